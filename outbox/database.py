@@ -1,0 +1,126 @@
+"""The one door to the database: units of work run by `read` and `write`, on either engine.
+
+A unit is an async function `unit(tx, …)` that awaits nothing but `tx`. It is handed over as a
+function with its arguments, never as a started coroutine, so that it can run again; so it must
+have no effect outside `tx`. It runs in a copy of its caller's context variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+
+from outbox.clock import Clock
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.observer import DatabaseObserver
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Engine = Literal["sqlite", "postgres"]
+
+
+class Row(Protocol):
+    """One row: values by column name or position."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def keys(self) -> Iterable[str]: ...
+
+
+class Tx(Protocol):
+    """One transaction. All statements use `$1` placeholders and the same text on both engines.
+
+    `/*sqlite … */` and `/*postgres … */` inside a statement are active on that engine alone;
+    `due_now()` is the due clock (microseconds, never goes back).
+    """
+
+    engine: Engine
+    now: int
+    """Wall time in microseconds UTC, the same for the whole transaction."""
+    outgoing: list[tuple[Any, ...]]
+    """Rows of `events` gathered by outbox.events.enqueue, written just before COMMIT."""
+    wake: bool
+    """Set by a unit that makes work for the drain without an event (replay, activate)."""
+
+    def new_id(self) -> str: ...
+
+    async def one(self, sql: str, *args: Any) -> Row | None:
+        """The first row, or None."""
+
+    async def all(self, sql: str, *args: Any) -> list[Row]:
+        """All rows."""
+
+    async def run(self, sql: str, *args: Any) -> int:
+        """Run it; the number of rows it changed."""
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """Run it once per row of arguments; what its RETURNING gave, in order."""
+
+
+class Database(Protocol):
+    """An open database."""
+
+    engine: Engine
+    clock: Clock
+    ids: Ids
+    observer: DatabaseObserver
+    """Told how transactions fare; metrics hang here."""
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `unit` on a snapshot. Raises DatabaseUnavailable, or what the unit raises."""
+
+    async def scan(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `read`, on connections kept for what takes long (reports, exports)."""
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `unit` in a transaction; returns after COMMIT.
+
+        Raises DatabaseUnavailable (nothing was committed), OutcomeUnknown, or what the unit
+        raises (its work is rolled back, and only its own).
+        """
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        """Call `callback` on the event loop after each commit that made work (any node)."""
+
+    async def close(self) -> None: ...
+
+
+async def open(
+    url: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    serving: bool = False,
+    synchronous: Literal["full", "normal"] = "full",
+    pool_size: int = 10,
+) -> Database:
+    """Open `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host:port/name`.
+
+    `serving` takes the lock of the one server process of an SQLite file, and lets this
+    connection checkpoint. `synchronous="normal"` loses acknowledged writes at a power cut.
+    Raises CannotStart with one clear line.
+    """
+    if url.startswith("sqlite:///"):
+        from outbox import sqlite
+
+        return await sqlite.open(
+            url.removeprefix("sqlite:///"),
+            clock=clock, ids=ids, serving=serving, synchronous=synchronous,
+        )  # fmt: skip
+    if url.startswith(("postgresql://", "postgres://")):
+        # asyncpg is an extra: an SQLite installation does without it.
+        from outbox import postgres
+
+        return await postgres.open(
+            url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous
+        )
+    raise CannotStart(
+        "database.url must start with sqlite:/// or postgresql://, for example "
+        "sqlite:///data/carteiro.db"
+    )

@@ -1,0 +1,54 @@
+"""The way into the outbox: `enqueue`, called by a unit beside the write that it announces."""
+
+import hashlib
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from outbox.body import encode
+from outbox.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The request that is behind a write; kept with its events."""
+
+    request_id: str | None = None
+    traceparent: str | None = None
+
+
+origin: ContextVar[Origin] = ContextVar("origin", default=Origin())  # noqa: B039 - it is frozen
+
+INSERT = """
+insert into events
+  (id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
+   traceparent, body, body_digest)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+"""
+
+
+def enqueue(
+    tx: Tx,
+    *,
+    owner_id: str,
+    name: str,
+    record_id: str,
+    record_version: int,
+    data: Mapping[str, Any],
+    webhook_id: str | None = None,
+) -> str:
+    """Announce a change with the transaction that makes it; returns the event's id.
+
+    The body `{"event","timestamp","data"}` is frozen here, byte for byte what receivers get.
+    `webhook_id` makes it a test event for that webhook alone. Raises ValueError for data that
+    JSON cannot carry.
+    """
+    event_id = tx.new_id()
+    body = encode({"event": name, "timestamp": tx.now // 1_000_000, "data": data})
+    cause = origin.get()
+    tx.outgoing.append(
+        (event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
+         cause.request_id, cause.traceparent, body, hashlib.sha256(body).hexdigest())
+    )  # fmt: skip
+    return event_id

@@ -1,0 +1,52 @@
+"""Which worker processes live: one row each, with a lease that only its process renews."""
+
+from outbox.database import Tx
+from outbox.deliveries import rescue
+
+LEASE = 30_000_000
+"""Microseconds a node's claims hold after its last sign of life."""
+
+JOIN = """
+insert into nodes (id, epoch, started_at, alive_until) values ($1, 1, $2, due_now() + $3)
+"""
+RENEW = "update nodes set alive_until = due_now() + $2 where id = $1 and alive_until >= due_now()"
+
+# A node that is gone from the table may still have left something in flight.
+LOST = """
+select distinct d.node_id as id from deliveries d
+left join nodes n on n.id = d.node_id
+where d.state = 'in_flight' and (n.id is null or n.alive_until < due_now())
+"""
+EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'"
+
+
+async def join(tx: Tx, node_id: str) -> int:
+    """Add this node; on SQLite also rescue what any earlier process left. How many were rescued."""
+    rescued = 0
+    if tx.engine == "sqlite":
+        # One server at a time holds the file, so whatever is in flight belongs to the dead.
+        for row in await tx.all(EVERY):
+            rescued += await rescue(tx, row["id"])
+        await tx.run("delete from nodes")
+    await tx.run(JOIN, node_id, tx.now, LEASE)
+    return rescued
+
+
+async def renew(tx: Tx, node_id: str) -> bool:
+    """Extend this node's lease; False when it had run out, and others may have its deliveries."""
+    return await tx.run(RENEW, node_id, LEASE) == 1
+
+
+async def rescue_lost(tx: Tx) -> int:
+    """Rescue the deliveries of nodes whose lease has ended; how many."""
+    rescued = 0
+    for row in await tx.all(LOST):
+        rescued += await rescue(tx, row["id"])
+    await tx.run("delete from nodes where alive_until < due_now()")
+    return rescued
+
+
+async def leave(tx: Tx, node_id: str) -> None:
+    """Give back what this node still holds, and remove it."""
+    await rescue(tx, node_id)
+    await tx.run("delete from nodes where id = $1", node_id)

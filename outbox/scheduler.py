@@ -1,0 +1,86 @@
+"""Periodic duties: each is a function with a `run once`; the loop around them is APScheduler's.
+
+The drain does not hang on this: it polls and rescues by its own loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from outbox.clock import Clock
+from outbox.errors import DatabaseUnavailable
+
+log = structlog.get_logger("outbox")
+
+Duty = Callable[[], Awaitable[object]]
+WATCH_SECONDS = 5.0
+JUMP_MICROSECONDS = 5_000_000
+
+
+class Scheduler:
+    """Runs duties at intervals on the event loop; a duty never overlaps itself."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._jobs = AsyncIOScheduler(timezone=UTC)
+        self._offset = self._apart()
+        self._watch: asyncio.Task[None] | None = None
+
+    def every(self, seconds: float, name: str, duty: Duty) -> None:
+        """Run `duty` every `seconds` (at least 0.5), the first time after one interval."""
+        self._jobs.add_job(
+            self._run,
+            "interval",
+            args=(name, duty),
+            seconds=seconds,
+            id=name,
+            coalesce=True,
+            max_instances=1,
+            misfire_grace_time=None,
+        )
+
+    def start(self) -> None:
+        self._jobs.start()
+        self._watch = asyncio.create_task(self._watch_clock(), name="clock-watch")
+
+    def stop(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._jobs.running:
+            self._jobs.shutdown(wait=False)
+
+    def follow_clock(self) -> None:
+        """Set the next runs anew when the wall clock has jumped.
+
+        The jobs wait for wall times: after a jump back they would stand still until it caught up.
+        """
+        apart = self._apart()
+        if abs(apart - self._offset) < JUMP_MICROSECONDS:
+            return
+        log.warning("clock_jumped", seconds=round((apart - self._offset) / 1_000_000, 1))
+        self._offset = apart
+        now = datetime.fromtimestamp(self._clock.wall() / 1_000_000, UTC)
+        for job in self._jobs.get_jobs():
+            job.modify(next_run_time=now + job.trigger.interval)
+
+    async def _watch_clock(self) -> None:
+        # The loop's own waits are monotonic, so this one goes on whatever the wall clock does.
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            self.follow_clock()
+
+    def _apart(self) -> int:
+        return self._clock.wall() - self._clock.boot()
+
+    async def _run(self, name: str, duty: Duty) -> None:
+        try:
+            await duty()
+        except DatabaseUnavailable as error:
+            log.warning("duty_put_off", duty=name, error=str(error))
+        except Exception:
+            log.exception("duty_failed", duty=name)

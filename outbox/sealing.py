@@ -1,0 +1,163 @@
+"""Secrets at rest: AES-256-GCM under a ring of keys, each value bound to the row that holds it.
+
+The key file has one key a line, `id base64-key created-at`; `#` starts a comment. The newest key
+seals, all of them open, so a key is changed by adding one and sealing anew at leisure.
+"""
+
+import binascii
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from outbox.errors import CannotStart, OutboxError
+from outbox.ids import Ids
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+ID_BYTES = 4
+READABLE_BY_ALL = stat.S_IRWXO
+MAKE_ONE = "make one with: carteiro secrets init"
+KEY_ID = re.compile("[0-9a-f]{8}")
+
+
+class SealBroken(OutboxError):
+    """A sealed value does not open: another row's, another key's, or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the ring. `created_at` is microseconds UTC."""
+
+    key_id: str
+    secret: bytes
+    created_at: int
+
+    def __repr__(self) -> str:
+        return f"Key({self.key_id})"
+
+
+class KeyRing:
+    """Seals with its newest key and opens with any of them."""
+
+    def __init__(self, keys: Iterable[Key], random: Callable[[int], bytes]) -> None:
+        ring = sorted(keys, key=lambda key: key.created_at)
+        self.newest = ring[-1].key_id
+        self.key_ids = tuple(key.key_id for key in ring)
+        self._random = random
+        self._ciphers = {bytes.fromhex(key.key_id): AESGCM(key.secret) for key in ring}
+
+    def seal(self, plain: bytes, row_id: str) -> bytes:
+        """Key id (4 bytes), nonce (12), ciphertext and tag, to be stored in the row `row_id`."""
+        key_id = bytes.fromhex(self.newest)
+        nonce = self._random(NONCE_BYTES)
+        return key_id + nonce + self._ciphers[key_id].encrypt(nonce, plain, row_id.encode())
+
+    def open(self, sealed: bytes, row_id: str) -> bytes:
+        """What `seal` was given. Raises SealBroken."""
+        key_id, nonce = sealed[:ID_BYTES], sealed[ID_BYTES : ID_BYTES + NONCE_BYTES]
+        cipher = self._ciphers.get(key_id)
+        if cipher is None:
+            raise SealBroken(f"the key {key_id.hex()} that sealed this value is not in the ring")
+        try:
+            return cipher.decrypt(nonce, sealed[ID_BYTES + NONCE_BYTES :], row_id.encode())
+        except (InvalidTag, ValueError):
+            raise SealBroken("this value was sealed for another row, or is damaged") from None
+
+    def stale(self, sealed: bytes) -> bool:
+        """Whether a newer key than the one that sealed this value is there to seal it anew."""
+        return sealed[:ID_BYTES].hex() != self.newest
+
+
+def parse_keys(text: str, ids: Ids, source: str) -> KeyRing:
+    """The ring written in `text` (keys on lines of their own, or separated by commas).
+
+    `source` is what an error calls it. Raises CannotStart.
+    """
+    keys: list[Key] = []
+    for number, line in enumerate(re.split("[\n,]", text), start=1):
+        entry = line.partition("#")[0].split()
+        if entry:
+            try:
+                keys.append(_key(entry))
+            except ValueError as error:
+                raise CannotStart(f"{source}, key line {number}: {error}") from None
+    if not keys:
+        raise CannotStart(f"{source} holds no key; {MAKE_ONE}")
+    if len({key.key_id for key in keys}) < len(keys):
+        raise CannotStart(f"{source} names the same key id twice")
+    return KeyRing(keys, ids.token)
+
+
+def read_key_file(path: str | Path, ids: Ids) -> KeyRing:
+    """The ring in the file at `path`. Raises CannotStart: missing, malformed, open to everybody."""
+    file = Path(path)
+    try:
+        with file.open("rb") as handle:
+            mode = os.fstat(handle.fileno()).st_mode
+            content = handle.read()
+    except FileNotFoundError:
+        raise CannotStart(f"there is no key file {file}; {MAKE_ONE}") from None
+    except OSError as error:
+        raise CannotStart(f"the key file {file} cannot be read: {error.strerror}") from None
+    if mode & READABLE_BY_ALL:
+        raise CannotStart(f"the key file {file} is open to every user; run: chmod o-rwx {file}")
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        raise CannotStart(f"the key file {file} is not plain text") from None
+    return parse_keys(text, ids, f"the key file {file}")
+
+
+def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
+    """Make a key file with one new key, readable by its owner alone.
+
+    `wall` is microseconds UTC. Raises CannotStart: an existing file is never replaced, since what
+    it sealed would be lost.
+    """
+    file = Path(path)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(new_key_line(ids, wall).encode("ascii"))
+            handle.flush()
+            os.fsync(handle.fileno())
+    except FileExistsError:
+        raise CannotStart(f"{file} is already there; its keys are needed, so it stays") from None
+    except OSError as error:
+        raise CannotStart(f"the key file {file} cannot be written: {error.strerror}") from None
+
+
+def new_key_line(ids: Ids, wall: int) -> str:
+    """One line of a key file with a new key in it; add it to a file to change keys."""
+    secret = binascii.b2a_base64(ids.token(KEY_BYTES), newline=False).decode("ascii")
+    created = datetime.fromtimestamp(wall // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{ids.token(ID_BYTES).hex()} {secret} {created}\n"
+
+
+def _key(entry: list[str]) -> Key:
+    if len(entry) != 3:
+        raise ValueError("a key is written as: id base64-key created-at")
+    key_id, encoded, created = entry
+    if not KEY_ID.fullmatch(key_id):
+        raise ValueError("a key id is 8 lowercase hex digits")
+    try:
+        secret = binascii.a2b_base64(encoded, strict_mode=True)
+    except binascii.Error:
+        secret = b""
+    if len(secret) != KEY_BYTES:
+        raise ValueError(f"the key {key_id} is not {KEY_BYTES} bytes in base64")
+    try:
+        created_at = datetime.fromisoformat(created)
+    except ValueError:
+        raise ValueError(f"the key {key_id} has no valid creation time") from None
+    if created_at.tzinfo is None:
+        raise ValueError(f"the creation time of key {key_id} has no time zone")
+    return Key(key_id, secret, round(created_at.timestamp() * 1_000_000))

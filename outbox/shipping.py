@@ -1,0 +1,91 @@
+"""From a claimed delivery and its webhook to a shipment ready to be sent: secrets opened, checked.
+
+Opened webhooks are kept by version, so that a secret is decrypted once and not once a delivery.
+"""
+
+import binascii
+import json
+from dataclasses import dataclass
+
+from outbox.deliveries import Claimed, Target
+from outbox.endpoints import open_headers
+from outbox.envelope import Shipment
+from outbox.policy import Schedule
+from outbox.sealing import KeyRing, SealBroken
+
+REMEMBERED = 10_000
+
+
+class Unsendable(Exception):
+    """This delivery can never be sent; the text is the reason its owner sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    version: int
+    secrets: tuple[str, ...]
+    old_secret: str | None
+    old_secret_until: int
+    headers: tuple[tuple[str, str], ...]
+    schedule: Schedule
+    timeout: float
+
+
+class Dock:
+    """Loads shipments. `timeout` (seconds) and `schedule` hold where a webhook has none."""
+
+    def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:
+        self._ring = ring
+        self._timeout = timeout
+        self._schedule = schedule
+        self._opened: dict[str, _Opened] = {}
+
+    def load(self, delivery: Claimed, target: Target, now: int) -> tuple[Shipment, Schedule]:
+        """What to send, and the schedule it is on; `now` is wall microseconds.
+
+        Raises Unsendable.
+        """
+        if delivery.body is None:
+            raise Unsendable("the event has no body any more")
+        opened = self._opened.get(target.id)
+        if opened is None or opened.version != target.version:
+            opened = self._open(target)
+        secrets = opened.secrets
+        if opened.old_secret is not None and now < opened.old_secret_until:
+            secrets = (*secrets, opened.old_secret)
+        shipment = Shipment(
+            delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
+            delivery.record_version, delivery.attempt, delivery.origin, target.url, delivery.body,
+            secrets, opened.headers, delivery.traceparent, opened.timeout,
+        )  # fmt: skip
+        return shipment, opened.schedule
+
+    def _open(self, target: Target) -> _Opened:
+        try:
+            secrets = [
+                self._ring.open(sealed, target.id).decode()
+                for sealed in (target.secret, target.staged_secret)
+                if sealed is not None
+            ]
+            old = None
+            if target.old_secret is not None:
+                old = self._ring.open(target.old_secret, target.id).decode()
+            for secret in (*secrets, *([old] if old else [])):
+                binascii.a2b_base64(secret.removeprefix("whsec_"), strict_mode=True)
+            opened = _Opened(
+                target.version,
+                tuple(secrets),
+                old,
+                target.old_secret_until or 0,
+                tuple(open_headers(target.headers, self._ring, target.id)),
+                Schedule(tuple(json.loads(target.schedule))) if target.schedule else self._schedule,
+                target.timeout_ms / 1000 if target.timeout_ms else self._timeout,
+            )
+        except SealBroken as error:
+            raise Unsendable(f"the webhook's secret cannot be opened: {error}") from None
+        except ValueError:
+            raise Unsendable("the webhook's secret is not whsec_ and base64") from None
+        if len(self._opened) >= REMEMBERED:
+            self._opened.clear()
+        self._opened[target.id] = opened
+        return opened

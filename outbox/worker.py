@@ -1,0 +1,376 @@
+"""The drain: the loop that turns committed events into settled deliveries.
+
+One turn writes what has been sent and takes what is due (both in one commit on SQLite); sends run
+beside it as tasks. No transaction is open while the network is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+import structlog
+
+from outbox import deliveries, nodes
+from outbox.clock import Clock, sleep_until_set
+from outbox.database import Database, Tx
+from outbox.deliveries import Claimed, Room, Settled, Target
+from outbox.envelope import Shipment, compose, masked
+from outbox.errors import DatabaseUnavailable
+from outbox.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
+from outbox.ids import Ids
+from outbox.observer import AttemptKind, Observer, Unwatched
+from outbox.policy import Decision, Schedule, dead, decide
+from outbox.sealing import KeyRing
+from outbox.send import Name, Outcome, Sender
+from outbox.shipping import Dock, Unsendable
+from outbox.windows import SLOW_SECONDS, Sending, Windows
+
+POLL_SECONDS = 1.0
+RENEW_SECONDS = nodes.LEASE / 1_000_000 / 3
+BACKOFF_SECONDS = 0.25
+
+log = structlog.get_logger("outbox")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How this worker sends. `service` names us in User-Agent; `timeout` is seconds."""
+
+    slots: int = 256
+    timeout: float = 15.0
+    schedule: Schedule = field(default_factory=Schedule)
+    service: str = "Carteiro"
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    fanned: FannedOut
+    claimed: list[Claimed]
+    targets: Mapping[str, Target]
+    more: bool
+    wait_us: int | None
+
+
+async def take(tx: Tx, room: Room) -> _Taken:
+    """Fan out what is new, claim what is due."""
+    fanned = await fan_out(tx, room)
+    claimed, more = await deliveries.claim(tx, fanned.room)
+    claimed = fanned.claimed + claimed
+    wanted = sorted({delivery.webhook_id for delivery in claimed})
+    targets = await deliveries.targets(tx, wanted)
+    more = more or sum(fanned.events.values()) == EVENTS_AT_ONCE
+    return _Taken(fanned, claimed, targets, more, await deliveries.soonest(tx))
+
+
+class Worker:
+    """One node's drain. `run` until `drain`; every method is for the event loop's thread."""
+
+    def __init__(
+        self,
+        db: Database,
+        ring: KeyRing,
+        sender: Sender,
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: WorkerSettings,
+        observer: Observer | None = None,
+    ) -> None:
+        self.node_id = ids.new(clock.wall())
+        self._db = db
+        self._sender = sender
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._observer = observer or Unwatched()
+        self._dock = Dock(ring, settings.timeout, settings.schedule)
+        self._windows = Windows(settings.slots)
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._sends: set[asyncio.Task[None]] = set()
+        self._results: list[Settled] = []
+        self._orphans: list[str] = []
+        self._stopping = False
+        self._behind = False
+        self._joined = False
+        self._renewed = 0.0
+        self._claims = 0
+
+    async def run(self) -> None:
+        """Drain until told to stop and everything under way is settled."""
+        self._db.listen(self._wake.set)
+        try:
+            while not self._over():
+                await self._turn()
+            if self._joined:
+                await self._db.write(nodes.leave, self.node_id)
+        finally:
+            self._ended.set()
+
+    async def drain(self, grace: float) -> None:
+        """Take nothing more, give what is under way `grace` seconds, cut the rest, settle all.
+
+        Returns when the loop has ended, or a little after `grace` if the database is away; what
+        could not be written then is rescued by whoever starts next.
+        """
+        self._stopping = True
+        self._wake.set()
+        if await sleep_until_set(self._ended, grace):
+            return
+        for task in self._sends:
+            task.cancel()
+        await sleep_until_set(self._ended, 2.0)
+
+    async def _turn(self) -> None:
+        """One round: lease, settle and take, then wait for a reason to go round again."""
+        if not await self._keep_lease():
+            await sleep_until_set(self._wake, BACKOFF_SECONDS)
+            return
+        results, self._results = self._results, []
+        self._wake.clear()
+        slow = self._windows.take_slots_back(self._clock.monotonic())
+        # Once a batch could not be written, it keeps its slots until it is.
+        room = self._room(len(results) if self._behind else 0)
+        settled, taken = await asyncio.gather(self._settle(results), self._take(room))
+        self._behind = not settled
+        if not settled or (taken is None and not self._stopping):
+            await asyncio.sleep(BACKOFF_SECONDS)
+            return
+        wait = POLL_SECONDS
+        if taken is not None:
+            self._observer.tick()
+            self._start(taken)
+            if taken.more:
+                wait = 0.0
+            elif taken.wait_us is not None and room.slots:
+                wait = min(wait, max(taken.wait_us / 1_000_000, 0.001))
+        if results and self._db.engine == "postgres":
+            # There the two ran side by side, so what was settled now has not been seen as due.
+            wait = 0.0
+        self._observer.slots(self._settings.slots, self._windows.busy)
+        if self._windows.busy:
+            wait = min(wait, slow or SLOW_SECONDS)
+        if not self._over():
+            await sleep_until_set(self._wake, wait)
+
+    def _over(self) -> bool:
+        return self._stopping and not self._sends and not self._results
+
+    async def _keep_lease(self) -> bool:
+        """Join or renew when it is time; False while this node may not send."""
+        now = self._clock.monotonic()
+        if self._joined and now - self._renewed < RENEW_SECONDS:
+            return True
+        try:
+            if not self._joined:
+                rescued = await self._db.write(nodes.join, self.node_id)
+                self._note_rescued("startup", rescued)
+                self._joined = True
+            elif not await self._db.write(nodes.renew, self.node_id):
+                self._lose_lease()
+                return False
+            self._renewed = now
+            if self._db.engine == "postgres":
+                self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
+        except DatabaseUnavailable as error:
+            log.warning("lease_not_renewed", error=str(error), node=self.node_id)
+            if self._joined and now - self._renewed > nodes.LEASE / 1_000_000:
+                self._lose_lease()
+            return self._joined
+        return True
+
+    def _lose_lease(self) -> None:
+        """Others own what was ours: stop sending it, and come back under a new name."""
+        log.error("lease_lost", node=self.node_id, in_flight=len(self._sends))
+        for task in self._sends:
+            task.cancel()
+        self.node_id = self._ids.new(self._clock.wall())
+        self._joined = False
+
+    def _note_rescued(self, reason: str, count: int) -> None:
+        if count:
+            log.warning("rescued", reason=reason, count=count, node=self.node_id)
+            self._observer.rescued("startup" if reason == "startup" else "lease", count)
+
+    def _room(self, unsettled: int) -> Room:
+        self._claims += 1
+        return self._windows.room(self.node_id, f"{self.node_id}-{self._claims}", unsettled)
+
+    async def _take(self, room: Room) -> _Taken | None:
+        """None when nothing was taken: stopping, or the database is away."""
+        if self._stopping:
+            return None
+        began = self._clock.monotonic()
+        try:
+            while self._orphans:
+                await self._db.write(deliveries.release, self._orphans[-1])
+                self._orphans.pop()
+            taken = await self._db.write(take, room)
+        except Exception as error:
+            # A claim that may have been committed although we were told otherwise is given back.
+            self._orphans.append(room.claim)
+            self._observer.claimed("error", self._clock.monotonic() - began)
+            if isinstance(error, DatabaseUnavailable):
+                log.warning("take_failed", error=str(error), node=self.node_id)
+            else:
+                log.exception("take_failed", node=self.node_id)
+            return None
+        self._observer.claimed(
+            "rows" if taken.claimed else "empty", self._clock.monotonic() - began
+        )
+        if taken.fanned.events:
+            self._observer.fanned_out(taken.fanned.events, taken.fanned.created)
+        return taken
+
+    def _start(self, taken: _Taken) -> None:
+        loop = asyncio.get_running_loop()
+        now = self._clock.monotonic()
+        for delivery in taken.claimed:
+            target = taken.targets.get(delivery.webhook_id)
+            try:
+                if target is None:
+                    raise Unsendable("webhook deleted")
+                shipment, schedule = self._dock.load(delivery, target, self._clock.wall())
+            except Unsendable as reason:
+                self._put(self._unsent(delivery, target, dead(str(reason))))
+                continue
+            sending = self._windows.start(delivery, target.failures > 0, now)
+            task = loop.create_task(self._send(delivery, shipment, schedule, sending))
+            self._sends.add(task)
+            task.add_done_callback(self._sends.discard)
+
+    def _unsent(self, delivery: Claimed, target: Target | None, decision: Decision) -> Settled:
+        return Settled(
+            delivery, decision, None, self._clock.wall(), (), target.url if target else "",
+            self.node_id, delivery.origin,
+        )  # fmt: skip
+
+    def _put(self, result: Settled) -> None:
+        self._results.append(result)
+        self._wake.set()
+
+    async def _send(
+        self, delivery: Claimed, shipment: Shipment, schedule: Schedule, sending: Sending
+    ) -> None:
+        """One attempt, from signing to the decision; never raises."""
+        wall = self._clock.wall()
+        lag = max(delivery.lag_us / 1_000_000, 0.0) + self._clock.monotonic() - sending.started
+        self._observer.started(_kind(delivery), lag)
+        headers = compose(
+            shipment,
+            service=self._settings.service,
+            now_wall=wall,
+            span_id=self._ids.token(8).hex(),
+        )
+        outcome = await self._attempt(shipment, headers)
+        decision = decide(
+            outcome,
+            tries=delivery.tries,
+            schedule=schedule,
+            dice=self._ids.dice(),
+            now_wall_s=self._clock.wall() / 1_000_000,
+        )
+        width = self._windows.finish(sending, decision.window)
+        if decision.window != "keep":
+            self._observer.window(delivery.webhook_id, width)
+        self._put(
+            Settled(
+                delivery, decision, outcome, wall, masked(headers), shipment.url, self.node_id,
+                delivery.origin,
+            )
+        )  # fmt: skip
+
+    async def _attempt(self, shipment: Shipment, headers: list[tuple[str, str]]) -> Outcome:
+        began = self._clock.monotonic()
+        try:
+            return await self._sender.send(
+                shipment.url, headers, shipment.body, shipment.timeout_s
+            )
+        except asyncio.CancelledError:
+            outcome: Name = "aborted"
+            error = "cut off by our own shutdown"
+        except Exception as fault:
+            # A fault of ours must not lose the delivery: it is retried like any other failure.
+            log.exception("send_failed", node=self.node_id)
+            outcome, error = "protocol_error", f"internal error ({type(fault).__name__})"
+        total = round((self._clock.monotonic() - began) * 1_000_000)
+        return Outcome(
+            outcome, None, error, None, None, None, None, None, None, total, [], b"", False, False
+        )
+
+    async def _settle(self, batch: list[Settled]) -> bool:
+        """Write a batch; False when the database is away (the batch is kept for the next turn)."""
+        if not batch:
+            return True
+        try:
+            held = set(await self._db.write(deliveries.settle, batch))
+        except DatabaseUnavailable as error:
+            log.warning("settle_failed", error=str(error), waiting=len(batch), node=self.node_id)
+            self._results = batch + self._results
+            return False
+        except Exception:
+            log.exception("settle_failed", waiting=len(batch), node=self.node_id)
+            return await self._settle_each(batch)
+        for settled in batch:
+            if settled.delivery.id in held:
+                self._tell(settled)
+            else:
+                self._observer.fenced()
+                log.warning("settle_fenced", delivery_id=settled.delivery.id, node=self.node_id)
+        return True
+
+    async def _settle_each(self, batch: list[Settled]) -> bool:
+        """One row that cannot be written must not hold up the others: it ends `dead`."""
+        if len(batch) > 1:
+            return all([await self._settle([settled]) for settled in batch])
+        [settled] = batch
+        if settled.outcome is None:
+            return False
+        reason = dead("its answer could not be recorded")
+        return await self._settle([replace(settled, outcome=None, decision=reason)])
+
+    def _tell(self, settled: Settled) -> None:
+        """Count and log one settled attempt."""
+        delivery, decision, outcome = settled.delivery, settled.decision, settled.outcome
+        seconds = outcome.total_us / 1_000_000 if outcome else 0.0
+        if outcome is not None:
+            kind = _kind(delivery)
+            host = urlsplit(settled.url).hostname or ""
+            self._observer.attempt(delivery.webhook_id, host, kind, outcome.outcome, seconds)
+            self._observer.connection(outcome.reused)
+            if outcome.truncated:
+                self._observer.truncated()
+            if outcome.outcome == "http_3xx":
+                self._observer.redirect_refused()
+        if decision.state != "ready":
+            delivered = decision.state == "delivered"
+            latency = (self._clock.wall() - delivery.occurred_at) / 1_000_000
+            self._observer.delivery_finished(
+                delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
+            )
+        tell = log.debug if decision.state == "delivered" else log.info
+        tell(
+            "attempt",
+            event_id=delivery.event_id,
+            delivery_id=delivery.id,
+            webhook_id=delivery.webhook_id,
+            request_id=delivery.request_id,
+            attempt=delivery.attempt,
+            outcome=outcome.outcome if outcome else None,
+            status=outcome.status if outcome else None,
+            error=outcome.error if outcome else None,
+            duration_ms=round(seconds * 1000, 1),
+            state=decision.state,
+            reason=decision.reason,
+            next_attempt_in_s=None if decision.delay_us is None else decision.delay_us / 1_000_000,
+            node=self.node_id,
+        )
+
+
+def _kind(delivery: Claimed) -> AttemptKind:
+    if delivery.origin != "event":
+        return delivery.origin
+    return "retry" if delivery.retry else "first"

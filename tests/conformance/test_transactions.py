@@ -1,0 +1,156 @@
+"""What `read` and `write` promise, the same cases on both engines."""
+
+import asyncio
+from contextvars import ContextVar
+
+import pytest
+
+from outbox.database import Database, Tx
+from outbox.events import Origin, enqueue, origin
+
+
+class Nope(Exception):
+    pass
+
+
+async def add(tx: Tx, number: int, fail: bool = False) -> str:
+    name = f"record {number}"
+    event = enqueue(
+        tx, owner_id="o", name="thing.made", record_id=name, record_version=1, data={"id": name}
+    )
+    await tx.run(
+        "insert into nodes (id, epoch, started_at, alive_until) values ($1, $2, $3, $4)",
+        name, number, tx.now, 0,
+    )  # fmt: skip
+    if fail:
+        raise Nope(name)
+    return event
+
+
+async def names(tx: Tx) -> list[str]:
+    return [row["id"] for row in await tx.all("select id from nodes order by epoch")]
+
+
+async def events(tx: Tx) -> list[str]:
+    return [row["record_id"] for row in await tx.all("select record_id from events order by pos")]
+
+
+async def test_a_write_is_there_when_it_returns(db: Database) -> None:
+    await db.write(add, 1)
+    assert await db.read(names) == ["record 1"]
+    assert await db.read(events) == ["record 1"]
+
+
+async def test_a_unit_that_raises_takes_only_its_own_work_with_it(db: Database) -> None:
+    results = await asyncio.gather(
+        *(db.write(add, n, fail=n % 3 == 0) for n in range(30)), return_exceptions=True
+    )
+    kept = [n for n in range(30) if n % 3]
+    assert [n for n, result in enumerate(results) if isinstance(result, str)] == kept
+    assert all(isinstance(results[n], Nope) for n in range(0, 30, 3))
+    assert await db.read(names) == [f"record {n}" for n in kept]
+    assert sorted(await db.read(events)) == sorted(f"record {n}" for n in kept)
+
+
+async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
+    heard = asyncio.Event()
+    db.listen(heard.set)
+
+    async def plain(tx: Tx) -> None:
+        await tx.run(
+            "insert into nodes (id, epoch, started_at, alive_until) values ('p', 1, 1, 1)"
+        )
+
+    if db.engine == "postgres":
+        # A new listener looks once for what was announced before it came.
+        await asyncio.wait_for(heard.wait(), 10)
+        heard.clear()
+    await db.write(plain)
+    assert not heard.is_set()
+    await db.write(add, 1)
+    await asyncio.wait_for(heard.wait(), 10)
+
+
+async def test_the_origin_of_the_caller_is_kept_with_the_event(db: Database) -> None:
+    origin.set(Origin(request_id="req-7", traceparent="00-1-2-01"))
+    await db.write(add, 1)
+
+    async def kept(tx: Tx) -> tuple[str, str]:
+        row = await tx.one("select request_id, traceparent from events")
+        assert row is not None
+        return row["request_id"], row["traceparent"]
+
+    assert await db.read(kept) == ("req-7", "00-1-2-01")
+
+
+async def test_a_unit_runs_in_the_context_of_its_caller(db: Database) -> None:
+    who: ContextVar[str] = ContextVar("who", default="nobody")
+
+    async def ask(tx: Tx) -> str:
+        return who.get()
+
+    async def call(name: str) -> str:
+        who.set(name)
+        return await db.write(ask) + await db.read(ask)
+
+    answers = await asyncio.gather(*(asyncio.create_task(call(n)) for n in ("ana", "rui")))
+    assert answers == ["anaana", "ruirui"]
+
+
+async def test_reads_cannot_write(db: Database) -> None:
+    with pytest.raises(Exception, match=r"(?i)read.?only"):
+        await db.read(add, 1)
+    assert await db.read(names) == []
+
+
+async def test_a_read_sees_one_snapshot(db: Database) -> None:
+    await db.write(add, 1)
+
+    async def twice(tx: Tx) -> tuple[list[str], list[str]]:
+        return await names(tx), await names(tx)
+
+    readings, *_ = await asyncio.gather(
+        asyncio.gather(*(db.read(twice) for _ in range(20))),
+        *(db.write(add, n) for n in range(2, 60)),
+    )
+    assert all(first == second for first, second in readings)
+
+
+async def test_many_returns_what_each_statement_gave(db: Database) -> None:
+    async def put(tx: Tx) -> list[str]:
+        rows = await tx.many(
+            "insert into nodes (id, epoch, started_at, alive_until) values ($1, $2, 0, 0)"
+            " on conflict (id) do nothing returning id",
+            [("a", 1), ("b", 2), ("a", 3)],
+        )
+        return [row["id"] for row in rows]
+
+    assert await db.write(put) == ["a", "b"]
+
+
+async def test_rows_of_one_transaction_share_an_instant(db: Database) -> None:
+    async def nows(tx: Tx) -> set[int]:
+        return {tx.now for _ in range(100)}
+
+    assert len(await db.write(nows)) == 1
+
+
+async def test_the_due_clock_is_close_to_the_wall_and_goes_on(db: Database) -> None:
+    async def due(tx: Tx) -> tuple[int, int]:
+        row = await tx.one("select due_now() as due")
+        assert row is not None
+        return row["due"], tx.now
+
+    first, wall = await db.write(due)
+    second, _ = await db.write(due)
+    assert abs(first - wall) < 60_000_000
+    assert second >= first
+
+
+async def test_a_cancelled_caller_leaves_the_database_usable(db: Database) -> None:
+    task = asyncio.create_task(db.write(add, 1))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await db.write(add, 2)
+    assert (await db.read(names))[-1] == "record 2"

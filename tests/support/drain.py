@@ -1,0 +1,186 @@
+"""The engine with real parts: webhooks in a database, a drain, and a receiver on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from aiohttp import web
+
+from outbox import endpoints
+from outbox.clock import Clock, SystemClock
+from outbox.database import Database, Row, Tx
+from outbox.egress import Guard, Rules, parse_place
+from outbox.endpoints import Draft
+from outbox.events import enqueue
+from outbox.ids import Ids
+from outbox.observer import Observer
+from outbox.policy import Schedule
+from outbox.sealing import KeyRing, new_key_line, parse_keys
+from outbox.send import Sender
+from outbox.signing import new_secret
+from outbox.worker import Worker, WorkerSettings
+
+OWNER = "0" * 24
+RULES = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"),))
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def ring() -> KeyRing:
+    ids = Ids()
+    return parse_keys(new_key_line(ids, SystemClock().wall()), ids, "the test's ring")
+
+
+@dataclass
+class Got:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Inbox:
+    """An HTTP receiver; `answer` may be replaced, and `until` waits for what it got."""
+
+    url: str = ""
+    got: list[Got] = field(default_factory=list)
+    answer: Answer | None = None
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        async with self.changed:
+            self.got.append(Got(request.path, dict(request.headers), body))
+            self.changed.notify_all()
+        return await self.answer(request) if self.answer else web.Response()
+
+    async def until(self, count: int, path: str | None = None, seconds: float = 20) -> list[Got]:
+        """The requests (to `path`), once there are `count` of them."""
+
+        def mine() -> list[Got]:
+            return [got for got in self.got if path is None or got.path == path]
+
+        async with asyncio.timeout(seconds), self.changed:
+            await self.changed.wait_for(lambda: len(mine()) >= count)
+        return mine()
+
+
+@asynccontextmanager
+async def inbox() -> AsyncIterator[Inbox]:
+    box = Inbox()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", box.handle)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    box.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield box
+    finally:
+        await runner.cleanup()
+
+
+class Counted:
+    """An observer that wakes whoever waits for a count."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._changed = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def note(*args: Any) -> None:
+            words = [str(arg) for arg in args if isinstance(arg, str)]
+            for key in {name, " ".join([name, *words])}:
+                self.counts[key] = self.counts.get(key, 0) + 1
+            self._changed.set()
+
+        return note
+
+    async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
+        """Until `key` (a method, or a method and its text arguments) was called `count` times."""
+        async with asyncio.timeout(seconds):
+            while self.counts.get(key, 0) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@dataclass
+class Drain:
+    """A running worker and what it hangs on."""
+
+    db: Database
+    ring: KeyRing
+    worker: Worker
+    watch: Counted
+
+    async def webhook(self, url: str, *events: str, owner: str = OWNER, **draft: Any) -> str:
+        webhook_id, _ = await add_webhook(self.db, self.ring, url, *events, owner=owner, **draft)
+        return webhook_id
+
+
+async def add_webhook(
+    db: Database, ring: KeyRing, url: str, *events: str, owner: str = OWNER, **draft: Any
+) -> tuple[str, str]:
+    """Its id and its secret."""
+    secret = new_secret(Ids().token(32))
+    webhook_id = await db.write(
+        endpoints.create,
+        owner_id=owner,
+        draft=Draft(url=url, events=events or ("thing.made",), **draft),
+        secret=secret,
+        ring=ring,
+    )
+    return webhook_id, secret
+
+
+async def make(tx: Tx, record: str, name: str = "thing.made", owner: str = OWNER) -> str:
+    """A unit that writes one event."""
+    return enqueue(
+        tx, owner_id=owner, name=name, record_id=record, record_version=1, data={"id": record}
+    )
+
+
+async def make_many(tx: Tx, count: int, owner: str = OWNER) -> list[str]:
+    return [await make(tx, f"record-{n}", owner=owner) for n in range(count)]
+
+
+async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
+    return await tx.all(sql, *args)
+
+
+def worker_for(
+    db: Database,
+    ring: KeyRing,
+    observer: Observer,
+    clock: Clock | None = None,
+    **settings: Any,
+) -> tuple[Worker, Sender]:
+    clock = clock or SystemClock()
+    sender = Sender(Guard(RULES, clock), clock)
+    quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=5.0)
+    chosen = replace(quick, **settings)
+    worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen, observer=observer)
+    return worker, sender
+
+
+@asynccontextmanager
+async def drain(
+    db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
+) -> AsyncIterator[Drain]:
+    """A worker that runs until the block ends; `settings` are WorkerSettings' own."""
+    watch = Counted()
+    worker, sender = worker_for(db, ring, watch, clock, **settings)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield Drain(db, ring, worker, watch)
+    finally:
+        await worker.drain(1.0)
+        await sender.close()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

