@@ -35,7 +35,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         members = (f"{encode_basestring(str(k))}:{_text(v)}" for k, v in value.items())
         return "{" + ",".join(members) + "}"
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return "[" + ",".join(map(_text, value)) + "]"
     raise ValueError(f"an event cannot carry a {type(value).__name__}")
 

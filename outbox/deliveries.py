@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from outbox import lanes
+from outbox import bulk, lanes
+from outbox.bulk import IDS, ITEMS, items
 from outbox.database import Row, Tx
 from outbox.policy import Decision
 from outbox.send import Outcome
@@ -90,12 +90,12 @@ class Settled:
 
 
 COLUMNS = """d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
-  due_now() - d.next_at as lag_us, e.name as event_name, e.record_version, e.occurred_at,
+  (select due_now()) - d.next_at as lag_us, e.name as event_name, e.record_version, e.occurred_at,
   e.request_id, e.traceparent, e.body"""
 
 DUE_LANES = """
 select webhook_id from lanes
-where active and due_at is not null and failing = $1 and due_at <= due_now()
+where active and due_at is not null and failing = $1 and due_at <= (select due_now())
 order by due_at limit $2
 /*postgres for update skip locked*/
 """
@@ -108,13 +108,13 @@ where state = 'ready' and id in (
   select id from (
     select * from (
       select id, retry, next_at from deliveries
-      where webhook_id = $3 and state = 'ready' and retry = false and next_at <= due_now()
+      where webhook_id = $3 and state = 'ready' and retry = false and next_at <= (select due_now())
       order by next_at limit $4 /*postgres for update skip locked*/
     ) as firsts
     union all
     select * from (
       select id, retry, next_at from deliveries
-      where webhook_id = $3 and state = 'ready' and retry = true and next_at <= due_now()
+      where webhook_id = $3 and state = 'ready' and retry = true and next_at <= (select due_now())
       order by next_at limit $4 /*postgres for update skip locked*/
     ) as retries
   ) as due order by retry, next_at limit $4)
@@ -122,10 +122,8 @@ returning id, webhook_id
 """
 
 # Behind the others that are due by now: that makes the turns round.
-TURN = "update lanes set due_at = due_now() where webhook_id = $1"
-SET_ASIDE = f"update lanes set due_at = due_now() + {BUSY} where webhook_id = $1"
-
-IDS = "(select value from /*sqlite json_each($1)*/ /*postgres json_array_elements_text(cast($1 as json)) as ids(value)*/)"  # noqa: E501 - one expression
+TURN = f"update lanes set due_at = (select due_now()) where webhook_id in {IDS}"
+SET_ASIDE = f"update lanes set due_at = (select due_now()) + {BUSY} where webhook_id in {IDS}"
 
 LOAD = f"""
 select {COLUMNS} from deliveries d join events e on e.id = d.event_id
@@ -138,30 +136,49 @@ select id, version, url, timeout_ms, schedule, headers, secret, staged_secret, o
 from webhooks where id in {IDS}
 """
 
-SETTLE = """
-update deliveries set state = $3, reason = $4, retry = true, next_at = due_now() + $5,
-  tries = $6, claim = null, node_id = null, finished_at = $7, last_outcome = $8, last_status = $9
-where id = $1 and claim = $2 and state = 'in_flight'
+SETTLE = f"""
+update deliveries set state = s.new_state, reason = s.why, retry = true,
+  next_at = (select due_now()) + s.delay, tries = s.used, claim = null, node_id = null,
+  finished_at = s.finished, last_outcome = s.outcome, last_status = s.status
+from (
+  select value ->> 0 as delivery, value ->> 1 as token, value ->> 2 as new_state,
+    value ->> 3 as why, cast(value ->> 4 as bigint) as delay, cast(value ->> 5 as bigint) as used,
+    cast(value ->> 6 as bigint) as finished, value ->> 7 as outcome,
+    cast(value ->> 8 as bigint) as status
+  from {ITEMS}) as s
+where deliveries.id = s.delivery and deliveries.claim = s.token and deliveries.state = 'in_flight'
 returning id
 """
 
-ATTEMPT = """
-insert into attempts
-  (id, owner_id, delivery_id, webhook_id, event_id, number, kind, outcome, status, error,
-   started_at, dns_us, connect_us, tls_us, first_byte_us, total_us, address, url,
-   request_headers, response_headers, response_body, truncated, node_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-  $20, $21, $22, $23)
-"""
+ATTEMPT = (
+    "owner_id", "delivery_id", "webhook_id", "event_id", "number", "kind", "outcome",
+    "status", "error", "started_at", "dns_us", "connect_us", "tls_us", "first_byte_us",
+    "total_us", "address", "url", "request_headers", "response_headers", "response_body",
+    "truncated", "node_id",
+)  # fmt: skip
 
 # The first failure since the last success is kept: it decides when a webhook is given up.
-HEALTH = """
-update webhooks set last_attempt_at = $2, last_outcome = $3, last_status = $4,
-  last_success_at = case when $5 then $2 else last_success_at end,
-  failing_since = case when $6 = 0 then null when $5 or failing_since is null then $2
-    else failing_since end,
-  failures = case when $5 then $6 else failures + $6 end
-where id = $1
+HEALTH = f"""
+update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
+  last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
+  failing_since = case when s.since = 0 then null
+    when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
+  failures = case when s.succeeded = 1 then s.since else failures + s.since end
+from (
+  select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
+    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
+  from {ITEMS}) as s
+where webhooks.id = s.webhook
+"""
+
+LANE = f"""
+update lanes set failing = (s.since > 0),
+  wait_until = case when s.hold > 0 then (select due_now()) + s.hold else wait_until end
+from (
+  select value ->> 0 as webhook, cast(value ->> 4 as bigint) as since,
+    cast(value ->> 5 as bigint) as hold
+  from {ITEMS}) as s
+where lanes.webhook_id = s.webhook
 """
 
 DISABLE = """
@@ -229,8 +246,10 @@ async def _put_back(
         else:
             turned.append(webhook_id)
     await lanes.rest(tx, rested)
-    await tx.many(TURN, [(webhook_id,) for webhook_id in sorted(turned)])
-    await tx.many(SET_ASIDE, [(webhook_id,) for webhook_id in sorted(aside)])
+    if turned:
+        await tx.run(TURN, items(turned))
+    if aside:
+        await tx.run(SET_ASIDE, items(aside))
     return bool(turned)
 
 
@@ -238,7 +257,7 @@ async def load(tx: Tx, ids: Sequence[str], claim: str) -> list[Claimed]:
     """The claimed deliveries of these ids with their events, first attempts first."""
     if not ids:
         return []
-    rows = await tx.all(LOAD, json.dumps(ids))
+    rows = await tx.all(LOAD, items(ids))
     return [
         Claimed(
             row["id"], row["owner_id"], row["event_id"], row["webhook_id"], row["origin"],
@@ -254,7 +273,7 @@ async def targets(tx: Tx, webhook_ids: Sequence[str]) -> dict[str, Target]:
     """What is needed to send to these webhooks."""
     if not webhook_ids:
         return {}
-    rows = await tx.all(TARGETS, json.dumps(webhook_ids))
+    rows = await tx.all(TARGETS, items(webhook_ids))
     return {row["id"]: _target(row) for row in rows}
 
 
@@ -271,21 +290,19 @@ async def settle(tx: Tx, batch: Sequence[Settled]) -> list[str]:
 
     A settle that lost its claim changes nothing at all: somebody else has the delivery now.
     """
-    rows = await tx.many(
-        SETTLE,
-        [
-            (
-                s.delivery.id, s.delivery.claim, s.decision.state, s.decision.reason,
-                s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
-                None if s.decision.state == "ready" else tx.now,
-                s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
-            )
-            for s in batch
-        ],
-    )  # fmt: skip
-    held = {row["id"] for row in rows}
+    ends = [
+        (
+            s.delivery.id, s.delivery.claim, s.decision.state, s.decision.reason,
+            s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
+            None if s.decision.state == "ready" else tx.now,
+            s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
+        )
+        for s in batch
+    ]  # fmt: skip
+    held = {row["id"] for row in await tx.all(SETTLE, items(ends))}
     kept = [s for s in batch if s.delivery.id in held]
-    await tx.many(ATTEMPT, [_attempt(tx, s, s.outcome) for s in kept if s.outcome is not None])
+    made = [_attempt(s, s.outcome) for s in kept if s.outcome is not None]
+    await bulk.insert(tx, "attempts", ATTEMPT, made)
     by_webhook: dict[str, list[Settled]] = {}
     for s in kept:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
@@ -296,52 +313,43 @@ async def settle(tx: Tx, batch: Sequence[Settled]) -> list[str]:
     return [s.delivery.id for s in kept]
 
 
-def _attempt(tx: Tx, s: Settled, outcome: Outcome) -> tuple[object, ...]:
+def _attempt(s: Settled, outcome: Outcome) -> tuple[object, ...]:
     d = s.delivery
     return (
-        tx.new_id(), d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt, s.kind,
+        d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt, s.kind,
         outcome.outcome, outcome.status, outcome.error, s.started_at, outcome.dns_us,
         outcome.connect_us, outcome.tls_us, outcome.first_byte_us, outcome.total_us,
-        outcome.address, s.url, json.dumps(s.request_headers),
-        json.dumps(outcome.response_headers), outcome.response_body, outcome.truncated, s.node_id,
+        outcome.address, s.url, items(s.request_headers), items(outcome.response_headers),
+        outcome.response_body, outcome.truncated, s.node_id,
     )  # fmt: skip
 
 
 async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Settled]]) -> None:
     """Fold a batch into each webhook's health and lane, one row each."""
-    health: list[tuple[object, ...]] = []
-    turned: list[tuple[object, ...]] = []
+    folded: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
         judged = [s for s in batch if s.outcome is not None and s.outcome.outcome != "aborted"]
         if not judged:
             continue
-        last = judged[-1]
-        assert last.outcome is not None
         since = 0
-        succeeded = False
+        succeeded = 0
         for s in judged:
             if s.decision.counts_as_failure:
                 since += 1
             else:
-                since, succeeded = 0, True
-        health.append(
-            (webhook_id, tx.now, last.outcome.outcome, last.outcome.status, succeeded, since)
-        )
-        wait = max((s.decision.webhook_wait_us or 0 for s in judged), default=0)
-        turned.append((webhook_id, since > 0, wait))
-    await tx.many(HEALTH, health)
+                since, succeeded = 0, 1
+        hold = max(s.decision.webhook_wait_us or 0 for s in judged)
+        last = judged[-1].outcome
+        assert last is not None
+        folded.append((webhook_id, last.outcome, last.status, succeeded, since, hold))
+    if not folded:
+        return
+    await tx.run(HEALTH, items(folded), tx.now)
     for webhook_id, batch in sorted(by_webhook.items()):
         if any(s.decision.disable for s in batch):
             await tx.run(DISABLE, webhook_id, "gone", tx.now)
             await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
-    await tx.many(
-        """
-        update lanes set failing = $2,
-          wait_until = case when cast($3 as bigint) > 0 then due_now() + $3 else wait_until end
-        where webhook_id = $1
-        """,
-        turned,
-    )
+    await tx.run(LANE, items(folded))
 
 
 async def release(tx: Tx, claim: str) -> int:

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from outbox import lanes
+from outbox import bulk, lanes
+from outbox.bulk import IDS, ITEMS, items
 from outbox.database import Row, Tx
-from outbox.deliveries import FIRST_WINDOW, IDS, Claimed, Room
+from outbox.deliveries import FIRST_WINDOW, Claimed, Room
 
 EVENTS_AT_ONCE = 500
 
@@ -24,22 +25,26 @@ from events where seq is null order by pos limit $1
 """
 
 NEXT_SEQ = "update outbox_state set seq = seq + $1 where id = 1 returning seq"
-GIVE_SEQ = "update events set seq = $2 where pos = $1"
+GIVE_SEQ = f"""
+update events set seq = s.seq_given
+from (
+  select cast(value ->> 0 as bigint) as place, cast(value ->> 1 as bigint) as seq_given
+  from {ITEMS}) as s
+where events.pos = s.place
+"""
 
 WEBHOOKS = f"""
 select w.id, w.owner_id, w.events, w.since_pos, w.state, l.failing,
-  l.wait_until <= due_now() as open
+  l.wait_until <= (select due_now()) as open
 from webhooks w join lanes l on l.webhook_id = w.id
 where w.owner_id in {IDS} order by w.id
 """
 
-INSERT = """
-insert into deliveries
-  (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, claim,
-   node_id, record_id, seq, created_at)
-values ($1, $2, $3, $4, $5, $6, false, $7, 0, $8, $9, $10, $11, $12, $13)
-on conflict (event_id, webhook_id) where origin = 'event' do nothing
-"""
+COLUMNS = (
+    "id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
+    "attempts", "claim", "node_id", "record_id", "seq", "created_at",
+)  # fmt: skip
+ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,9 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     last = await tx.one(NEXT_SEQ, len(events))
     assert last is not None
     first_seq = int(last["seq"]) - len(events) + 1
-    await tx.many(GIVE_SEQ, [(row["pos"], first_seq + n) for n, row in enumerate(events)])
+    await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(events)]))
 
-    owners = json.dumps(sorted({row["owner_id"] for row in events}))
+    owners = items(sorted({row["owner_id"] for row in events}))
     subscribed: dict[str, list[tuple[Row, frozenset[str]]]] = {}
     for webhook in await tx.all(WEBHOOKS, owners):
         names = frozenset(json.loads(webhook["events"]))
@@ -101,7 +106,7 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
             rows.append(
                 (
                     delivery_id, event["owner_id"], event["id"], webhook_id, origin,
-                    "in_flight" if born else "ready", due, int(born),
+                    "in_flight" if born else "ready", False, due, 0, int(born),
                     room.claim if born else None, room.node_id if born else None,
                     event["record_id"], first_seq + number, tx.now,
                 )
@@ -112,7 +117,7 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
                 claimed.append(_claimed(delivery_id, event, webhook_id, origin, room.claim))
             else:
                 ready.add(webhook_id)
-    await tx.many(INSERT, rows)
+    await bulk.insert(tx, "deliveries", COLUMNS, rows, ONCE)
     await lanes.wake(tx, ready, due)
     met = Counter(event["name"] for event in events)
     return FannedOut(met, created, claimed, replace(room, slots=left, windows=windows))

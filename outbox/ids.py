@@ -1,16 +1,31 @@
 """Where ids, tokens and dice come from. Everything else is handed an Ids."""
 
 import os
+import threading
 from collections.abc import Callable
 
 ID_LENGTH = 24
+POOL = 4096
 
 
 class Ids:
     """Ids and random values from one source of random bytes."""
 
     def __init__(self, random: Callable[[int], bytes] = os.urandom) -> None:
-        self._random = random
+        self._source = random
+        self._lock = threading.Lock()
+        self._pool = b""
+        self._used = 0
+
+    def _random(self, size: int) -> bytes:
+        """Random bytes out of a pool: asking the kernel each time gives up the interpreter lock."""
+        with self._lock:
+            if self._used + size > len(self._pool):
+                self._pool = self._source(max(POOL, size))
+                self._used = 0
+            start = self._used
+            self._used += size
+            return self._pool[start : self._used]
 
     def new(self, wall: int) -> str:
         """24 hex digits: 6 bytes of milliseconds (from `wall`, microseconds), 6 random bytes.
@@ -21,7 +36,7 @@ class Ids:
 
     def token(self, size: int) -> bytes:
         """`size` random bytes, for secrets and tokens."""
-        return self._random(size)
+        return self._source(size)
 
     def dice(self) -> float:
         """A number in [0, 1), for jitter."""

@@ -7,36 +7,39 @@ miss what the other was about to commit, and the lane would sleep over a due del
 
 from collections.abc import Iterable
 
+from outbox.bulk import IDS, items
 from outbox.database import Tx
 
 # Always an update, even when nothing changes: the lock is the point.
-WAKE = """
+WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
   when wait_until > $2 then wait_until
   else $2 end
-where webhook_id = $1
+where webhook_id in {IDS}
 """
 
-LOCK = "select webhook_id from lanes where webhook_id = $1 /*postgres for update*/"
+LOCK = f"select webhook_id from lanes where webhook_id in {IDS} order by webhook_id for update"
 
 # Two probes of the claim's own index, because first attempts and retries are ranges of their own.
-REST = """
+REST = f"""
 update lanes set due_at = (
   select case when soonest < lanes.wait_until then lanes.wait_until else soonest end from (
     select min(next_at) as soonest from (
       select * from (
         select next_at from deliveries
-        where webhook_id = $1 and state = 'ready' and retry = false order by next_at limit 1
+        where webhook_id = lanes.webhook_id and state = 'ready' and retry = false
+        order by next_at limit 1
       ) as firsts
       union all
       select * from (
         select next_at from deliveries
-        where webhook_id = $1 and state = 'ready' and retry = true order by next_at limit 1
+        where webhook_id = lanes.webhook_id and state = 'ready' and retry = true
+        order by next_at limit 1
       ) as retries
     ) as heads
   ) as head)
-where webhook_id = $1
+where webhook_id in {IDS}
 """
 
 
@@ -49,13 +52,22 @@ async def due_now(tx: Tx) -> int:
 
 async def wake(tx: Tx, webhook_ids: Iterable[str], due: int) -> None:
     """Each of these webhooks has a delivery ready at `due`."""
-    await tx.many(WAKE, [(webhook_id, due) for webhook_id in sorted(set(webhook_ids))])
+    if ids := await _locked(tx, webhook_ids):
+        await tx.run(WAKE, ids, due)
 
 
 async def rest(tx: Tx, webhook_ids: Iterable[str]) -> None:
     """Set each lane's due time from what is ready now; null when nothing is."""
-    # Always in the order of ids, so that two transactions never wait for each other.
-    rows = [(webhook_id,) for webhook_id in sorted(set(webhook_ids))]
+    if ids := await _locked(tx, webhook_ids):
+        await tx.run(REST, ids)
+
+
+async def _locked(tx: Tx, webhook_ids: Iterable[str]) -> str | None:
+    """The parameter that names these lanes, locked; None when there are none."""
+    ids = sorted(set(webhook_ids))
+    if not ids:
+        return None
     if tx.engine == "postgres":
-        await tx.many(LOCK, rows)
-    await tx.many(REST, rows)
+        # Always in the order of ids, so that two transactions never wait for each other.
+        await tx.all(LOCK, items(ids))
+    return items(ids)

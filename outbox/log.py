@@ -55,7 +55,6 @@ class Announced:
 class Attempt:
     """One request of a delivery: what was sent where, how long it took, what came back."""
 
-    id: str
     number: int
     kind: str
     outcome: str
@@ -206,7 +205,13 @@ async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:
     rows = await tx.all(
         f"""
         select {COLUMNS} from deliveries d left join events e on e.id = d.event_id
-        where d.event_id = $1 and d.webhook_id = $2 and d.id <> $3 order by d.id desc limit 20
+        where d.id <> $3 and d.id in (
+          select id from deliveries
+          where event_id = $1 and webhook_id = $2 and origin = 'event'
+          union all
+          select id from deliveries
+          where event_id = $1 and webhook_id = $2 and origin <> 'event')
+        order by d.id desc limit 20
         """,
         delivery.event_id, delivery.webhook_id, delivery.id,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 import email.utils
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 State = Literal["delivered", "ready", "exhausted", "gone", "dead"]
@@ -106,12 +107,12 @@ def retry_after(value: str | None, now_wall_s: float) -> float | None:
     if SECONDS.fullmatch(text):
         seconds = float(text)
     elif DATE.fullmatch(text):
-        parsed = email.utils.parsedate_tz(text)
+        parsed = email.utils.parsedate(text)
         if parsed is None:
             return None
         try:
-            seconds = email.utils.mktime_tz(parsed) - now_wall_s
-        except (ValueError, OverflowError):
+            seconds = datetime(*parsed[:6], tzinfo=UTC).timestamp() - now_wall_s
+        except ValueError:
             return None
     else:
         return None

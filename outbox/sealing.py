@@ -123,7 +123,11 @@ def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
     """
     file = Path(path)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.parent.is_dir():
+            file.parent.mkdir(parents=True)
+    except OSError as error:
+        raise CannotStart(f"the folder {file.parent} cannot be made: {error.strerror}") from None
+    try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(new_key_line(ids, wall).encode("ascii"))

@@ -25,6 +25,8 @@ from outbox.events import INSERT
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver, Unwatched
 
+VERSION = sqlite3.sqlite_version
+"""Of the SQLite library, for metrics and the curious."""
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.005
 BUSY_MILLISECONDS = 5000

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -30,6 +31,8 @@ from outbox.windows import SLOW_SECONDS, Sending, Windows
 
 POLL_SECONDS = 1.0
 RENEW_SECONDS = nodes.LEASE / 1_000_000 / 3
+# Between looks for nodes whose lease has ended: with the poll, rescue comes within 5 s of that.
+LOOK_SECONDS = 3.0
 BACKOFF_SECONDS = 0.25
 
 log = structlog.get_logger("outbox")
@@ -97,11 +100,15 @@ class Worker:
         self._behind = False
         self._joined = False
         self._renewed = 0.0
+        self._looked = 0.0
         self._claims = 0
+        self._log: Any = log
 
     async def run(self) -> None:
         """Drain until told to stop and everything under way is settled."""
         self._db.listen(self._wake.set)
+        # Bound once: a line a delivery is written here.
+        self._log = log.bind(node=self.node_id)
         try:
             while not self._over():
                 await self._turn()
@@ -129,6 +136,7 @@ class Worker:
         if not await self._keep_lease():
             await sleep_until_set(self._wake, BACKOFF_SECONDS)
             return
+        await self._rescue_lost()
         results, self._results = self._results, []
         self._wake.clear()
         slow = self._windows.take_slots_back(self._clock.monotonic())
@@ -173,14 +181,23 @@ class Worker:
                 self._lose_lease()
                 return False
             self._renewed = now
-            if self._db.engine == "postgres":
-                self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
         except DatabaseUnavailable as error:
             log.warning("lease_not_renewed", error=str(error), node=self.node_id)
             if self._joined and now - self._renewed > nodes.LEASE / 1_000_000:
                 self._lose_lease()
             return self._joined
         return True
+
+    async def _rescue_lost(self) -> None:
+        """Take back what other nodes had in flight when they died. On SQLite there are none."""
+        now = self._clock.monotonic()
+        if self._db.engine == "sqlite" or now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        try:
+            self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
+        except DatabaseUnavailable as error:
+            log.warning("rescue_put_off", error=str(error), node=self.node_id)
 
     def _lose_lease(self) -> None:
         """Others own what was ours: stop sending it, and come back under a new name."""
@@ -351,7 +368,7 @@ class Worker:
             self._observer.delivery_finished(
                 delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
             )
-        tell = log.debug if decision.state == "delivered" else log.info
+        tell = self._log.debug if decision.state == "delivered" else self._log.info
         tell(
             "attempt",
             event_id=delivery.event_id,
@@ -366,7 +383,6 @@ class Worker:
             state=decision.state,
             reason=decision.reason,
             next_attempt_in_s=None if decision.delay_us is None else decision.delay_us / 1_000_000,
-            node=self.node_id,
         )
 
 

@@ -30,11 +30,12 @@ create table events (
   body_digest text not null,
   erased_at bigint
 );
--- What fan-out has not seen yet; empty most of the time.
+-- What fan-out has not seen yet; SQLite walks the unique index on seq for it, nulls by pos.
+/*postgres
 create index events_unseen on events (pos) where seq is null;
-create index events_feed on events (owner_id, seq) where webhook_id is null;
+*/
+create index events_feed on events (owner_id, seq) where webhook_id is null and seq is not null;
 create index events_record on events (owner_id, record_id, pos);
-create index events_old on events (occurred_at);
 
 create table webhooks (
   id text /*postgres collate "C"*/ primary key,
@@ -102,9 +103,9 @@ create table deliveries (
   last_outcome text,
   last_status bigint,
   replayed_by text
-);
+) /*sqlite without rowid*/;
 create unique index deliveries_once on deliveries (event_id, webhook_id) where origin = 'event';
-create index deliveries_event on deliveries (event_id);
+create index deliveries_again on deliveries (event_id, webhook_id) where origin <> 'event';
 create index deliveries_ready on deliveries (webhook_id, retry, next_at) where state = 'ready';
 create index deliveries_claimed on deliveries (node_id) where state = 'in_flight';
 create index deliveries_held on deliveries (webhook_id, record_id, seq) where state = 'held';
@@ -112,10 +113,9 @@ create index deliveries_log on deliveries (webhook_id, id desc);
 -- The ends that an owner looks for; deliveries that succeed pay nothing for it.
 create index deliveries_ended on deliveries (webhook_id, state, id desc)
   where state in ('exhausted', 'gone', 'cancelled', 'dead');
-create index deliveries_old on deliveries (finished_at) where finished_at is not null;
 
+-- Each row costs a write on the send path, so there is one index, and age is read off the delivery.
 create table attempts (
-  id text /*postgres collate "C"*/ primary key,
   owner_id text /*postgres collate "C"*/ not null,
   delivery_id text /*postgres collate "C"*/ not null,
   webhook_id text /*postgres collate "C"*/ not null,
@@ -138,9 +138,8 @@ create table attempts (
   response_body bytea,
   truncated boolean not null,
   node_id text not null,
-  unique (delivery_id, number)
+  primary key (delivery_id, number)
 );
-create index attempts_old on attempts (started_at);
 
 create table nodes (
   id text /*postgres collate "C"*/ primary key,

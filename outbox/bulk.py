@@ -1,0 +1,57 @@
+"""Many rows with one statement. On SQLite each statement gives up the interpreter lock and has to
+win it back from a busy event loop, so a batch of 200 rows is one statement and not 200.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from outbox.database import Tx
+
+# The items of a JSON array in $1, one row each in `value`; fields are read as `value ->> n`.
+ITEMS = (
+    "/*sqlite json_each($1) as items*/"
+    " /*postgres json_array_elements(cast($1 as json)) as items(value)*/"
+)
+# The strings of a JSON array in $1, for `in`.
+IDS = (
+    "(select value from /*sqlite json_each($1)*/"
+    " /*postgres json_array_elements_text(cast($1 as json)) as ids(value)*/)"
+)
+# Few sizes, so that few statements are prepared. The largest stays under 32,766 parameters.
+SIZES = (128, 16, 1)
+
+_encoder = msgspec.json.Encoder()
+
+
+def items(rows: Sequence[Any]) -> str:
+    """The parameter for ITEMS or IDS."""
+    return _encoder.encode(rows).decode()
+
+
+async def insert(
+    tx: Tx,
+    table: str,
+    columns: tuple[str, ...],
+    rows: Sequence[Sequence[Any]],
+    conflict: str = "",
+) -> None:
+    """Insert `rows`; `conflict` is an `on conflict` clause or nothing."""
+    done = 0
+    for size in SIZES:
+        while len(rows) - done >= size:
+            values = [value for row in rows[done : done + size] for value in row]
+            await tx.run(_insert(table, columns, size, conflict), *values)
+            done += size
+
+
+@lru_cache(maxsize=256)
+def _insert(table: str, columns: tuple[str, ...], size: int, conflict: str) -> str:
+    width = len(columns)
+    places = (
+        "(" + ", ".join(f"${row * width + column + 1}" for column in range(width)) + ")"
+        for row in range(size)
+    )
+    return f"insert into {table} ({', '.join(columns)}) values {', '.join(places)} {conflict}"

@@ -1,0 +1,19 @@
+"""What the tests of the engine share."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pytest
+import uvloop
+
+ON_BOTH_LOOPS = ("test_send", "test_wire", "test_receivers")
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]] | None:
+    """Sending meets the wire differently on asyncio's loop and on uvloop: test it on both."""
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    if item.path.stem.startswith(ON_BOTH_LOOPS):
+        loops["uvloop"] = uvloop.new_event_loop
+    return loops

@@ -1,0 +1,63 @@
+"""A fresh, empty database on either engine, for a product that runs as a process."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import asyncpg
+
+from tests.support.databases import PostgresServer
+from tests.support.ledger import Pair, pairs_in_flight
+
+Engine = Literal["sqlite", "postgres"]
+
+_SERVER = PostgresServer()
+"""Started when first asked for; ends with the process."""
+
+
+@asynccontextmanager
+async def empty_database(engine: Engine, folder: Path) -> AsyncIterator[str]:
+    """Its address; on SQLite a file in `folder` that is not there yet."""
+    if engine == "sqlite":
+        yield f"sqlite:///{folder / 'carteiro.db'}"
+        return
+    url = await _SERVER.empty()
+    yield url
+    await _SERVER.drop(url)
+
+
+async def state_after_kill(url: str) -> tuple[set[Pair], str]:
+    """What was in flight when the process died, and `ok` or what is wrong with the file.
+
+    On SQLite a copy is looked at, so that recovering the file itself stays the product's work.
+    """
+    if url.startswith("sqlite"):
+        with tempfile.TemporaryDirectory() as aside:
+            file = Path(url.removeprefix("sqlite:///"))
+            for suffix in ("", "-wal"):
+                if Path(f"{file}{suffix}").exists():
+                    shutil.copyfile(f"{file}{suffix}", f"{aside}/copy.db{suffix}")
+            connection = sqlite3.connect(f"{aside}/copy.db")
+            try:
+                [(verdict,)] = connection.execute("pragma integrity_check(1)").fetchall()
+                connection.execute("pragma foreign_key_check").fetchall()
+            finally:
+                connection.close()
+            return await pairs_in_flight(f"sqlite:///{aside}/copy.db"), str(verdict)
+    connection = await asyncpg.connect(url)
+    try:
+        # A COMMIT that was on its way when the client died may still be at work.
+        while await connection.fetchval(
+            "select count(*) from pg_stat_activity"
+            " where application_name = 'carteiro' and datname = current_database()"
+        ):
+            await connection.execute("select pg_sleep(0.02)")
+    finally:
+        await connection.close()
+    return await pairs_in_flight(url), "ok"

@@ -1,0 +1,243 @@
+"""The ledger: what clients were told × what the database holds × what receivers got.
+
+Joined by event id (an event bears the request id of the write that caused it). A promise is kept
+when `lost` and `unexpected` are 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import asyncpg
+
+from tests.support.load import Load
+from tests.support.recipients import Receipt
+from tests.support.tenants import Tenants
+
+Pair = tuple[str, str]
+"""(event id, webhook id)"""
+
+CONTACTS = "select id, owner_id, name from contacts"
+EVENTS = "select id, owner_id, record_id, request_id from events"
+DELIVERIES = "select event_id, webhook_id, state from deliveries where origin = 'event'"
+IN_FLIGHT = "select event_id, webhook_id from deliveries where state = 'in_flight'"
+UNFINISHED = """
+select (select count(*) from events where seq is null)
+  + (select count(*) from deliveries where finished_at is null)
+"""
+POLL_SECONDS = 0.1
+
+
+@dataclass
+class Rows:
+    """What the database holds."""
+
+    contacts: list[tuple[str, str, str]]
+    events: list[tuple[str, str, str, str]]
+    deliveries: list[tuple[str, str, str]]
+
+
+async def query(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """Rows of one statement, read beside the product and without touching its files' state."""
+    if url.startswith("sqlite"):
+        return await asyncio.to_thread(_query_sqlite, url.removeprefix("sqlite:///"), sql)
+    connection = await asyncpg.connect(url)
+    try:
+        return [tuple(row) for row in await connection.fetch(sql)]
+    finally:
+        await connection.close()
+
+
+def _query_sqlite(path: str, sql: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+async def read_rows(url: str) -> Rows:
+    """All that the judgement needs."""
+    return Rows(
+        await query(url, CONTACTS),  # type: ignore[arg-type] # the columns above are its shape
+        await query(url, EVENTS),  # type: ignore[arg-type]
+        await query(url, DELIVERIES),  # type: ignore[arg-type]
+    )
+
+
+async def pairs_in_flight(url: str) -> set[Pair]:
+    """What a process held when it died."""
+    return {(event, webhook) for event, webhook in await query(url, IN_FLIGHT)}
+
+
+async def until_drained(url: str, seconds: float) -> int:
+    """Wait until nothing is left to deliver; how much was left when time ran out (0: all done)."""
+    left = 1
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while left and loop.time() < end:
+        [(left,)] = await query(url, UNFINISHED)
+        if left:
+            await asyncio.sleep(POLL_SECONDS)
+    return left
+
+
+@dataclass
+class Verdict:
+    """One run's figures, as they are printed."""
+
+    fault: str
+    seed: int
+    acks: int = 0
+    rows: int = 0
+    deliveries: int = 0
+    lost: int = 0
+    unexpected: int = 0
+    duplicated: int = 0
+    recovered: int = 0
+    unknown: int = 0
+    """Writes answered 503 because the fate of their COMMIT was not known, whose rows are there."""
+    p50_ms: float = 0.0
+    p99_ms: float = 0.0
+    max_ms: float = 0.0
+    rss_mib: float = 0.0
+    figures: dict[str, Any] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    """What is wrong, a line each (the first twenty)."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether nothing was lost, nothing came from nowhere, and no finding stands."""
+        return not self.lost and not self.unexpected and not self.findings
+
+    def told(self) -> dict[str, Any]:
+        """The run as one flat record with its `pass`; prints it as a JSON line."""
+        record = asdict(self)
+        figures = record.pop("figures")
+        record = {"pass": self.kept} | record | figures
+        print(json.dumps(record), flush=True)
+        return record
+
+    def find(self, count: int, what: str) -> int:
+        """Note that `count` things are wrong; returns `count`."""
+        if count and len(self.findings) < 20:
+            self.findings.append(f"{count} {what}")
+        return count
+
+
+def judge(
+    fault: str,
+    load: Load,
+    rows: Rows,
+    got: Iterable[Receipt],
+    *,
+    in_flight: Iterable[set[Pair]] = (),
+    unknown_allowed: bool = False,
+    rss: float = 0.0,
+) -> Verdict:
+    """Join the three. `in_flight` is what each kill met: only that may arrive twice.
+
+    `unknown_allowed`: a write answered 503 may be there all the same, when the database went
+    during its COMMIT and could not be asked. Call it when nothing is left to deliver and receivers answered 2xx to everything.
+    """
+    verdict = Verdict(fault, load.seed, acks=len(load.acked), rss_mib=rss)
+    verdict.rows = len(rows.events)
+    tenants = load.tenants
+    _records(verdict, load, rows, unknown_allowed)
+    events = {event: owner for event, owner, _, _ in rows.events}
+    wanted = {(event, hook) for event, owner in events.items() for hook in tenants.webhooks[owner]}
+    _deliveries(verdict, rows, wanted)
+    _arrivals(verdict, tenants, wanted, list(got), list(in_flight))
+    times = sorted(load.milliseconds)
+    if times:
+        verdict.p50_ms, verdict.p99_ms, verdict.max_ms = (
+            round(times[min(int(len(times) * share), len(times) - 1)], 1) for share in (0.5, 0.99, 1)
+        )
+    return verdict
+
+
+def _records(verdict: Verdict, load: Load, rows: Rows, unknown_allowed: bool) -> None:
+    """Writes against rows: every 2xx is there once, what was refused is not."""
+    by_request: dict[str, list[str]] = {}
+    for _, _, record, request in rows.events:
+        by_request.setdefault(request, []).append(record)
+    by_name: dict[str, list[str]] = {}
+    for record, _, name in rows.contacts:
+        by_name.setdefault(name, []).append(record)
+    verdict.lost += verdict.find(
+        sum(by_name.get(request) != [record] for request, record in load.acked.items()),
+        "acknowledged writes without their one record",
+    )
+    verdict.lost += verdict.find(
+        sum(by_request.get(request) != [record] for request, record in load.acked.items()),
+        "acknowledged writes without their one event",
+    )
+    verdict.unexpected += verdict.find(
+        sum(by_name.get(name) != records for name, records in by_request.items())
+        + sum(name not in by_request for name in by_name),
+        "records and events that do not stand for each other",
+    )
+    verdict.unexpected += verdict.find(
+        sum(len(records) > 1 for records in by_request.values()), "writes that took place twice"
+    )
+    sent = load.sent
+    verdict.unexpected += verdict.find(
+        sum(request not in sent for request in by_request), "writes that nobody asked for"
+    )
+    there = [request for request in load.refused if request in by_request]
+    if unknown_allowed:
+        verdict.unknown = sum(load.refused[r].status == 503 for r in there)
+    verdict.unexpected += verdict.find(
+        len(there) - verdict.unknown, "refused writes that took place"
+    )
+    verdict.recovered = sum(request in by_request for request in load.broken)
+
+
+def _deliveries(verdict: Verdict, rows: Rows, wanted: set[Pair]) -> None:
+    """Events against deliveries: one for each webhook that is subscribed, and ended."""
+    had = Counter((event, webhook) for event, webhook, _ in rows.deliveries)
+    verdict.deliveries = len(rows.deliveries)
+    verdict.lost += verdict.find(len(wanted - set(had)), "deliveries never made")
+    verdict.lost += verdict.find(
+        sum(state != "delivered" for _, _, state in rows.deliveries), "deliveries not delivered"
+    )
+    verdict.unexpected += verdict.find(
+        len(set(had) - wanted) + sum(n > 1 for n in had.values()), "deliveries that should not be"
+    )
+
+
+def _arrivals(
+    verdict: Verdict,
+    tenants: Tenants,
+    wanted: set[Pair],
+    got: list[Receipt],
+    in_flight: list[set[Pair]],
+) -> None:
+    """Deliveries against arrivals: each answered with 2xx, again only after a kill, same bytes."""
+    came: dict[Pair, list[Receipt]] = {}
+    for receipt in got:
+        pair = (receipt.event_id, tenants.paths.get(receipt.path, receipt.path))
+        came.setdefault(pair, []).append(receipt)
+    answered = {pair for pair, receipts in came.items() if any(r.answered for r in receipts)}
+    verdict.lost += verdict.find(len(wanted - answered), "deliveries that no receiver has")
+    verdict.unexpected += verdict.find(
+        len(set(came) - wanted), "arrivals without an event and a delivery in the database"
+    )
+    verdict.duplicated = sum(len(receipts) - 1 for receipts in came.values())
+    allowed: Mapping[Pair, int] = Counter(pair for pairs in in_flight for pair in pairs)
+    verdict.unexpected += verdict.find(
+        sum(max(len(rs) - 1 - allowed.get(pair, 0), 0) for pair, rs in came.items()),
+        "arrivals repeated although no kill met them",
+    )
+    bodies: dict[str, set[str]] = {}
+    for receipt in got:
+        bodies.setdefault(receipt.event_id, set()).add(receipt.digest)
+    verdict.unexpected += verdict.find(
+        sum(len(digests) > 1 for digests in bodies.values()), "events whose bytes changed"
+    )

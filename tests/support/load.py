@@ -1,0 +1,132 @@
+"""Clients of the REST API that write at a steady rate and remember what they were told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from tests.support.tenants import Tenants
+
+PATIENCE = 30.0
+CONNECTION = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+@dataclass(slots=True)
+class Refused:
+    """An answer other than 2xx."""
+
+    status: int
+    code: str
+    seconds: float
+
+
+@dataclass
+class Load:
+    """Writes of many owners. Each carries a request id of its own, which its event will bear."""
+
+    tenants: Tenants
+    seed: int
+    acked: dict[str, str] = field(default_factory=dict)
+    """Record id by request id: what was answered with 2xx."""
+    refused: dict[str, Refused] = field(default_factory=dict)
+    """By request id: what was answered with something else."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """By request id: what got no answer, and how the connection ended."""
+    open: dict[str, float] = field(default_factory=dict)
+    """By request id, when it was sent: what has no answer yet."""
+    milliseconds: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.dice = random.Random(self.seed)
+        self.count = 0
+        self._owners = list(self.tenants.keys)
+        self._sent = asyncio.Event()
+
+    @property
+    def sent(self) -> set[str]:
+        return {*self.acked, *self.refused, *self.broken, *self.open}
+
+    @asynccontextmanager
+    async def writing(
+        self, address: str, *, rate: float = 50.0, notes: int = 0
+    ) -> AsyncIterator[None]:
+        """Write at `rate` a second while the block runs; at its end every write has its answer,
+        or has lost its connection."""
+        task = asyncio.create_task(self._run(address, rate, notes))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def until_sent(self, count: int, seconds: float = PATIENCE) -> None:
+        """Wait for the moment at which write number `count` goes out."""
+        async with asyncio.timeout(seconds):
+            while self.count < count:
+                self._sent.clear()
+                await self._sent.wait()
+
+    async def _run(self, address: str, rate: float, notes: int) -> None:
+        began = time.monotonic()
+        first = self.count
+        writes: set[asyncio.Task[None]] = set()
+        connector = aiohttp.TCPConnector(limit=0)
+        http = aiohttp.ClientSession(address, connector=connector)
+        try:
+            while True:
+                # An open loop: what is slow does not slow down what comes after it.
+                due = began + (self.count - first) / rate
+                await asyncio.sleep(max(due - time.monotonic(), 0.0))
+                task = asyncio.create_task(self.write(http, notes))
+                writes.add(task)
+                task.add_done_callback(writes.discard)
+        finally:
+            await asyncio.gather(*writes)
+            await http.close()
+
+    async def write(self, http: aiohttp.ClientSession, notes: int = 0) -> str:
+        """One POST; its request id, whatever became of it."""
+        self.count += 1
+        request_id = f"r{self.seed}-{self.count}"
+        body = {"name": request_id} | ({"notes": "x" * notes} if notes else {})
+        headers = {
+            "X-API-Key": self.tenants.keys[self.dice.choice(self._owners)],
+            "X-Request-Id": request_id,
+            "Content-Type": "application/json",
+        }
+        began = self.open[request_id] = time.monotonic()
+        self._sent.set()
+        try:
+            async with http.post(
+                "/api/contacts",
+                data=json.dumps(body),
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(PATIENCE),
+            ) as answer:
+                text = await answer.read()
+            seconds = time.monotonic() - began
+            if answer.status == 201:
+                self.acked[request_id] = json.loads(text)["id"]
+                self.milliseconds.append(seconds * 1000)
+            else:
+                self.refused[request_id] = Refused(answer.status, _code(text), seconds)
+        except CONNECTION as error:
+            self.broken[request_id] = type(error).__name__
+        finally:
+            del self.open[request_id]
+            self._sent.set()
+        return request_id
+
+
+def _code(text: bytes) -> str:
+    try:
+        return str(json.loads(text)["code"])
+    except (ValueError, KeyError, TypeError):
+        return "not an error body"

@@ -1,0 +1,189 @@
+"""Real HTTP receivers on loopback: one that behaves and checks signatures, one that does not."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from standardwebhooks import Webhook
+
+Script = Callable[["Visit"], Awaitable[None]]
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it arrived."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    peer: tuple[str, int]
+
+
+@dataclass
+class Receiver:
+    """A well-behaved receiver. With a `secret` it answers 401 to what is not signed with it."""
+
+    secret: str | None = None
+    answer: Answer | None = None
+    url: str = ""
+    requests: list[Received] = field(default_factory=list)
+    arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        headers = [(n.decode(), v.decode("latin-1")) for n, v in request.raw_headers]
+        assert request.transport is not None
+        peer = request.transport.get_extra_info("peername")[:2]
+        async with self.arrived:
+            self.requests.append(Received(request.method, request.path_qs, headers, body, peer))
+            self.arrived.notify_all()
+        if self.secret is not None and not self._signed(dict(headers), body):
+            return web.Response(status=401)
+        if self.answer is None:
+            return web.Response(text="ok")
+        assert isinstance(request, web.Request)
+        return await self.answer(request)
+
+    def _signed(self, headers: dict[str, str], body: bytes) -> bool:
+        assert self.secret is not None
+        digest = hmac.new(self.secret.encode(), body, "sha256").hexdigest()
+        Webhook(self.secret).verify(body, headers, json_parse=False)
+        return hmac.compare_digest(headers["X-Webhook-Signature"], f"sha256={digest}")
+
+    async def wait(self, count: int, seconds: float = 20) -> list[Received]:
+        """All requests, once there are `count` of them."""
+        async with asyncio.timeout(seconds), self.arrived:
+            await self.arrived.wait_for(lambda: len(self.requests) >= count)
+        return self.requests
+
+
+@asynccontextmanager
+async def receiver(
+    *,
+    secret: str | None = None,
+    answer: Answer | None = None,
+    tls: ssl.SSLContext | None = None,
+    keepalive: float = 75.0,
+) -> AsyncIterator[Receiver]:
+    """A Receiver at its own port, ended on leaving."""
+    behaved = Receiver(secret, answer)
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", behaved.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, keepalive_timeout=keepalive)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+    await site.start()
+    behaved.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield behaved
+    finally:
+        await runner.cleanup()
+
+
+class Visit:
+    """One connection to a hostile receiver: what its script may do with it."""
+
+    def __init__(
+        self, server: Hostile, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.server = server
+        self.number = server.visits
+        self._reader = reader
+        self._writer = writer
+
+    async def request(self) -> bytes:
+        """Read one whole request; its body."""
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = next(
+            int(line.partition(b":")[2])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length:")
+        )
+        body = await self._reader.readexactly(length)
+        self.server.requests.append(body)
+        return body
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        self.server.written += len(data)
+        await self._writer.drain()
+
+    async def reply(self, data: bytes) -> None:
+        """Read a request, then write `data` and leave the connection open."""
+        await self.request()
+        await self.write(data)
+        await self.gone()
+
+    async def gone(self) -> None:
+        """Until the sender has closed the connection."""
+        while await self._reader.read(65_536):
+            pass
+
+    def reset(self) -> None:
+        """Break the connection with a RST."""
+        import socket
+        import struct
+
+        connection: socket.socket = self._writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+
+@dataclass
+class Hostile:
+    """A receiver that follows a script, byte by byte."""
+
+    script: Script
+    url: str = ""
+    visits: int = 0
+    requests: list[bytes] = field(default_factory=list)
+    written: int = 0
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set each time a connection is over."""
+
+    async def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.visits += 1
+        # Senders hang up in the middle of things; that is the point.
+        with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, TimeoutError):
+            await self.script(Visit(self, reader, writer))
+        writer.close()
+        with suppress(ConnectionError, ssl.SSLError, TimeoutError):
+            await writer.wait_closed()
+        self.ended.set()
+
+
+@asynccontextmanager
+async def hostile(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
+    """A Hostile at its own port, ended on leaving."""
+    server = Hostile(script)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await server.visit(reader, writer)
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            tasks.discard(task)
+
+    listening = await asyncio.start_server(visit, "127.0.0.1", 0, ssl=tls, limit=2**20)
+    port = listening.sockets[0].getsockname()[1]
+    server.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}/hook"
+    try:
+        yield server
+    finally:
+        listening.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

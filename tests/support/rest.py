@@ -1,0 +1,94 @@
+"""People who call the REST door over loopback."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from multidict import CIMultiDictProxy
+
+from gateway.config import Config, Limits
+from gateway.resources.account import users
+from tests.support.site import Site
+
+UNLIMITED = Config(limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer that was read to its end; `body` is None when there was none."""
+
+    status: int
+    headers: CIMultiDictProxy[str]
+    text: str
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text) if self.text else None
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """field → code of an error's details."""
+        return {d["field"]: d["code"] for d in self.body.get("details", ())}
+
+
+class Person:
+    """Somebody who calls the API, with a credential or without."""
+
+    def __init__(self, http: aiohttp.ClientSession, user_id: str, headers: Mapping[str, str]):
+        self._http = http
+        self.user_id = user_id
+        self.headers = dict(headers)
+
+    async def call(
+        self, method: str, path: str, body: Any = None, *, data: bytes | None = None, **headers: Any
+    ) -> Reply:
+        """One request; `body` goes as JSON, `data` as it is. Header names use `_` for `-`."""
+        sent = self.headers | {name.replace("_", "-"): text for name, text in headers.items()}
+        if body is not None:
+            data = json.dumps(body).encode()
+            sent.setdefault("Content-Type", "application/json")
+        # The client warns of large bodies that are not files.
+        stream = io.BytesIO(data) if data else None
+        async with self._http.request(
+            method, path, data=stream, headers=sent, allow_redirects=False,
+            skip_auto_headers=("Content-Type",),
+        ) as response:  # fmt: skip
+            return Reply(response.status, response.headers, await response.text())
+
+    async def get(self, path: str, **headers: Any) -> Reply:
+        return await self.call("GET", path, **headers)
+
+    async def post(self, path: str, body: Any = None, **headers: Any) -> Reply:
+        return await self.call("POST", path, body, **headers)
+
+    async def put(self, path: str, body: Any = None, **headers: Any) -> Reply:
+        return await self.call("PUT", path, body, **headers)
+
+    async def delete(self, path: str, **headers: Any) -> Reply:
+        return await self.call("DELETE", path, **headers)
+
+
+class RestApi:
+    """The door, and the people in front of it."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.db = site.db
+        self.nobody = Person(site.http, "", {})
+        self._people = 0
+
+    async def person(self, scopes: Sequence[str] = ("read", "write")) -> Person:
+        """A new user with an API key of these scopes."""
+        self._people += 1
+        user_id = await self.db.write(
+            users.add, email=f"p{self._people}@example.com", name="Person", password_hash="-"
+        )
+        return await self.key_of(user_id, scopes)
+
+    async def key_of(self, user_id: str, scopes: Sequence[str] = ("read", "write")) -> Person:
+        """Another key of a user."""
+        key = await self.site.key(user_id, scopes)
+        return Person(self.site.http, user_id, {"X-API-Key": key})

@@ -1,0 +1,32 @@
+"""A Sender that may reach loopback, ended on leaving."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from outbox.clock import SystemClock
+from outbox.egress import Guard, Rules, parse_place
+from outbox.lookups import LookUp, ask_system
+from outbox.send import Outcome, Sender
+
+LOOPBACK = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"), parse_place("::1")))
+HEADERS = [("Content-Type", "application/json"), ("X-Webhook-Event", "contact.created")]
+BODY = b'{"event":"contact.created","timestamp":1760000000,"data":{}}'
+
+
+@asynccontextmanager
+async def sender(
+    rules: Rules = LOOPBACK, *, look_up: LookUp = ask_system, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Sender]:
+    clock = SystemClock()
+    guard = Guard(rules, clock, look_up)
+    made = Sender(guard, clock, tls)
+    try:
+        yield made
+    finally:
+        await made.close()
+        await guard.close()
+
+
+async def post(made: Sender, url: str, *, body: bytes = BODY, timeout_s: float = 5.0) -> Outcome:
+    return await made.send(url, HEADERS, body, timeout_s)

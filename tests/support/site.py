@@ -1,0 +1,82 @@
+"""The gateway itself on a free port of loopback, with people and keys made by its own units."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+from aiohttp import web
+
+from gateway.app import Role, build_app
+from gateway.appkeys import METRICS, PASSWORDS
+from gateway.config import Config
+from gateway.connections import Runner
+from gateway.resources.account import keys, users
+from outbox.database import Database
+from outbox.sealing import new_key_line, parse_keys
+
+PASSWORD = "correct horse battery"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running gateway and an HTTP client for it."""
+
+    url: str
+    app: web.Application
+    runner: Runner
+    db: Database
+    http: aiohttp.ClientSession
+
+    @property
+    def port(self) -> int:
+        return int(self.runner.addresses[0][1])
+
+    async def user(self, email: str = "maria@example.com") -> str:
+        """A new user with PASSWORD; the id."""
+        hashed = await self.app[PASSWORDS].hash(PASSWORD)
+        return await self.db.write(users.add, email=email, name="Maria", password_hash=hashed)
+
+    async def key(
+        self,
+        owner_id: str,
+        scopes: Sequence[str] = ("read", "write"),
+        expires_at: int | None = None,
+    ) -> str:
+        """A new API key of a user."""
+        text = keys.make(self.db.ids)
+        await self.db.write(
+            keys.add, owner_id=owner_id, name="test", text=text, scopes=scopes,
+            expires_at=expires_at,
+        )  # fmt: skip
+        return text
+
+    async def token(self, email: str = "maria@example.com") -> str:
+        """A token by the real way in."""
+        body = {"email": email, "password": PASSWORD}
+        async with self.http.post("/api/auth/token", json=body) as answer:
+            return str((await answer.json())["token"])
+
+
+@asynccontextmanager
+async def serving(
+    db: Database,
+    config: Config | None = None,
+    role: Role = "api",
+    build: Callable[..., web.Application] = build_app,
+) -> AsyncIterator[Site]:
+    """Serve `db` until the block ends."""
+    config = config or Config()
+    ring = parse_keys(new_key_line(db.ids, db.clock.wall()), db.ids, "the test's keys")
+    app = build(config, db, ring, role=role)
+    metrics = app[METRICS]
+    runner = Runner(app, config.limits, lambda why: metrics.rejected("api", why), 2.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        metrics.watch_connections(runner.census)
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with aiohttp.ClientSession(url) as http:
+            yield Site(url, app, runner, db, http)
+    finally:
+        await runner.cleanup()

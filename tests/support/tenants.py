@@ -1,0 +1,75 @@
+"""Owners with an API key and webhooks each, put into a database before the product serves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.resources.account import keys, users
+from outbox import database, endpoints
+from outbox.clock import SystemClock
+from outbox.database import Tx
+from outbox.endpoints import Draft
+from outbox.ids import Ids
+from outbox.migrate import migrate
+from outbox.sealing import KeyRing, read_key_file, write_key_file
+from outbox.signing import new_secret
+from tests.support.databases import SOURCES
+
+EVENT = "contact.created"
+
+
+@dataclass
+class Tenants:
+    """Who writes, and where what they write is to arrive."""
+
+    key_file: Path
+    keys: dict[str, str] = field(default_factory=dict)
+    """API key by owner id."""
+    webhooks: dict[str, list[str]] = field(default_factory=dict)
+    """Webhook ids by owner id."""
+    paths: dict[str, str] = field(default_factory=dict)
+    """Webhook id by the path at which its receiver is reached."""
+
+
+async def settle_in(
+    url: str, folder: Path, ports: list[int], *, owners: int = 20, webhooks: int = 3
+) -> Tenants:
+    """Migrate the database at `url`; make owners whose webhooks lie round robin on `ports`."""
+    clock, ids = SystemClock(), Ids()
+    tenants = Tenants(folder / "carteiro.key")
+    write_key_file(tenants.key_file, ids, clock.wall())
+    ring = read_key_file(tenants.key_file, ids)
+    db = await database.open(url, clock=clock, ids=ids)
+    try:
+        await migrate(db, SOURCES)
+        for number in range(owners):
+            places = [ports[(number + n) % len(ports)] for n in range(webhooks)]
+            await db.write(_move_in, tenants, ids, ring, number, places)
+    finally:
+        await db.close()
+    return tenants
+
+
+async def _move_in(
+    tx: Tx, tenants: Tenants, ids: Ids, ring: KeyRing, number: int, places: list[int]
+) -> None:
+    email = f"owner{number}@example.com"
+    owner_id = await users.add(tx, email=email, name=f"Owner {number}", password_hash="x")
+    key = keys.make(ids)
+    await keys.add(
+        tx, owner_id=owner_id, name="load", text=key, scopes=["read", "write"], expires_at=None
+    )
+    tenants.keys[owner_id] = key
+    tenants.webhooks[owner_id] = []
+    for n, port in enumerate(places):
+        path = f"/owner{number}/hook{n}"
+        webhook_id = await endpoints.create(
+            tx,
+            owner_id=owner_id,
+            draft=Draft(url=f"http://127.0.0.1:{port}{path}", events=(EVENT,)),
+            secret=new_secret(ids.token(32)),
+            ring=ring,
+        )
+        tenants.webhooks[owner_id].append(webhook_id)
+        tenants.paths[path] = webhook_id
