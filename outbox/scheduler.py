@@ -54,6 +54,10 @@ class Scheduler:
         if self._jobs.running:
             self._jobs.shutdown(wait=False)
 
+    def next_runs(self) -> dict[str, datetime]:
+        """When each duty runs next, by the wall clock."""
+        return {job.id: job.next_run_time for job in self._jobs.get_jobs()}
+
     def follow_clock(self) -> None:
         """Set the next runs anew when the wall clock has jumped.
 

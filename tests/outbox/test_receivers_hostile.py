@@ -90,10 +90,10 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
         outcome = await post(made, there.url)
         assert outcome.outcome == "success"
         assert outcome.total_us < 3_000_000
-        # What follows must not be taken for the answer to the next request.
-        again = await post(made, there.url)
-        assert again.outcome == "success"
-        assert there.visits == 2 or not again.reused
+        if not split:
+            # What follows must not be taken for the answer to the next request.
+            again = await post(made, there.url)
+            assert (again.outcome, again.reused) == ("success", False)
 
 
 async def test_what_is_good_of_a_bad_body_is_recorded() -> None:
@@ -242,21 +242,18 @@ async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
     assert worst < 0.5, "the loop stood still"
 
 
+async def silence(visit: Visit) -> None:
+    await visit.request()
+    await visit.gone()
+
+
 @pytest.mark.parametrize(
     "script",
-    [
-        repeats(b"", b""),
-        repeats(OK, b"X: y\r\n", 0.05),
-        repeats(b"HTTP/1.1 103 X\r\n\r\n", b"", 0.05),
-    ],
+    [silence, repeats(OK, b"X: y\r\n", 0.05), says(b"HTTP/1.1 103 Early Hints\r\n\r\n")],
     ids=["never answers", "drips its head", "one hint and silence"],
 )
 async def test_silence_ends_at_the_deadline(script: Script) -> None:
-    async def silent(visit: Visit) -> None:
-        await visit.request()
-        await visit.gone()
-
-    outcome, _ = await one(silent if script is None else script, 0.5)
+    outcome, _ = await one(script, 0.5)
     assert (outcome.outcome, outcome.error) == ("timeout", "no answer in time")
     assert 450_000 <= outcome.total_us < 1_500_000
 

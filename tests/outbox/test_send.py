@@ -238,7 +238,7 @@ async def test_the_dialled_address_is_judged_even_when_the_resolver_is_fooled() 
             found = await resolve(host, port)
             return [{**found[0], "host": "127.0.0.2"}]
 
-        made._dialler._guard.resolve = fooled  # type: ignore[method-assign] # a resolver gone wrong
+        made._dialler._guard.resolve = fooled  # type: ignore[method-assign,assignment] # a resolver gone wrong
         outcome = await post(made, url)
         assert (outcome.outcome, outcome.error) == ("blocked", REFUSED_ADDRESS)
         assert there.requests == []

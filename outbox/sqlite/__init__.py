@@ -1,0 +1,149 @@
+"""The SQLite driver: one thread writes, a few read, and each steps units to their end.
+
+Nothing else writes to or checkpoints the file while a server runs: SQLite before 3.51.3 can
+corrupt a WAL when two connections write and checkpoint at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Concatenate, Literal
+
+from outbox.clock import Clock
+from outbox.database import P, T, Tx
+from outbox.errors import CannotStart, DatabaseUnavailable
+from outbox.ids import Ids
+from outbox.observer import DatabaseObserver, Unwatched
+from outbox.sqlite.file import File
+from outbox.sqlite.steps import Job
+from outbox.sqlite.threads import Jobs, Reader, Writer
+
+VERSION = sqlite3.sqlite_version
+READERS = 2
+SCANNERS = 1
+
+
+class SqliteDatabase:
+    """`Database` on one SQLite file."""
+
+    engine: Literal["sqlite", "postgres"] = "sqlite"
+
+    def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.observer: DatabaseObserver = Unwatched()
+        self._file = file
+        self._loop = asyncio.get_running_loop()
+        self._listeners: list[Callable[[], None]] = []
+        self._closed = False
+        self._writes: Jobs = queue.SimpleQueue()
+        self._reads: Jobs = queue.SimpleQueue()
+        self._scans: Jobs = queue.SimpleQueue()
+        self._writer = _started(Writer(file, clock, ids, self._writes, self._finish))
+        self._readers = [
+            (jobs, _started(Reader(file, clock, ids, jobs, self._finish)))
+            for jobs in [self._reads] * READERS + [self._scans] * SCANNERS
+        ]
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        self._listeners.append(callback)
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._put(self._writes, unit, args, kwargs)
+        return result
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._put(self._reads, unit, args, kwargs)
+        return result
+
+    async def scan(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._put(self._scans, unit, args, kwargs)
+        return result
+
+    def _put(
+        self,
+        jobs: Jobs,
+        unit: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> asyncio.Future[Any]:
+        if self._closed:
+            raise DatabaseUnavailable("connection", "the database is closed")
+        future = self._loop.create_future()
+        jobs.put(Job(unit, args, kwargs, future))
+        return future
+
+    def _finish(self, op: Literal["read", "write"], jobs: list[Job], seconds: float) -> None:
+        """From a thread: answer all of `jobs` with one wake-up of the loop."""
+        self._loop.call_soon_threadsafe(self._answer, op, jobs, seconds)
+
+    def _answer(self, op: Literal["read", "write"], jobs: list[Job], seconds: float) -> None:
+        wake = False
+        for job in jobs:
+            if job.error is None:
+                wake = wake or job.wake
+            elif isinstance(job.error, DatabaseUnavailable):
+                self.observer.fault(job.error.kind)
+            # A caller that was cancelled no longer waits; its unit took place all the same.
+            if job.future.done():
+                continue
+            if job.error is not None:
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)
+        self.observer.transaction(op, seconds)
+        if wake:
+            for callback in self._listeners:
+                callback()
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close; the writer last, so that it alone checkpoints."""
+        if self._closed:
+            return
+        self._closed = True
+        for jobs, _ in self._readers:
+            jobs.put(None)
+        for _, thread in self._readers:
+            await asyncio.to_thread(thread.join)
+        self._writes.put(None)
+        await asyncio.to_thread(self._writer.join)
+        self._file.release()
+
+
+def _started(work: Reader | Writer) -> threading.Thread:
+    thread = threading.Thread(target=work.run, name="sqlite", daemon=True)
+    thread.start()
+    return thread
+
+
+async def open(
+    path: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    serving: bool,
+    synchronous: Literal["full", "normal"],
+) -> SqliteDatabase:
+    """Open or create the file at `path`. Raises CannotStart with one clear line."""
+    name = Path(path)
+    file = File(name, clock, serving, synchronous)
+    try:
+        name.parent.mkdir(parents=True, exist_ok=True)
+        if serving:
+            file.lock()
+        file.prepare()
+        return SqliteDatabase(file, clock, ids)
+    except (OSError, sqlite3.Error) as error:
+        file.release()
+        raise CannotStart(f"cannot open the database {name}: {error}") from error

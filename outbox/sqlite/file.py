@@ -1,0 +1,102 @@
+"""The database file: its connections and their settings, its one server's lock, its due clock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from pathlib import Path
+from typing import IO, Literal
+
+from outbox.clock import Clock
+from outbox.errors import CannotStart
+
+BUSY_MILLISECONDS = 5000
+
+
+class File:
+    """The database file, its lock and the due clock that its connections share."""
+
+    def __init__(
+        self, path: Path, clock: Clock, serving: bool, synchronous: Literal["full", "normal"]
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._serving = serving
+        self._synchronous = synchronous
+        self._lock: IO[str] | None = None
+        self._due_base = clock.wall()
+        self._boot = clock.boot()
+
+    def lock(self) -> None:
+        """Become the file's one server. The kernel frees the lock when the process dies."""
+        handle = Path(f"{self._path}.lock").open("a+", encoding="ascii")  # noqa: SIM115 - held
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            holder = handle.read().strip() or "unknown"
+            handle.close()
+            raise CannotStart(
+                f"{self._path} is already served by process {holder}; stop that one first, "
+                "or use PostgreSQL for several nodes"
+            ) from None
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
+        self._lock = handle
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def prepare(self) -> None:
+        """Create the file in WAL mode and read how far the due clock has been."""
+        connection = self.connect()
+        try:
+            row = connection.execute(
+                "select 1 from sqlite_master where name = 'outbox_state'"
+            ).fetchone()
+            if row:
+                mark = connection.execute("select due_mark from outbox_state").fetchone()
+                self._due_base = max(self._due_base, mark[0] if mark else 0)
+        finally:
+            connection.close()
+
+    def due_now(self) -> int:
+        return self._due_base + self._clock.boot() - self._boot
+
+    def connect(self, writable: bool = True) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+            timeout=BUSY_MILLISECONDS / 1000,
+        )
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.create_function("due_now", 0, self.due_now)
+            for pragma in self._pragmas(writable):
+                connection.execute(f"pragma {pragma}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _pragmas(self, writable: bool) -> list[str]:
+        if not writable:
+            return ["query_only = on", "cache_size = -16384", "temp_store = memory"]
+        return [
+            # Only a new file takes this one; it lets retention give space back in small steps.
+            "auto_vacuum = incremental",
+            "journal_mode = wal",
+            f"synchronous = {self._synchronous}",
+            "foreign_keys = on",
+            "cache_size = -65536",
+            "temp_store = memory",
+            "journal_size_limit = 67108864",
+            # Beside a running server nobody else may checkpoint.
+            f"wal_autocheckpoint = {1000 if self._serving else 0}",
+        ]

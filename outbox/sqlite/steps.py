@@ -1,0 +1,124 @@
+"""A unit on a connection: the transaction it is handed, and how it is stepped to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal
+
+from outbox.database import Row
+from outbox.dialect import translate
+from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
+from outbox.events import INSERT
+from outbox.ids import Ids
+
+# Primary result codes of sqlite.org/rescode.html, as the closed list of outbox.errors.
+_FAULTS: dict[int, DatabaseFault] = {
+    sqlite3.SQLITE_BUSY: "busy",
+    sqlite3.SQLITE_LOCKED: "busy",
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_NOMEM: "io",
+    sqlite3.SQLITE_INTERRUPT: "io",
+    sqlite3.SQLITE_IOERR: "io",
+    sqlite3.SQLITE_CANTOPEN: "io",
+    sqlite3.SQLITE_READONLY: "io",
+    sqlite3.SQLITE_CORRUPT: "corrupt",
+    sqlite3.SQLITE_NOTADB: "corrupt",
+}
+
+
+def fault_of(error: BaseException) -> BaseException:
+    """What the caller gets for `error`: engine troubles by name, everything else as it is."""
+    if isinstance(error, sqlite3.Error):
+        kind = _FAULTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if kind is not None:
+            return DatabaseUnavailable(kind, f"SQLite: {error}")
+    return error
+
+
+class SqliteTx:
+    """`Tx` on one connection; its methods never suspend, so a unit can be stepped to its end."""
+
+    __slots__ = ("_connection", "_ids", "now", "outgoing", "wake")
+    engine: Literal["sqlite", "postgres"] = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection, ids: Ids, now: int) -> None:
+        self._connection = connection
+        self._ids = ids
+        self.now = now
+        self.outgoing: list[tuple[Any, ...]] = []
+        self.wake = False
+
+    def new_id(self) -> str:
+        return self._ids.new(self.now)
+
+    def write_events(self) -> None:
+        """Write what was enqueued; the last thing before the unit ends."""
+        self._connection.executemany(translate(INSERT, "sqlite"), self.outgoing)
+
+    async def one(self, sql: str, *args: Any) -> Row | None:
+        cursor = self._connection.execute(translate(sql, "sqlite"), args)
+        row: Row | None = cursor.fetchone()
+        # An unfinished statement would keep its snapshot; closing resets it.
+        cursor.close()
+        return row
+
+    async def all(self, sql: str, *args: Any) -> list[Row]:
+        return self._connection.execute(translate(sql, "sqlite"), args).fetchall()
+
+    async def run(self, sql: str, *args: Any) -> int:
+        return self._connection.execute(translate(sql, "sqlite"), args).rowcount
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        text = translate(sql, "sqlite")
+        # executemany refuses statements that return rows, and only those name `returning`.
+        if "returning" not in text:
+            self._connection.executemany(text, rows)
+            return []
+        found: list[Row] = []
+        for row in rows:
+            found.extend(self._connection.execute(text, row).fetchall())
+        return found
+
+
+class Job:
+    """One call of `read` or `write` on its way through a thread."""
+
+    __slots__ = ("args", "context", "error", "future", "kwargs", "result", "unit", "wake")
+
+    def __init__(
+        self,
+        unit: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        future: asyncio.Future[Any],
+    ) -> None:
+        self.unit = unit
+        self.args = args
+        self.kwargs = kwargs
+        self.future = future
+        self.context = contextvars.copy_context()
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.wake = False
+
+    def step(self, tx: SqliteTx) -> None:
+        """Run the unit to its end with `tx`; its events are written last. Raises what it raises."""
+        self.error = None
+        self.context.run(self._step, tx)
+        if tx.outgoing:
+            tx.write_events()
+        self.wake = tx.wake or bool(tx.outgoing)
+
+    def _step(self, tx: SqliteTx) -> None:
+        coroutine: Any = self.unit(tx, *self.args, **self.kwargs)
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            self.result = stop.value
+        else:
+            coroutine.close()
+            name = getattr(self.unit, "__qualname__", self.unit)
+            raise UnitError(f"the unit {name} awaited something that is not its tx")

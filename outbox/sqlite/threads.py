@@ -1,0 +1,193 @@
+"""The threads that run units: one writes in batches with a single COMMIT, some read.
+
+They talk to the event loop through queues and one wake-up a batch.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+from collections.abc import Callable
+from typing import Literal
+
+from outbox.clock import Clock
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import Ids
+from outbox.sqlite.file import File
+from outbox.sqlite.steps import Job, SqliteTx, fault_of
+
+BATCH_UNITS = 256
+BATCH_SECONDS = 0.005
+
+Jobs = queue.SimpleQueue[Job | None]
+# Called from a thread with jobs that have ended and the seconds they took together.
+Finish = Callable[[Literal["read", "write"], list[Job], float], None]
+
+
+class Reader:
+    """A thread that runs read units, each on a snapshot of its own."""
+
+    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
+        self._file = file
+        self._clock = clock
+        self._ids = ids
+        self._jobs = jobs
+        self._finish = finish
+        self._connection = file.connect(writable=False)
+
+    def run(self) -> None:
+        """Until the None that `close` puts."""
+        clock = self._clock
+        while (job := self._jobs.get()) is not None:
+            began = clock.monotonic()
+            self._read(job)
+            done = [job]
+            # Units that are already waiting share this wake-up of the loop.
+            while clock.monotonic() - began < BATCH_SECONDS and not self._jobs.empty():
+                try:
+                    more = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    self._jobs.put(None)
+                    break
+                self._read(more)
+                done.append(more)
+            self._finish("read", done, clock.monotonic() - began)
+        self._connection.close()
+
+    def _read(self, job: Job) -> None:
+        connection = self._connection
+        try:
+            connection.execute("begin")
+            job.step(SqliteTx(connection, self._ids, self._clock.wall()))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            job.error = fault_of(error)
+        try:
+            if connection.in_transaction:
+                connection.execute("rollback")
+        except sqlite3.Error:
+            connection.close()
+            self._connection = self._file.connect(writable=False)
+
+
+class Writer:
+    """The thread that does all writes, gathered into batches with one COMMIT."""
+
+    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
+        self._file = file
+        self._clock = clock
+        self._ids = ids
+        self._jobs = jobs
+        self._finish = finish
+        self._connection: sqlite3.Connection | None = file.connect()
+
+    def run(self) -> None:
+        """Until the None that `close` puts."""
+        while (job := self._jobs.get()) is not None:
+            batch = [job]
+            try:
+                self._batch(batch)
+            except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
+                for unanswered in batch:
+                    unanswered.error = unanswered.error or fault_of(error)
+                self._drop()
+                self._finish("write", batch, 0.0)
+        self._drop()
+
+    def _batch(self, done: list[Job]) -> None:
+        """Run the one job of `done` and what is waiting behind it; `done` grows along."""
+        clock = self._clock
+        began = clock.monotonic()
+        connection = self._open()
+        connection.execute("begin immediate")
+        job: Job | None = done[0]
+        while job is not None:
+            self._unit(connection, job)
+            if not connection.in_transaction:
+                # SQLite has ended the transaction itself; this unit is the one that failed.
+                self._finish("write", [done.pop()], clock.monotonic() - began)
+                self._each_alone(done)
+                return
+            job = self._next(len(done), clock.monotonic() - began)
+            if job is not None:
+                done.append(job)
+        if self._commit(connection, done) and len(done) > 1:
+            # One big unit may have filled the disk for all; each tries once more by itself.
+            self._each_alone(done)
+            return
+        self._finish("write", done, clock.monotonic() - began)
+
+    def _next(self, count: int, seconds: float) -> Job | None:
+        if count >= BATCH_UNITS or seconds >= BATCH_SECONDS or self._jobs.empty():
+            return None
+        job = self._jobs.get_nowait()
+        if job is None:
+            self._jobs.put(None)
+        return job
+
+    def _each_alone(self, jobs: list[Job]) -> None:
+        """Run `jobs` once more, each in its own transaction, after another unit ended theirs.
+
+        What they had answered may rest on rows that are gone now, so all of them run again.
+        """
+        clock = self._clock
+        while jobs:
+            job = jobs[0]
+            began = clock.monotonic()
+            try:
+                connection = self._open()
+                connection.execute("begin immediate")
+                self._unit(connection, job)
+                if connection.in_transaction:
+                    self._commit(connection, [job])
+            except sqlite3.Error as error:
+                job.error = fault_of(error)
+            self._finish("write", [jobs.pop(0)], clock.monotonic() - began)
+
+    def _unit(self, connection: sqlite3.Connection, job: Job) -> None:
+        """Step `job` inside a savepoint; a failure rolls back to it alone."""
+        tx = SqliteTx(connection, self._ids, self._clock.wall())
+        try:
+            connection.execute("savepoint unit")
+            job.step(tx)
+            connection.execute("release unit")
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            job.error = fault_of(error)
+            if connection.in_transaction:
+                try:
+                    connection.execute("rollback to unit")
+                    connection.execute("release unit")
+                except sqlite3.Error:
+                    connection.execute("rollback")
+
+    def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
+        """COMMIT; when that fails, every unit that had succeeded gets the error.
+
+        True when the disk was full and nothing is committed, so that trying again is safe.
+        """
+        try:
+            connection.execute("commit")
+        except sqlite3.Error as error:
+            fault = fault_of(error)
+            for job in jobs:
+                job.error = job.error or fault
+            kind = fault.kind if isinstance(fault, DatabaseUnavailable) else None
+            if kind == "full":
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                return True
+            # After a failed fsync nobody knows what the kernel still holds: start afresh.
+            self._drop()
+        return False
+
+    def _drop(self) -> None:
+        """Close the connection; the next batch opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._file.connect()
+        return self._connection

@@ -1,0 +1,113 @@
+"""Migrations on both engines: once each, all or nothing, refused when they do not fit."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database import Database, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.migrate import migrate, pending, read_migrations
+from tests.support.databases import PostgresServer
+
+FIRST = """
+-- A comment; with a semicolon;
+create table birds (
+  name text /*postgres collate "C"*/ primary key
+);
+/*postgres
+create function twice(n bigint) returns bigint language sql
+  as $$ select n * 2; $$;
+*/
+insert into birds (name) values ('sabia');
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def bare(
+    request: pytest.FixtureRequest, tmp_path: Path, postgres_server: PostgresServer
+) -> AsyncIterator[str]:
+    """The address of an empty database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/bare.db"
+        return
+    url = await postgres_server.empty()
+    yield url
+    await postgres_server.drop(url)
+
+
+@pytest.fixture
+async def db(bare: str) -> AsyncIterator[Database]:
+    db = await database.open(bare, clock=SystemClock(), ids=Ids())
+    yield db
+    await db.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "steps"
+    folder.mkdir()
+    (folder / "0001_birds.sql").write_text(FIRST)
+    return folder
+
+
+async def birds(tx: Tx) -> list[str]:
+    return [row["name"] for row in await tx.all("select name from birds order by name")]
+
+
+async def test_each_runs_once_and_in_order(db: Database, folder: Path) -> None:
+    sources = [("test", folder)]
+    assert await pending(db, sources) == ["0001_birds"]
+    assert await migrate(db, sources) == ["0001_birds"]
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
+    assert await migrate(db, sources) == ["0002_more"]
+    assert await migrate(db, sources) == []
+    assert await db.read(birds) == ["arara", "sabia"]
+
+
+async def test_one_that_fails_leaves_nothing_and_can_be_run_again(
+    db: Database, folder: Path
+) -> None:
+    sources = [("test", folder)]
+    second = folder / "0002_more.sql"
+    second.write_text("insert into birds (name) values ('arara');\ninsert into fish values (1);\n")
+    with pytest.raises(Exception, match="fish"):
+        await migrate(db, sources)
+    assert await db.read(birds) == ["sabia"]
+    second.write_text("insert into birds (name) values ('arara');\n")
+    assert await migrate(db, sources) == ["0002_more"]
+    assert await db.read(birds) == ["arara", "sabia"]
+
+
+async def test_two_processes_at_once_apply_each_once(bare: str, folder: Path) -> None:
+    dbs = [await database.open(bare, clock=SystemClock(), ids=Ids()) for _ in range(3)]
+    applied = await asyncio.gather(*(migrate(db, [("test", folder)]) for db in dbs))
+    assert sorted(len(names) for names in applied) == [0, 0, 1]
+    assert await dbs[0].read(birds) == ["sabia"]
+    for db in dbs:
+        await db.close()
+
+
+async def test_a_changed_file_is_refused(db: Database, folder: Path) -> None:
+    await migrate(db, [("test", folder)])
+    (folder / "0001_birds.sql").write_text(FIRST + "\n")
+    with pytest.raises(CannotStart, match="0001_birds was changed"):
+        await migrate(db, [("test", folder)])
+
+
+async def test_a_newer_schema_is_refused(db: Database, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
+    await migrate(db, [("test", folder)])
+    (folder / "0002_more.sql").unlink()
+    with pytest.raises(CannotStart, match="newer than this program"):
+        await migrate(db, [("test", folder)])
+
+
+def test_a_gap_in_the_numbers_is_refused(folder: Path) -> None:
+    (folder / "0003_late.sql").write_text("select 1;\n")
+    with pytest.raises(CannotStart, match="0003_late"):
+        read_migrations("test", folder)

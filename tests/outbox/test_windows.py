@@ -1,0 +1,108 @@
+"""Slots and windows, as values: nobody waits here."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outbox.deliveries import FIRST_WINDOW, Claimed
+from outbox.policy import Window
+from outbox.windows import MOST_SLOW, WIDEST, Sending, Windows
+
+
+def claimed(webhook_id: str) -> Claimed:
+    return Claimed(
+        "d", "o", "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", 1, 0, None, None, b""
+    )
+
+
+def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
+    windows = Windows(256)
+    widths = []
+    for _ in range(2 + 3 + 4):
+        widths.append(windows.finish(windows.start(claimed("w"), False, 0.0), "grow"))
+    assert widths == [2, 3, 3, 3, 4, 4, 4, 4, 5]
+
+
+def test_a_failure_breaks_the_row_of_successes() -> None:
+    windows = Windows(256)
+    effects: list[Window] = ["grow", "keep", "grow", "grow"]
+    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), e) for e in effects]
+    assert widths == [2, 2, 2, 3]
+
+
+def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:
+    windows = Windows(256)
+    for _ in range(2000):
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow")
+    assert width == WIDEST
+    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), "halve") for _ in range(6)]
+    assert widths == [16, 8, 4, 2, 1, 1]
+
+
+def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:
+    windows = Windows(4)
+    windows.start(claimed("slow"), False, 0.0)
+    assert windows.take_slots_back(0.4) == 0.6
+    assert windows.room("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
+    assert windows.take_slots_back(1.0) is None
+    room = windows.room("n", "c", 0)
+    assert room.slots == 4
+    assert room.windows["slow"] == 0
+
+
+def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
+    windows = Windows(4)
+    sending = windows.start(claimed("slow"), False, 0.0)
+    windows.take_slots_back(2.0)
+    windows.finish(sending, "halve")
+    assert windows.room("n", "c", 0).windows["slow"] == 1
+    assert windows.slow == 0
+
+
+def test_only_so_many_may_be_slow_then_slots_are_held() -> None:
+    windows = Windows(MOST_SLOW * 2)
+    for number in range(MOST_SLOW + 5):
+        windows.start(claimed(f"w{number}"), False, 0.0)
+    assert windows.take_slots_back(1.0) == 1.0
+    assert windows.slow == MOST_SLOW
+    assert windows.busy == 5
+
+
+def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
+    windows = Windows(16)
+    for number in range(3):
+        windows.start(claimed(f"w{number}"), True, 0.0)
+    assert windows.room("n", "c", 0).failing_slots == 1
+    assert windows.room("n", "c", 0).slots == 13
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["start", "finish", "slow"]),
+            st.integers(0, 4),
+            st.sampled_from(["grow", "halve", "keep"]),
+        ),
+        max_size=120,
+    )
+)
+def test_whatever_happens_the_books_balance(
+    steps: list[tuple[str, int, Window]],
+) -> None:
+    windows = Windows(8)
+    under_way: list[Sending] = []
+    now = 0.0
+    for step, number, effect in steps:
+        now += 0.3
+        if step == "start":
+            under_way.append(windows.start(claimed(f"w{number}"), number == 0, now))
+        elif step == "finish" and under_way:
+            windows.finish(under_way.pop(number % len(under_way)), effect)
+        else:
+            windows.take_slots_back(now)
+        assert windows.busy + windows.slow == len(under_way)
+        assert windows.slow == sum(sending.slow for sending in under_way)
+    for sending in under_way:
+        windows.finish(sending, "keep")
+    room = windows.room("n", "c", 0)
+    assert (windows.busy, windows.slow, room.slots, room.failing_slots) == (0, 0, 8, 2)
+    assert all(1 <= left <= WIDEST for left in room.windows.values())
