@@ -1,0 +1,94 @@
+# One door for everything that is done to this tree; `make` alone lists the targets.
+# Needs python3 >= 3.11 and make; all else is installed into .venv from the hashed lock.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+BROWSER_STAMP := $(VENV)/.installed-browser
+NODE_FOLDER := tests/support/node
+NODE_STAMP := $(NODE_FOLDER)/node_modules/.installed
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
+ARGS   ?=
+WORKERS ?= 2
+
+PYTEST := $(BIN)/python -m pytest
+DAILY  := not faults and not benchmark
+FAST   := $(DAILY) and not slow and not browser
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test test-fast test-faults check bench proof lock clean setup
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create or refresh .venv (the other targets do it when needed)
+
+run: $(STAMP) ## serve on SQLite; the first start prints how to create the first account
+	@$(BIN)/carteiro serve $(ARGS)
+
+demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--once checks and ends
+	@$(BIN)/carteiro demo $(ARGS)
+
+test: $(STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every test but fault injection and benchmarks
+	@$(PYTEST) -n $(WORKERS) -m "$(DAILY)" $(ARGS)
+
+test-fast: $(STAMP) ## under 30 seconds: SQLite only, no browser, nothing marked slow
+	@$(PYTEST) -n $(WORKERS) -q -m "$(FAST)" -k "not postgres" $(ARGS)
+
+test-faults: $(STAMP) ## kills, power cuts, full disks, hostile receivers (root for some of them)
+	@$(PYTEST) -m faults --timeout 1800 $(ARGS)
+
+check: $(STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, declared dependencies
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/deptry .
+
+bench: $(STAMP) ## benchmarks against bare baselines: ratios, never seconds
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+proof: $(STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## run every promise of the project; one JSON line each
+	@$(BIN)/python -m tests.proof $(ARGS)
+
+lock: $(STAMP) ## resolve pyproject.toml into the hashed locks (needs the network)
+	@$(PIP) install --quiet 'uv>=0.13'
+	@env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FLAGS) \
+	    --extra postgres --extra dev pyproject.toml --output-file requirements.lock
+	@$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['browser'], sep='\n')" \
+	  | env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FLAGS) \
+	    --constraint requirements.lock - --output-file requirements-browser.lock
+
+# One lock for 3.11 to 3.14 that names neither a host nor a path.
+LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
+
+clean: ## remove .venv and everything generated (never data/)
+	@rm -rf $(VENV) $(NODE_FOLDER)/node_modules build dist carteiro.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	    .hypothesis .import_linter_cache
+	@find outbox gateway tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "carteiro needs Python 3.11 or newer: set PYTHON, for example 'make PYTHON=python3.12 $(firstword $(MAKECMDGOALS))'" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv module: install it (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "setting up $(VENV) from requirements.lock" >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet --require-hashes -r requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Browser tests skip, naming the tool, when this cannot be installed; under REQUIRE_ALL=1 it must.
+$(BROWSER_STAMP): requirements-browser.lock $(STAMP)
+	@if $(PIP) install --quiet --require-hashes -r requirements-browser.lock; then touch $@; \
+	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
+	  else echo "playwright could not be installed: browser tests will skip" >&2; fi
+
+# JavaScript packages that verify our signatures; as above, and without npm their tests skip too.
+$(NODE_STAMP): $(NODE_FOLDER)/package-lock.json
+	@if command -v npm >/dev/null && \
+	    npm ci --prefix $(NODE_FOLDER) --ignore-scripts --no-audit --no-fund --silent; then touch $@; \
+	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
+	  else echo "npm packages could not be installed: tests that need them will skip" >&2; fi

@@ -1,0 +1,98 @@
+"""The docs tell all of it: each setting, command, metric, route and event of the code."""
+
+from __future__ import annotations
+
+import re
+from typing import get_type_hints
+
+from prometheus_client.metrics import MetricWrapperBase
+
+from gateway.__main__ import COMMANDS
+from gateway.catalogue import EVENTS
+from gateway.config import SECTIONS
+from gateway.errors import STATUS
+from gateway.metrics import Metrics
+from gateway.rest.routes import ROUTES
+from outbox.clock import SystemClock
+from tests.architecture.tree import ROOT
+
+
+def test_every_setting_is_in_config_toml_with_its_meaning() -> None:
+    parts = re.split(r"^\[(\w+)\]$", (ROOT / "config.toml").read_text(), flags=re.MULTILINE)[1:]
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert sections.keys() == SECTIONS.keys()
+    for section, struct in SECTIONS.items():
+        lines = sections[section].splitlines()
+        for key in get_type_hints(struct):
+            places = [i for i, line in enumerate(lines) if re.match(rf"#? ?{key} =", line)]
+            assert len(places) == 1, f"[{section}] {key}"
+            said = lines[places[0] - 1].startswith("# ") or "  # " in lines[places[0]]
+            assert said, f"[{section}] {key} has no comment"
+
+
+def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Metric name -> type and labels, of everything but the client library's own collectors."""
+    build = {"version": "", "revision": "", "sqlite": "", "backend": ""}
+    metrics = Metrics(clock=SystemClock(), webhook_series=1, build=build)
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for meter in vars(metrics.registry)["_collector_to_names"]:
+        if isinstance(meter, MetricWrapperBase):
+            family = next(iter(meter.describe()))
+            name = family.name + ("_total" if family.type == "counter" else "")
+            found[name] = (family.type, vars(meter)["_labelnames"])
+    for family in metrics.webhooks.collect():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        found[name] = (family.type, tuple(vars(family)["_labelnames"]))
+    return found
+
+
+def test_the_metrics_page_equals_what_is_exported() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\w+) \| ([^|]+) \| \S",
+        (ROOT / "docs/metrics.md").read_text(),
+        re.MULTILINE,
+    )
+    told = {
+        name: (kind, () if labels == "–" else tuple(labels.split(", ")))
+        for name, kind, labels in rows
+    }
+    assert told == exported()
+
+
+def test_the_events_page_equals_the_catalogue() -> None:
+    rows = re.findall(
+        r"^\| `(\w+\.\w+)` \| [^|]+ \| ([^|]+) \|$",
+        (ROOT / "docs/events.md").read_text(),
+        re.MULTILINE,
+    )
+    assert {name: tuple(fields.split(", ")) for name, fields in rows} == EVENTS
+    assert [name for name, _ in rows] == list(EVENTS)
+
+
+def test_the_events_page_names_every_header() -> None:
+    page = (ROOT / "docs/events.md").read_text()
+    source = (ROOT / "outbox/envelope.py").read_text()
+    sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source))
+    assert sent
+    assert sorted(name for name in sent if f"`{name}`" not in page) == []
+
+
+def test_the_api_page_equals_the_routes() -> None:
+    told = re.findall(r"^\| `([A-Z]+) (/api\S*)` \|", (ROOT / "docs/api.md").read_text(), re.M)
+    assert sorted(told) == sorted((method, path) for method, path, _ in ROUTES)
+
+
+def test_the_api_page_names_every_error_under_its_status() -> None:
+    told = {
+        code: int(status)
+        for status, codes in re.findall(
+            r"^\| (\d{3}) \| (.+) \|$", (ROOT / "docs/api.md").read_text(), re.M
+        )
+        for code in re.findall(r"`(\w+)`", codes)
+    }
+    assert told == dict(STATUS)
+
+
+def test_the_readme_lists_every_command() -> None:
+    told = re.findall(r"^\| `carteiro ([a-z -]+)` \|", (ROOT / "README.md").read_text(), re.M)
+    assert sorted(told) == sorted(command.words for command in COMMANDS)
