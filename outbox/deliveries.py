@@ -9,8 +9,8 @@ from typing import Literal
 from outbox import bulk, lanes
 from outbox.bulk import IDS, ITEMS, items
 from outbox.database import Row, Tx
+from outbox.outcome import Outcome
 from outbox.policy import Decision
-from outbox.send import Outcome
 
 # How many sends at once a webhook starts with; one, when its last attempt failed.
 FIRST_WINDOW = 2

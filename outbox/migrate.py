@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from outbox.database import Database, Tx
+from outbox.database import Database, Engine, Tx
+from outbox.dialect import translate
 from outbox.errors import CannotStart
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
+_TRIGGER = re.compile(r"\s*create trigger\b.*\bbegin\b", re.S | re.I)
 _LEDGER = """
 create table if not exists schema_migrations (
   component text not null,
@@ -35,19 +37,23 @@ class Migration:
     def checksum(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
-    @property
-    def statements(self) -> list[str]:
-        """A statement ends with `;` at the end of a line; comment lines stand outside them."""
-        lines = [line for line in self.text.splitlines() if not line.lstrip().startswith("--")]
-        parts = re.split(r";[ \t]*$", "\n".join(lines), flags=re.M)
-        # A marker such as /*postgres … */ may hold a whole statement, its own `;` included.
-        joined: list[str] = []
-        for part in parts:
-            if joined and joined[-1].count("/*") > joined[-1].count("*/"):
-                joined[-1] += ";" + part
-            else:
-                joined.append(part)
-        return [part for part in joined if part.strip()]
+    def statements(self, engine: Engine) -> list[str]:
+        """What `engine` runs, one by one. A statement ends with `;` at the end of a line."""
+        found: list[str] = []
+        lines: list[str] = []
+        for line in translate(self.text, engine).splitlines():
+            lines.append(line)
+            text = "\n".join(lines)
+            if line.rstrip().endswith(";") and not _open(text):
+                found.append(text.strip().removesuffix(";"))
+                lines = []
+        return found + ["\n".join(lines)] * bool("".join(lines).strip())
+
+
+def _open(text: str) -> bool:
+    """Whether `text` ends inside a body of its own: a quoted function, or a trigger's."""
+    body = _TRIGGER.match(text) is not None and not text.rstrip().lower().endswith("\nend;")
+    return body or text.count("$$") % 2 == 1
 
 
 def read_migrations(component: str, folder: Path) -> list[Migration]:
@@ -126,7 +132,7 @@ async def _apply(tx: Tx, migration: Migration) -> bool:
                 "restore the file"
             )
         return False
-    for statement in migration.statements:
+    for statement in migration.statements(tx.engine):
         await tx.run(statement)
     await tx.run(
         "insert into schema_migrations (component, number, name, checksum, applied_at)"

@@ -51,20 +51,24 @@ where webhook_id = $1 and state = 'ready' and retry = $2
 order by next_at, id limit 500
 """
 
-# Oldest first, so that the next newer one of the record is found at the first look.
-END_OLDER = """
-update deliveries set state = 'cancelled', reason = 'parked', finished_at = $7
-where webhook_id = $1 and state = 'ready' and retry = $2
-  and next_at >= $3 and (next_at > $3 or id > $4)
-  and next_at <= $5 and (next_at < $5 or id <= $6)
-  and exists (
+# A newer delivery of the same record waits too. Each origin has its own index on the event.
+NEWER = """exists (
     select 1 from events own
     join events later on later.owner_id = own.owner_id and later.record_id = own.record_id
       and later.pos >= own.pos
     join deliveries newer on newer.event_id = later.id
-    where own.id = deliveries.event_id and newer.webhook_id = deliveries.webhook_id
-      and newer.state = 'ready'
+      and newer.webhook_id = deliveries.webhook_id and newer.origin {} 'event'
+    where own.id = deliveries.event_id and newer.state = 'ready'
       and (newer.seq > deliveries.seq or (newer.seq = deliveries.seq and newer.id > deliveries.id)))
+"""
+
+# Oldest first, so that the next newer one of the record is found at the first look.
+END_OLDER = f"""
+update deliveries set state = 'cancelled', reason = 'parked', finished_at = $7
+where webhook_id = $1 and state = 'ready' and retry = $2
+  and next_at >= $3 and (next_at > $3 or id > $4)
+  and next_at <= $5 and (next_at < $5 or id <= $6)
+  and ({NEWER.format("=")} or {NEWER.format("<>")})
 """
 
 ACTIVATE = """

@@ -29,6 +29,8 @@ class Judged(Protocol):
     def status(self) -> int | None: ...
     @property
     def retry_after(self) -> str | None: ...
+    @property
+    def stale(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,9 @@ def decide(
         return Decision("delivered", outcome, None, None, False, "grow", False, True)
     if outcome == "aborted":
         # Our own shutdown cut it off: the receiver is not to blame and no try is lost.
+        return Decision("ready", outcome, 0, None, False, "keep", False, False)
+    if result.stale:
+        # The receiver had closed an idle connection, most likely before it saw anything of this.
         return Decision("ready", outcome, 0, None, False, "keep", False, False)
     if result.status == GONE:
         return Decision("gone", "http_410", None, None, True, "keep", True, True)

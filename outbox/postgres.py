@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Concatenate, Literal, TypeAlias
 
 import asyncpg
@@ -30,7 +31,15 @@ CONNECT_SECONDS = 4.0
 COMMAND_SECONDS = 30.0
 NOTIFY_SECONDS = 0.005
 
-_LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncio.TimeoutError)
+# InternalClientError is what asyncpg says of a connection whose server took its leave between two
+# statements: the new one was never sent.
+_LOST = (
+    OSError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+    asyncio.TimeoutError,
+)
 _RACE = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _GOING = (
     asyncpg.AdminShutdownError,
@@ -231,7 +240,10 @@ class PostgresDatabase:
                     connection.terminate()
             raise
         finally:
-            await asyncio.shield(self._pool.release(connection))
+            # One that was lost after its answer: the pool may have let it go by itself, and what
+            # was answered stands.
+            with suppress(*_LOST):
+                await asyncio.shield(self._pool.release(connection))
 
     async def _committed(self, xid: str) -> bool:
         """Whether the transaction `xid`, whose COMMIT got no answer, took place.
@@ -319,7 +331,9 @@ async def open(
             server_settings={
                 "application_name": "carteiro",
                 "synchronous_commit": "on" if synchronous == "full" else "off",
-                "idle_in_transaction_session_timeout": "60s",
+                # A node frozen in mid-transaction must not keep its locks past its lease: the
+                # others could not rescue what it held.
+                "idle_in_transaction_session_timeout": "10s",
                 "jit": "off",
             },
         )

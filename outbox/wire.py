@@ -1,46 +1,34 @@
-"""Our side of aiohttp's connector: the connection, the request it carries, and what is timed.
+"""One connection to a receiver: aiohttp's own, with what it leaves open to hostile ones closed.
 
-aiohttp keeps the pool, dials, speaks TLS and parses; a ClientSession above it would cost more
-than everything else in a send. What aiohttp leaves open to a hostile receiver is closed here.
-The parts of aiohttp that are not its public face are used in this file alone, and
+The parts of aiohttp that are not its public face are used here and in outbox.dialler alone;
 tests/outbox/test_wire.py says what is expected of them.
 """
 
 import asyncio
-import socket
-import ssl
-from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, cast
 
-from aiohttp import ClientRequest, ClientTimeout, TCPConnector
-from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
-from aiohttp.connector import Connection
 from aiohttp.helpers import _EXC_SENTINEL, EMPTY_BODY_STATUS_CODES
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from outbox.answer import Head, read_plain
 from outbox.clock import Clock
-from outbox.egress import Guard, Refused, Target
+from outbox.egress import Refused
 
 Stage = Literal["dns", "connect", "tls", "answer"]
+Answer = tuple[Head, StreamReader | None, bytes]
+"""The head, and the body: still to be read, or there whole."""
 
-CONNECT_SECONDS = 5.0
-KEEP_ALIVE_SECONDS = 15.0
 LARGEST_BODY = 16 * 1024
 LARGEST_HEAD = 64 * 1024
 """Bytes that a receiver may send before the head of its final answer is complete."""
 JOINED_BODY = 64 * 1024
 """Up to here a body is copied behind its head, to leave in one write."""
 SWITCHING_PROTOCOLS = 101
-FRESH_KEY = 1
-
-CONNECT = ClientTimeout(connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
 
 
 class HeadTooLong(HttpProcessingError):
@@ -52,6 +40,8 @@ class Trail:
     """How far one attempt has come. Instants are seconds on the monotonic clock."""
 
     began: float
+    ends: float
+    late: bool = False
     tls: bool = False
     stage: Stage = "connect"
     resolved_in: float | None = None
@@ -61,10 +51,13 @@ class Trail:
     sent: float = 0.0
     refused: Refused | None = None
     wire: "Wire | None" = None
-    message: RawResponseMessage | None = None
+    head: Head | None = None
+    body: bytes = b""
+    complete: bool = False
 
 
-_trail: ContextVar[Trail] = ContextVar("trail")
+current: ContextVar[Trail] = ContextVar("current")
+"""The attempt that this task is about."""
 
 
 class Wire(ResponseHandler):
@@ -77,11 +70,13 @@ class Wire(ResponseHandler):
         self.received = 0
         """Bytes of the current answer."""
         self.first_byte: float | None = None
+        self.broken = False
+        """Whether the body of the answer ended before its time."""
         self._clock = clock
         self._idle = False
         self._answered = False
         self._opening = b""
-        trail = _trail.get()
+        trail = current.get()
         # Connectors make this object when TCP is up, before TLS begins.
         trail.connected = clock.monotonic()
         trail.stage = "tls" if trail.tls else "connect"
@@ -100,7 +95,15 @@ class Wire(ResponseHandler):
         self.first_byte = None
         self._idle = self._answered = False
         self._opening = b""
-        self._set_params()
+        self._payload = None
+        # Made when an answer comes that needs it.
+        self._parser = None
+        if self._tail:
+            self._set_params()
+
+    async def answer(self) -> Answer:
+        """The final answer to the request. Raises what ended the connection instead."""
+        return cast(Answer, await self.read())
 
     def write(self, head: bytes, body: bytes) -> None:
         """Send a request. Raises ConnectionResetError when the connection is gone already."""
@@ -122,9 +125,18 @@ class Wire(ResponseHandler):
             # An answer to nothing would be taken for the answer to the next request.
             self._abort()
             return
-        if self.first_byte is None and data:
+        if not data or not self.uses:
+            super().data_received(data)
+            return
+        if self.first_byte is None:
             self.first_byte = self._clock.monotonic()
         self.received += len(data)
+        if self._parser is None:
+            plain = read_plain(data)
+            if plain is not None:
+                self._hand_over(plain[0], None, plain[1])
+                return
+            self._set_params()
         if self._answered:
             super().data_received(data)
             return
@@ -140,17 +152,29 @@ class Wire(ResponseHandler):
             super().resume_reading(resume_parser)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        status = data[0].code
+        message, payload = data
+        status = message.code
         if 100 <= status < 200 and status != SWITCHING_PROTOCOLS:
             return
+        headers = [
+            (name.decode("latin-1"), value.decode("utf-8", "replace"))
+            for name, value in message.raw_headers
+        ]
+        retry_after = message.headers.get("Retry-After")
+        proper = message.version.major == 1
+        self._hand_over(Head(status, headers, retry_after, proper), payload, b"")
+
+    def _hand_over(self, head: Head, payload: StreamReader | None, body: bytes) -> None:
         self._answered = True
         self._opening = b""
-        super().feed_data(data, size)
+        # aiohttp's queue of answers carries ours.
+        super().feed_data(cast(Any, (head, payload, body)))
 
     def set_exception(self, exc: BaseException, exc_cause: BaseException = _EXC_SENTINEL) -> None:
         if isinstance(exc, HttpProcessingError) and not self._answered and self._salvage():
             return
         super().set_exception(exc, exc_cause)
+        self._break_body()
 
     def _salvage(self) -> bool:
         """Whether a good head came before what the parser choked on; then it is the answer.
@@ -170,11 +194,18 @@ class Wire(ResponseHandler):
                     self._payload = payload
                     empty = message.code in EMPTY_BODY_STATUS_CODES
                     self.feed_data((message, EMPTY_PAYLOAD if empty else payload))
-            # What is good of the body goes to the reader; connection_lost tells it of the rest.
             parser.feed_data(rest)
         except HttpProcessingError:
-            self.force_close()
+            self._break_body()
+        self.force_close()
         return self._answered
+
+    def _break_body(self) -> None:
+        """End the body where the parser choked; it forgets it, and a reader would wait for ever."""
+        payload = self._payload
+        if payload is not None and not payload.is_eof():
+            self.broken = True
+            payload.feed_eof()
 
     def _set_params(self) -> None:
         self.set_response_params(
@@ -185,112 +216,3 @@ class Wire(ResponseHandler):
         # Not self.abort(): that forgets the exception which the reader is to see.
         if self.transport is not None:
             self.transport.abort()
-
-
-class Route:
-    """Where requests to one URL go: what a connector asks of a request, and the head's start."""
-
-    __slots__ = ("_start", "connection_key", "host", "port", "url")
-
-    proxy = None
-    proxy_headers = None
-    server_hostname = None
-    ssl = True
-
-    def __init__(self, target: Target) -> None:
-        self.url = target.url
-        self.host = target.host
-        self.port = target.port
-        self.connection_key = ConnectionKey(
-            target.host, target.port, target.scheme == "https", True, None, None, None
-        )
-        self._start = (
-            f"POST {target.url.raw_path_qs} HTTP/1.1\r\n"
-            f"Host: {target.url.host_port_subcomponent}\r\n"
-            "Content-Length: "
-        )
-
-    def is_ssl(self) -> bool:
-        return self.connection_key.is_ssl
-
-    def apart(self) -> "Route":
-        """The same place under a key of its own, so that no pooled connection is taken."""
-        route = Route.__new__(Route)
-        route.url, route.host, route.port, route._start = (
-            self.url, self.host, self.port, self._start
-        )  # fmt: skip
-        route.connection_key = self.connection_key._replace(proxy_headers_hash=FRESH_KEY)
-        return route
-
-    def head(self, headers: Sequence[tuple[str, str]], length: int) -> bytes:
-        """The request's head. Raises ValueError for a header that would break out of its line."""
-        lines = "\r\n".join([f"{name}: {value}" for name, value in headers])
-        breaks = len(headers) - 1
-        if lines.count("\n") != breaks or lines.count("\r") != breaks or "\0" in lines:
-            raise ValueError("a header holds a line break")
-        return f"{self._start}{length}\r\n{lines}\r\n\r\n".encode("ascii")
-
-
-class Dialler(AbstractResolver):
-    """Connections to where the guard allows, each step noted on the trail of its attempt."""
-
-    def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None) -> None:
-        self._guard = guard
-        self._clock = clock
-        self._connector = TCPConnector(
-            limit=0,
-            keepalive_timeout=KEEP_ALIVE_SECONDS,
-            # The guard remembers, and judges anew for each connection.
-            use_dns_cache=False,
-            resolver=self,
-            socket_factory=self._open_socket,
-            ssl=True if tls is None else tls,
-        )
-        # aiohttp has no parameter for this one.
-        made_of = cast("partial[ResponseHandler]", partial(Wire, clock=clock))
-        self._connector._factory = partial(made_of, loop=asyncio.get_running_loop())
-
-    async def connect(self, route: Route, trail: Trail) -> Connection:
-        """A connection, pooled or new, with its Wire on the trail."""
-        token = _trail.set(trail)
-        try:
-            connection = await self._connector.connect(cast(ClientRequest, route), [], CONNECT)
-        finally:
-            _trail.reset(token)
-        wire = cast(Wire, connection.protocol)
-        if trail.connected is not None and trail.tls:
-            trail.secured = self._clock.monotonic()
-        trail.wire = wire
-        trail.stage = "answer"
-        return connection
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        trail = _trail.get()
-        trail.stage = "dns"
-        began = self._clock.monotonic()
-        try:
-            found = await self._guard.resolve(host, port, family)
-        except Refused as refused:
-            trail.refused = refused
-            raise
-        finally:
-            trail.resolved_in = self._clock.monotonic() - began
-        trail.stage = "connect"
-        return found
-
-    def _open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
-        trail = _trail.get()
-        if trail.dialled is None:
-            trail.dialled = self._clock.monotonic()
-        try:
-            return self._guard.open_socket(address_info)
-        except Refused as refused:
-            trail.refused = refused
-            raise
-
-    async def close(self) -> None:
-        """Close the pool. Also aiohttp's own way to tell a resolver that it goes."""
-        if not self._connector.closed:
-            await self._connector.close()

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -22,10 +20,12 @@ from outbox.envelope import Shipment, compose, masked
 from outbox.errors import DatabaseUnavailable
 from outbox.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
 from outbox.ids import Ids
-from outbox.observer import AttemptKind, Observer, Unwatched
+from outbox.observer import Observer, Unwatched
+from outbox.outcome import Name, Outcome, unanswered
 from outbox.policy import Decision, Schedule, dead, decide
+from outbox.reports import Reports, kind_of
 from outbox.sealing import KeyRing
-from outbox.send import Name, Outcome, Sender
+from outbox.send import Sender
 from outbox.shipping import Dock, Unsendable
 from outbox.windows import SLOW_SECONDS, Sending, Windows
 
@@ -34,6 +34,7 @@ RENEW_SECONDS = nodes.LEASE / 1_000_000 / 3
 # Between looks for nodes whose lease has ended: with the poll, rescue comes within 5 s of that.
 LOOK_SECONDS = 3.0
 BACKOFF_SECONDS = 0.25
+CUT_OFF = "cut off by our own shutdown"
 
 log = structlog.get_logger("outbox")
 
@@ -93,7 +94,7 @@ class Worker:
         self._windows = Windows(settings.slots)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
-        self._sends: set[asyncio.Task[None]] = set()
+        self._sends: dict[asyncio.Task[None], tuple[Claimed, Shipment, Sending]] = {}
         self._results: list[Settled] = []
         self._orphans: list[str] = []
         self._stopping = False
@@ -102,13 +103,12 @@ class Worker:
         self._renewed = 0.0
         self._looked = 0.0
         self._claims = 0
-        self._log: Any = log
+        self._reports = Reports(self._observer, clock)
 
     async def run(self) -> None:
         """Drain until told to stop and everything under way is settled."""
         self._db.listen(self._wake.set)
-        # Bound once: a line a delivery is written here.
-        self._log = log.bind(node=self.node_id)
+        self._reports.bind(self.node_id)
         try:
             while not self._over():
                 await self._turn()
@@ -144,13 +144,15 @@ class Worker:
         room = self._room(len(results) if self._behind else 0)
         settled, taken = await asyncio.gather(self._settle(results), self._take(room))
         self._behind = not settled
+        if taken is not None:
+            # Whatever became of the settling beside it: what is claimed must be sent.
+            self._observer.tick()
+            self._start(taken)
         if not settled or (taken is None and not self._stopping):
             await asyncio.sleep(BACKOFF_SECONDS)
             return
         wait = POLL_SECONDS
         if taken is not None:
-            self._observer.tick()
-            self._start(taken)
             if taken.more:
                 wait = 0.0
             elif taken.wait_us is not None and room.slots:
@@ -256,8 +258,23 @@ class Worker:
                 continue
             sending = self._windows.start(delivery, target.failures > 0, now)
             task = loop.create_task(self._send(delivery, shipment, schedule, sending))
-            self._sends.add(task)
-            task.add_done_callback(self._sends.discard)
+            self._sends[task] = (delivery, shipment, sending)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        delivery, shipment, sending = self._sends.pop(task)
+        if not task.cancelled():
+            return
+        # Cut off before its first step, so it could not say so itself.
+        self._windows.finish(sending, "keep")
+        outcome = unanswered("aborted", CUT_OFF, 0.0)
+        decision = decide(outcome, tries=0, schedule=Schedule(()), dice=0.0, now_wall_s=0.0)
+        self._put(
+            Settled(
+                delivery, decision, outcome, self._clock.wall(), (), shipment.url, self.node_id,
+                delivery.origin,
+            )
+        )  # fmt: skip
 
     def _unsent(self, delivery: Claimed, target: Target | None, decision: Decision) -> Settled:
         return Settled(
@@ -275,14 +292,16 @@ class Worker:
         """One attempt, from signing to the decision; never raises."""
         wall = self._clock.wall()
         lag = max(delivery.lag_us / 1_000_000, 0.0) + self._clock.monotonic() - sending.started
-        self._observer.started(_kind(delivery), lag)
+        self._observer.started(kind_of(delivery), lag)
         headers = compose(
             shipment,
             service=self._settings.service,
             now_wall=wall,
             span_id=self._ids.token(8).hex(),
         )
-        outcome = await self._attempt(shipment, headers)
+        # After an attempt that took no try, such as one on a connection that had been closed.
+        fresh = delivery.attempt > delivery.tries + 1
+        outcome = await self._attempt(shipment, headers, fresh)
         decision = decide(
             outcome,
             tries=delivery.tries,
@@ -300,23 +319,22 @@ class Worker:
             )
         )  # fmt: skip
 
-    async def _attempt(self, shipment: Shipment, headers: list[tuple[str, str]]) -> Outcome:
+    async def _attempt(
+        self, shipment: Shipment, headers: list[tuple[str, str]], fresh: bool
+    ) -> Outcome:
         began = self._clock.monotonic()
         try:
             return await self._sender.send(
-                shipment.url, headers, shipment.body, shipment.timeout_s
+                shipment.url, headers, shipment.body, shipment.timeout_s, fresh=fresh
             )
         except asyncio.CancelledError:
             outcome: Name = "aborted"
-            error = "cut off by our own shutdown"
+            error = CUT_OFF
         except Exception as fault:
             # A fault of ours must not lose the delivery: it is retried like any other failure.
             log.exception("send_failed", node=self.node_id)
             outcome, error = "protocol_error", f"internal error ({type(fault).__name__})"
-        total = round((self._clock.monotonic() - began) * 1_000_000)
-        return Outcome(
-            outcome, None, error, None, None, None, None, None, None, total, [], b"", False, False
-        )
+        return unanswered(outcome, error, self._clock.monotonic() - began)
 
     async def _settle(self, batch: list[Settled]) -> bool:
         """Write a batch; False when the database is away (the batch is kept for the next turn)."""
@@ -333,7 +351,7 @@ class Worker:
             return await self._settle_each(batch)
         for settled in batch:
             if settled.delivery.id in held:
-                self._tell(settled)
+                self._reports.settled(settled)
             else:
                 self._observer.fenced()
                 log.warning("settle_fenced", delivery_id=settled.delivery.id, node=self.node_id)
@@ -348,45 +366,3 @@ class Worker:
             return False
         reason = dead("its answer could not be recorded")
         return await self._settle([replace(settled, outcome=None, decision=reason)])
-
-    def _tell(self, settled: Settled) -> None:
-        """Count and log one settled attempt."""
-        delivery, decision, outcome = settled.delivery, settled.decision, settled.outcome
-        seconds = outcome.total_us / 1_000_000 if outcome else 0.0
-        if outcome is not None:
-            kind = _kind(delivery)
-            host = urlsplit(settled.url).hostname or ""
-            self._observer.attempt(delivery.webhook_id, host, kind, outcome.outcome, seconds)
-            self._observer.connection(outcome.reused)
-            if outcome.truncated:
-                self._observer.truncated()
-            if outcome.outcome == "http_3xx":
-                self._observer.redirect_refused()
-        if decision.state != "ready":
-            delivered = decision.state == "delivered"
-            latency = (self._clock.wall() - delivery.occurred_at) / 1_000_000
-            self._observer.delivery_finished(
-                delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
-            )
-        tell = self._log.debug if decision.state == "delivered" else self._log.info
-        tell(
-            "attempt",
-            event_id=delivery.event_id,
-            delivery_id=delivery.id,
-            webhook_id=delivery.webhook_id,
-            request_id=delivery.request_id,
-            attempt=delivery.attempt,
-            outcome=outcome.outcome if outcome else None,
-            status=outcome.status if outcome else None,
-            error=outcome.error if outcome else None,
-            duration_ms=round(seconds * 1000, 1),
-            state=decision.state,
-            reason=decision.reason,
-            next_attempt_in_s=None if decision.delay_us is None else decision.delay_us / 1_000_000,
-        )
-
-
-def _kind(delivery: Claimed) -> AttemptKind:
-    if delivery.origin != "event":
-        return delivery.origin
-    return "retry" if delivery.retry else "first"

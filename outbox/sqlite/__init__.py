@@ -25,7 +25,7 @@ from outbox.sqlite.threads import Jobs, Reader, Writer
 
 VERSION = sqlite3.sqlite_version
 READERS = 2
-SCANNERS = 1
+SCANNERS = 2
 
 
 class SqliteDatabase:

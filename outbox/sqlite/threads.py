@@ -18,6 +18,7 @@ from outbox.sqlite.steps import Job, SqliteTx, fault_of
 
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.005
+BATCH_READS = 32
 
 Jobs = queue.SimpleQueue[Job | None]
 # Called from a thread with jobs that have ended and the seconds they took together.
@@ -25,7 +26,7 @@ Finish = Callable[[Literal["read", "write"], list[Job], float], None]
 
 
 class Reader:
-    """A thread that runs read units, each on a snapshot of its own."""
+    """A thread that runs read units; those that wait together share a snapshot."""
 
     def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
         self._file = file
@@ -40,10 +41,8 @@ class Reader:
         clock = self._clock
         while (job := self._jobs.get()) is not None:
             began = clock.monotonic()
-            self._read(job)
-            done = [job]
-            # Units that are already waiting share this wake-up of the loop.
-            while clock.monotonic() - began < BATCH_SECONDS and not self._jobs.empty():
+            batch = [job]
+            while len(batch) < BATCH_READS and not self._jobs.empty():
                 try:
                     more = self._jobs.get_nowait()
                 except queue.Empty:
@@ -51,21 +50,27 @@ class Reader:
                 if more is None:
                     self._jobs.put(None)
                     break
-                self._read(more)
-                done.append(more)
-            self._finish("read", done, clock.monotonic() - began)
+                batch.append(more)
+            self._read(batch)
+            self._finish("read", batch, clock.monotonic() - began)
         self._connection.close()
 
-    def _read(self, job: Job) -> None:
+    def _read(self, batch: list[Job]) -> None:
+        """One snapshot for all of them: it is taken after the last of them was asked for."""
         connection = self._connection
         try:
             connection.execute("begin")
-            job.step(SqliteTx(connection, self._ids, self._clock.wall()))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            job.error = fault_of(error)
+        except sqlite3.Error as error:
+            for job in batch:
+                job.error = fault_of(error)
+            return
+        for job in batch:
+            try:
+                job.step(SqliteTx(connection, self._ids, self._clock.wall()))
+            except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+                job.error = fault_of(error)
         try:
-            if connection.in_transaction:
-                connection.execute("rollback")
+            connection.execute("rollback")
         except sqlite3.Error:
             connection.close()
             self._connection = self._file.connect(writable=False)

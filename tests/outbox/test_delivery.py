@@ -110,6 +110,30 @@ async def test_a_failing_receiver_is_tried_again_with_the_same_id_and_body(db: D
         assert [a["outcome"] for a in attempts] == ["http_5xx", "http_5xx", "success"]
 
 
+async def test_a_resend_on_a_new_connection_is_an_attempt_but_takes_no_try(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def hang_up_once(request: web.Request) -> web.Response:
+            if len(box.got) == 2:
+                assert request.transport is not None
+                request.transport.abort()
+            return web.Response()
+
+        box.answer = hang_up_once
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        await db.write(make, "r2")
+        await running.watch.until("delivery_finished", 2)
+        assert [g.headers["X-Webhook-Attempt"] for g in box.got] == ["1", "1", "2"]
+        second = (await db.read(rows, DELIVERIES))[1]
+        assert (second["state"], second["attempts"], second["tries"]) == ("delivered", 2, 1)
+        attempts = await db.read(
+            rows, "select * from attempts where delivery_id = $1 order by number", second["id"]
+        )
+        assert [a["outcome"] for a in attempts] == ["connect_error", "success"]
+
+
 async def test_the_schedule_ends_as_exhausted_and_is_kept(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
 
@@ -308,7 +332,9 @@ async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
         await running.webhook(f"{box.url}/fine", "thing.made")
         await db.write(make, "r", "slow.made")
         await _until_slow(box, 8)
-        # All eight hang on four slots, and a healthy webhook is still served at once.
+        # All eight hang on four slots, and still none of the four is taken.
+        before = running.watch.counts.get("slots 4 0", 0)
+        await running.watch.until("slots 4 0", before + 1)
         await db.write(make, "r1")
         await box.until(1, "/fine")
         # A webhook with a slow send in flight starts no other.

@@ -25,14 +25,15 @@ class Result:
     outcome: str
     status: int | None = None
     retry_after: str | None = None
+    stale: bool = False
 
 
 def decided(result: Result, tries: int = 0, dice: float = MIDDLE) -> Decision:
     return decide(result, tries=tries, schedule=Schedule(), dice=dice, now_wall_s=NOW)
 
 
-def failed(name: str, **kwargs: str) -> Result:
-    return Result(name, STATUS.get(name), **kwargs)
+def failed(name: str, retry_after: str | None = None) -> Result:
+    return Result(name, STATUS.get(name), retry_after)
 
 
 def test_a_success_delivers() -> None:
@@ -213,3 +214,12 @@ def test_every_decision_is_whole(
     assert decision.webhook_wait_us is None or 0 <= decision.webhook_wait_us <= 900 * SECOND
     assert decision.counts_as_failure == (name not in ("success", "aborted"))
     assert (decision.state == "exhausted") == (name in FAILURES and tries >= len(waits))
+
+
+def test_a_connection_that_had_been_closed_costs_no_try_and_waits_for_nothing() -> None:
+    decision = decide(
+        Result("connect_error", stale=True),
+        tries=2, schedule=Schedule(), dice=0.5, now_wall_s=0.0,
+    )  # fmt: skip
+    assert (decision.state, decision.delay_us, decision.uses_try) == ("ready", 0, False)
+    assert (decision.window, decision.counts_as_failure) == ("keep", False)

@@ -95,7 +95,7 @@ class Counted:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def note(*args: Any) -> None:
-            words = [str(arg) for arg in args if isinstance(arg, str)]
+            words = [str(arg) for arg in args if isinstance(arg, str | int)]
             for key in {name, " ".join([name, *words])}:
                 self.counts[key] = self.counts.get(key, 0) + 1
             self._changed.set()
@@ -103,7 +103,7 @@ class Counted:
         return note
 
     async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
-        """Until `key` (a method, or a method and its text arguments) was called `count` times."""
+        """Until `key` (a method, or a method and its arguments but floats) was called `count` times."""
         async with asyncio.timeout(seconds):
             while self.counts.get(key, 0) < count:
                 self._changed.clear()

@@ -13,7 +13,7 @@ from typing import Literal
 import asyncpg
 
 from tests.support.databases import PostgresServer
-from tests.support.ledger import Pair, pairs_in_flight
+from tests.support.ledger import Held, held
 
 Engine = Literal["sqlite", "postgres"]
 
@@ -32,7 +32,7 @@ async def empty_database(engine: Engine, folder: Path) -> AsyncIterator[str]:
     await _SERVER.drop(url)
 
 
-async def state_after_kill(url: str) -> tuple[set[Pair], str]:
+async def state_after_kill(url: str) -> tuple[Held, str]:
     """What was in flight when the process died, and `ok` or what is wrong with the file.
 
     On SQLite a copy is looked at, so that recovering the file itself stays the product's work.
@@ -49,7 +49,7 @@ async def state_after_kill(url: str) -> tuple[set[Pair], str]:
                 connection.execute("pragma foreign_key_check").fetchall()
             finally:
                 connection.close()
-            return await pairs_in_flight(f"sqlite:///{aside}/copy.db"), str(verdict)
+            return await held(f"sqlite:///{aside}/copy.db"), str(verdict)
     connection = await asyncpg.connect(url)
     try:
         # A COMMIT that was on its way when the client died may still be at work.
@@ -60,4 +60,4 @@ async def state_after_kill(url: str) -> tuple[set[Pair], str]:
             await connection.execute("select pg_sleep(0.02)")
     finally:
         await connection.close()
-    return await pairs_in_flight(url), "ok"
+    return await held(url), "ok"

@@ -22,11 +22,13 @@ from tests.support.tenants import Tenants
 
 Pair = tuple[str, str]
 """(event id, webhook id)"""
+Held = dict[Pair, str]
+"""What was in flight, and under which claim."""
 
 CONTACTS = "select id, owner_id, name from contacts"
 EVENTS = "select id, owner_id, record_id, request_id from events"
 DELIVERIES = "select event_id, webhook_id, state from deliveries where origin = 'event'"
-IN_FLIGHT = "select event_id, webhook_id from deliveries where state = 'in_flight'"
+IN_FLIGHT = "select event_id, webhook_id, claim from deliveries where state = 'in_flight'"
 UNFINISHED = """
 select (select count(*) from events where seq is null)
   + (select count(*) from deliveries where finished_at is null)
@@ -43,7 +45,7 @@ class Rows:
     deliveries: list[tuple[str, str, str]]
 
 
-async def query(url: str, sql: str) -> list[tuple[Any, ...]]:
+async def query(url: str, sql: str) -> list[Any]:
     """Rows of one statement, read beside the product and without touching its files' state."""
     if url.startswith("sqlite"):
         return await asyncio.to_thread(_query_sqlite, url.removeprefix("sqlite:///"), sql)
@@ -54,7 +56,7 @@ async def query(url: str, sql: str) -> list[tuple[Any, ...]]:
         await connection.close()
 
 
-def _query_sqlite(path: str, sql: str) -> list[tuple[Any, ...]]:
+def _query_sqlite(path: str, sql: str) -> list[Any]:
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
     try:
         return connection.execute(sql).fetchall()
@@ -64,16 +66,18 @@ def _query_sqlite(path: str, sql: str) -> list[tuple[Any, ...]]:
 
 async def read_rows(url: str) -> Rows:
     """All that the judgement needs."""
-    return Rows(
-        await query(url, CONTACTS),  # type: ignore[arg-type] # the columns above are its shape
-        await query(url, EVENTS),  # type: ignore[arg-type]
-        await query(url, DELIVERIES),  # type: ignore[arg-type]
-    )
+    return Rows(await query(url, CONTACTS), await query(url, EVENTS), await query(url, DELIVERIES))
 
 
-async def pairs_in_flight(url: str) -> set[Pair]:
-    """What a process held when it died."""
-    return {(event, webhook) for event, webhook in await query(url, IN_FLIGHT)}
+async def held(url: str) -> Held:
+    """What is in flight: after a death, what the dead process held."""
+    return {(event, webhook): claim for event, webhook, claim in await query(url, IN_FLIGHT)}
+
+
+def newly(met: Held, earlier: Iterable[Held]) -> Held:
+    """What `met` holds under claims that no `earlier` death had met already."""
+    known = {claim for before in earlier for claim in before.values()}
+    return {pair: claim for pair, claim in met.items() if claim not in known}
 
 
 async def until_drained(url: str, seconds: float) -> int:
@@ -120,7 +124,8 @@ class Verdict:
         """The run as one flat record with its `pass`; prints it as a JSON line."""
         record = asdict(self)
         figures = record.pop("figures")
-        record = {"pass": self.kept} | record | figures
+        record |= figures
+        record = {"pass": self.kept, **record}
         print(json.dumps(record), flush=True)
         return record
 
@@ -137,14 +142,15 @@ def judge(
     rows: Rows,
     got: Iterable[Receipt],
     *,
-    in_flight: Iterable[set[Pair]] = (),
+    in_flight: Iterable[Held] = (),
     unknown_allowed: bool = False,
     rss: float = 0.0,
 ) -> Verdict:
     """Join the three. `in_flight` is what each kill met: only that may arrive twice.
 
     `unknown_allowed`: a write answered 503 may be there all the same, when the database went
-    during its COMMIT and could not be asked. Call it when nothing is left to deliver and receivers answered 2xx to everything.
+    during its COMMIT and could not be asked. Call it when nothing is left to deliver and
+    receivers answered 2xx to everything.
     """
     verdict = Verdict(fault, load.seed, acks=len(load.acked), rss_mib=rss)
     verdict.rows = len(rows.events)
@@ -157,7 +163,8 @@ def judge(
     times = sorted(load.milliseconds)
     if times:
         verdict.p50_ms, verdict.p99_ms, verdict.max_ms = (
-            round(times[min(int(len(times) * share), len(times) - 1)], 1) for share in (0.5, 0.99, 1)
+            round(times[min(int(len(times) * share), len(times) - 1)], 1)
+            for share in (0.5, 0.99, 1)
         )
     return verdict
 
@@ -217,7 +224,7 @@ def _arrivals(
     tenants: Tenants,
     wanted: set[Pair],
     got: list[Receipt],
-    in_flight: list[set[Pair]],
+    in_flight: list[Held],
 ) -> None:
     """Deliveries against arrivals: each answered with 2xx, again only after a kill, same bytes."""
     came: dict[Pair, list[Receipt]] = {}

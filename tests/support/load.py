@@ -24,7 +24,13 @@ class Refused:
 
     status: int
     code: str
+    retry_after: str | None
     seconds: float
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether it is a 503 as the API promises it."""
+        return (self.status, self.code) == (503, "unavailable") and self.retry_after is not None
 
 
 @dataclass
@@ -76,7 +82,7 @@ class Load:
     async def _run(self, address: str, rate: float, notes: int) -> None:
         began = time.monotonic()
         first = self.count
-        writes: set[asyncio.Task[None]] = set()
+        writes: set[asyncio.Task[str]] = set()
         connector = aiohttp.TCPConnector(limit=0)
         http = aiohttp.ClientSession(address, connector=connector)
         try:
@@ -116,7 +122,9 @@ class Load:
                 self.acked[request_id] = json.loads(text)["id"]
                 self.milliseconds.append(seconds * 1000)
             else:
-                self.refused[request_id] = Refused(answer.status, _code(text), seconds)
+                self.refused[request_id] = Refused(
+                    answer.status, _code(text), answer.headers.get("Retry-After"), seconds
+                )
         except CONNECTION as error:
             self.broken[request_id] = type(error).__name__
         finally:

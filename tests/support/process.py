@@ -1,163 +1,113 @@
-"""The product as a process of its own: started, killed, frozen, asked to stop."""
+"""`carteiro` as a process of its own, on a folder and a port of its own."""
 
-from __future__ import annotations
-
-import asyncio
+import contextlib
+import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping, Sequence
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
 
-from tests.architecture.tree import ROOT
-
-START_SECONDS = 30.0
-STOP_SECONDS = 30.0
-READY = b"is ready; console at"
-DELIVERS = b"delivers; health and metrics at"
-
-
-class NotStarted(Exception):
-    """The process ended or said nothing in time; the text ends with its last words."""
+ROOT = Path(__file__).parents[2]
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody holds right now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+        return int(probe.getsockname()[1])
 
 
-class Product:
-    """`python -m gateway serve` on the database at `url`, always on the same port.
+def environment(folder: Path, **settings: str) -> dict[str, str]:
+    """Only what a test says: no setting of whoever runs it."""
+    base = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
+    base["PYTHONPATH"] = str(ROOT)
+    base["CARTEIRO_DATABASE__URL"] = f"sqlite:///{folder / 'carteiro.db'}"
+    return base | settings
 
-    `module` is another entry point in its place (tests/system has some that break a rule on
-    purpose); `prefix` is a command to run it under, such as strace.
-    """
 
-    def __init__(
+def carteiro(
+    *words: str, folder: Path, stdin: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "gateway", *words],
+        cwd=folder, env=environment(folder, **settings), input=stdin,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+class Serving:
+    """A `carteiro serve` that runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
+        self.process = process
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.out = folder / "out.txt"
+        self.err = folder / "err.txt"
+
+    def ask(
         self,
-        folder: Path,
-        url: str,
-        key_file: Path,
+        path: str,
         *,
-        module: str = "gateway",
-        name: str = "node",
-        prefix: Sequence[str] = (),
-        arguments: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        self.port = free_port()
-        self.address = f"http://127.0.0.1:{self.port}"
-        self.log = folder / f"{name}.log"
-        self.prefix = tuple(prefix)
-        self._command = (sys.executable, "-m", module, "serve", *arguments)
-        self._folder = folder
-        self._process: Process | None = None
-        # Nothing of the caller's shell or folder reaches it but what stands here.
-        self._environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("CARTEIRO_")
-        } | {
-            "PYTHONPATH": str(ROOT),
-            "CARTEIRO_SERVER__HOST": "127.0.0.1",
-            "CARTEIRO_SERVER__PORT": str(self.port),
-            "CARTEIRO_DATABASE__URL": url,
-            "CARTEIRO_SECRETS__KEY_FILE": str(key_file),
-            "CARTEIRO_EGRESS__ALLOW": "127.0.0.1/32",
-            "CARTEIRO_EGRESS__ALLOW_HTTP": "true",
-            "CARTEIRO_RETRY__SCHEDULE": "1,1,1,1,1,1,1,1,1",
-            "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
-            "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
-            "CARTEIRO_LOGGING__LEVEL": "info",
-        } | dict(environment or {})  # fmt: skip
+        method: str = "GET",
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """One request; status 0 when nobody answers."""
+        data = None if body is None else json.dumps(body).encode()
+        given = {"Content-Type": "application/json"} | dict(headers or {})
+        request = urllib.request.Request(self.url + path, data, given, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read(), dict(answer.headers)
+        except HTTPError as error:
+            with error:
+                return error.code, error.read(), dict(error.headers)
+        except (URLError, ConnectionError):
+            return 0, b"", {}
+
+    def until(self, path: str, status: int, seconds: float = 20.0) -> None:
+        """Wait until `path` answers so."""
+        end = time.monotonic() + seconds
+        while self.ask(path)[0] != status:
+            assert time.monotonic() < end, (path, status, self.err.read_text())
+            assert self.process.poll() is None or status == 0, self.err.read_text()
+            time.sleep(0.02)
+
+    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = 20.0) -> int:
+        """Send a signal; the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(seconds)
 
     @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
+    def lines(self) -> list[dict[str, Any]]:
+        """What it has logged."""
+        return [json.loads(line) for line in self.err.read_text().splitlines()]
 
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.returncode is None
 
-    async def start(self) -> float:
-        """Start it and wait until it says that it is ready; the seconds that took."""
-        began = time.monotonic()
-        with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *self.prefix,
-                *self._command,
-                cwd=self._folder,
-                env=self._environment,
-                stdin=DEVNULL,
-                stdout=PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
+@contextlib.contextmanager
+def serving_process(folder: Path, *words: str, **settings: str) -> Iterator[Serving]:
+    """`carteiro serve` from ready to whatever end the test brings it to."""
+    port = free_port()
+    settings = {"CARTEIRO_SERVER__PORT": str(port)} | settings
+    with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as err:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "serve", *words],
+            cwd=folder, env=environment(folder, **settings), stdout=out, stderr=err,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        serving = Serving(process, port, folder)
         try:
-            async with asyncio.timeout(START_SECONDS):
-                await self._until_ready(self._process)
-        except TimeoutError:
-            self.kill()
-            raise NotStarted(f"not ready after {START_SECONDS:.0f} s: {self.last_words()}") from None
-        return time.monotonic() - began
-
-    async def _until_ready(self, process: Process) -> None:
-        assert process.stdout is not None
-        while line := await process.stdout.readline():
-            if READY in line or DELIVERS in line:
-                return
-        await process.wait()
-        raise NotStarted(f"exit {process.returncode}: {self.last_words()}")
-
-    def kill(self) -> float:
-        """SIGKILL to the whole group, now; the monotonic time at which it was sent."""
-        if self._process is not None and self._process.returncode is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        return time.monotonic()
-
-    async def ended(self, seconds: float = STOP_SECONDS) -> int:
-        """Wait for its end; the exit status (negative: the signal that ended it)."""
-        assert self._process is not None
-        async with asyncio.timeout(seconds):
-            return await self._process.wait()
-
-    def send(self, number: signal.Signals) -> None:
-        """A signal to the process alone."""
-        os.kill(self.pid, number)
-
-    async def stop(self, seconds: float = STOP_SECONDS) -> int:
-        """SIGTERM and wait; its exit status. One that does not end in time is killed."""
-        if self._process is None:
-            return 0
-        if self._process.returncode is None:
-            self._process.terminate()
-            try:
-                return await self.ended(seconds)
-            except TimeoutError:
-                self.kill()
-        return await self.ended()
-
-    async def close(self) -> None:
-        """End it whatever its state, for the end of a test."""
-        if self._process is not None:
-            self.kill()
-            await self.ended()
-
-    def rss(self) -> float:
-        """Resident memory now, MiB; 0 when it is gone."""
-        try:
-            status = Path(f"/proc/{self.pid}/status").read_text()
-        except OSError:
-            return 0.0
-        [line] = [line for line in status.splitlines() if line.startswith("VmRSS")] or ["VmRSS: 0"]
-        return round(int(line.split()[1]) / 1024, 1)
-
-    def last_words(self) -> str:
-        """The last line of its log."""
-        lines = self.log.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+            serving.until("/readyz", 200)
+            yield serving
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait(10)

@@ -61,9 +61,11 @@ class Recipients:
                 await self._changed.wait()
 
     def behave(self, **settings: Any) -> None:
-        """Change how they answer from now on: `latency=[low, high]` seconds, `status`, `hang`
-        (a path's beginning whose requests are read and never answered), `release` (answer now
-        what hangs)."""
+        """Change how they answer from now on.
+
+        `latency=[low, high]` seconds; `status`; `hang=[…]`, beginnings of paths whose requests are
+        read and not answered; `release=True`, answer now what hangs, and nothing hangs any more.
+        """
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(settings).encode() + b"\n")
 
@@ -113,7 +115,7 @@ class _House:
         self.dice = random.Random(seed)
         self.latency = (0.0, 0.0)
         self.status = 200
-        self.hang: str | None = None
+        self.hang: tuple[str, ...] = ()
         self.hanging: list[_Caller] = []
         self.count = 0
 
@@ -121,9 +123,9 @@ class _House:
         settings = json.loads(line)
         self.latency = tuple(settings.get("latency", self.latency))
         self.status = settings.get("status", self.status)
-        self.hang = settings.get("hang", self.hang)
+        self.hang = tuple(settings.get("hang", self.hang))
         if settings.get("release"):
-            self.hang = None
+            self.hang = ()
             waiting, self.hanging = self.hanging, []
             for caller in waiting:
                 caller.answer()
@@ -152,7 +154,9 @@ class _Caller(asyncio.Protocol):
         if not mark:
             return
         first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): text.strip() for name, _, text in (s.partition(":") for s in lines)}
+        headers = {
+            name.lower(): text.strip() for name, _, text in (s.partition(":") for s in lines)
+        }
         length = int(headers.get("content-length", "0"))
         if len(rest) < length:
             return
@@ -172,7 +176,7 @@ class _Caller(asyncio.Protocol):
             hashlib.sha256(body).hexdigest(),
             time.monotonic(),
         )
-        if house.hang is not None and path.startswith(house.hang):
+        if path.startswith(house.hang):
             house.hanging.append(self)
             return
         wait = house.dice.uniform(*house.latency)

@@ -11,6 +11,7 @@ from multidict import CIMultiDictProxy
 
 from gateway.config import Config, Limits
 from gateway.resources.account import users
+from outbox.database import Row, Tx
 from tests.support.site import Site
 
 UNLIMITED = Config(limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0))
@@ -88,7 +89,16 @@ class RestApi:
         )
         return await self.key_of(user_id, scopes)
 
+    async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """(name, data) of every event so far, as receivers get them."""
+        rows = await self.db.read(_events)
+        return [(row["name"], json.loads(bytes(row["body"]))["data"]) for row in rows]
+
     async def key_of(self, user_id: str, scopes: Sequence[str] = ("read", "write")) -> Person:
         """Another key of a user."""
         key = await self.site.key(user_id, scopes)
         return Person(self.site.http, user_id, {"X-API-Key": key})
+
+
+async def _events(tx: Tx) -> list[Row]:
+    return await tx.all("select name, body from events order by pos")

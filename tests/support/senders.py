@@ -28,5 +28,7 @@ async def sender(
         await guard.close()
 
 
-async def post(made: Sender, url: str, *, body: bytes = BODY, timeout_s: float = 5.0) -> Outcome:
-    return await made.send(url, HEADERS, body, timeout_s)
+async def post(
+    made: Sender, url: str, *, body: bytes = BODY, timeout_s: float = 5.0, fresh: bool = False
+) -> Outcome:
+    return await made.send(url, HEADERS, body, timeout_s, fresh=fresh)

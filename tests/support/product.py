@@ -1,0 +1,157 @@
+"""The product as a process of its own: started, killed, frozen, asked to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.architecture.tree import ROOT
+from tests.support.process import free_port
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+READY = b"is ready; console at"
+DELIVERS = b"delivers; health and metrics at"
+
+
+class NotStarted(Exception):
+    """The process ended or said nothing in time; the text ends with its last words."""
+
+
+class Product:
+    """`python -m gateway serve` on the database at `url`, always on the same port.
+
+    `module` is another entry point in its place (tests/system has some that break a rule on
+    purpose); `prefix` is a command to run it under, such as strace.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        key_file: Path,
+        *,
+        module: str = "gateway",
+        name: str = "node",
+        prefix: Sequence[str] = (),
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.log = folder / f"{name}.log"
+        self.prefix = tuple(prefix)
+        self._command = (sys.executable, "-m", module, "serve", *arguments)
+        self._folder = folder
+        self._process: Process | None = None
+        # Nothing of the caller's shell or folder reaches it but what stands here.
+        self._environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("CARTEIRO_")
+        } | {
+            "PYTHONPATH": str(ROOT),
+            "CARTEIRO_SERVER__HOST": "127.0.0.1",
+            "CARTEIRO_SERVER__PORT": str(self.port),
+            "CARTEIRO_DATABASE__URL": url,
+            "CARTEIRO_SECRETS__KEY_FILE": str(key_file),
+            "CARTEIRO_EGRESS__ALLOW": "127.0.0.1/32",
+            "CARTEIRO_EGRESS__ALLOW_HTTP": "true",
+            "CARTEIRO_RETRY__SCHEDULE": "1,1,1,1,1,1,1,1,1",
+            "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
+            "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
+            "CARTEIRO_LOGGING__LEVEL": "info",
+        } | dict(environment or {})  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> float:
+        """Start it and wait until it says that it is ready; the seconds that took."""
+        began = time.monotonic()
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self.prefix,
+                *self._command,
+                cwd=self._folder,
+                env=self._environment,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self._until_ready(self._process)
+        except TimeoutError:
+            self.kill()
+            raise NotStarted(
+                f"not ready after {START_SECONDS:.0f} s: {self.last_words()}"
+            ) from None
+        return time.monotonic() - began
+
+    async def _until_ready(self, process: Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            if READY in line or DELIVERS in line:
+                return
+        await process.wait()
+        raise NotStarted(f"exit {process.returncode}: {self.last_words()}")
+
+    def kill(self) -> float:
+        """SIGKILL to the whole group, now; the monotonic time at which it was sent."""
+        if self._process is not None and self._process.returncode is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        return time.monotonic()
+
+    async def ended(self, seconds: float = STOP_SECONDS) -> int:
+        """Wait for its end; the exit status (negative: the signal that ended it)."""
+        assert self._process is not None
+        async with asyncio.timeout(seconds):
+            return await self._process.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to the process alone."""
+        os.kill(self.pid, number)
+
+    async def stop(self, seconds: float = STOP_SECONDS) -> int:
+        """SIGTERM and wait; its exit status. One that does not end in time is killed."""
+        if self._process is None:
+            return 0
+        if self._process.returncode is None:
+            self._process.terminate()
+            try:
+                return await self.ended(seconds)
+            except TimeoutError:
+                self.kill()
+        return await self.ended()
+
+    async def close(self) -> None:
+        """End it whatever its state, for the end of a test."""
+        if self._process is not None:
+            self.kill()
+            await self.ended()
+
+    def rss(self) -> float:
+        """Resident memory now, MiB; 0 when it is gone."""
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text()
+        except OSError:
+            return 0.0
+        [line] = [line for line in status.splitlines() if line.startswith("VmRSS")] or ["VmRSS: 0"]
+        return round(int(line.split()[1]) / 1024, 1)
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,85 @@
+"""Disks that can fail: an ext4 image whose power goes, a small one that fills up. Needs root.
+
+A power cut is ext4's own shutdown ioctl without a log flush: what was not fsynced is gone, what
+was is there after the next mount. The image lies behind a loop device, so the test machine's own
+disk is not touched.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.requirements import need
+
+# include/uapi/linux/ext4.h: _IOR('X', 125, __u32)
+EXT4_IOC_SHUTDOWN = 0x8004_587D
+NO_LOG_FLUSH = 2
+
+
+class Volume:
+    """A mounted ext4 image."""
+
+    def __init__(self, image: Path, path: Path) -> None:
+        self.path = path
+        self._image = image
+
+    def mount(self) -> None:
+        _run("mount", "-o", "loop", str(self._image), str(self.path))
+
+    def cut(self) -> None:
+        """The power goes, now: every later write, fsync and open on it fails."""
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.ioctl(handle, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
+        finally:
+            os.close(handle)
+
+    def repower(self) -> None:
+        """Unmount and mount again, which replays the file system's journal."""
+        self.unmount()
+        self.mount()
+
+    def unmount(self) -> None:
+        _run("umount", str(self.path))
+
+
+@contextmanager
+def ext4(folder: Path, mib: int) -> Iterator[Volume]:
+    """A fresh ext4 volume of `mib`, mounted in `folder`."""
+    for tool in ("linux", "root", "mkfs.ext4", "losetup"):
+        need(tool)
+    image, path = folder / "disk.img", folder / "disk"
+    path.mkdir()
+    with image.open("wb") as handle:
+        handle.truncate(mib * 2**20)
+    _run(need("mkfs.ext4"), "-q", "-E", "lazy_itable_init=0", str(image))
+    volume = Volume(image, path)
+    volume.mount()
+    try:
+        yield volume
+    finally:
+        volume.unmount()
+
+
+@contextmanager
+def tmpfs(folder: Path, mib: int) -> Iterator[Path]:
+    """A small file system in memory, mounted in `folder`."""
+    for tool in ("linux", "root"):
+        need(tool)
+    path = folder / "small"
+    path.mkdir()
+    _run("mount", "-t", "tmpfs", "-o", f"size={mib}m", "none", str(path))
+    try:
+        yield path
+    finally:
+        _run("umount", str(path))
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
