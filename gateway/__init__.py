@@ -1,0 +1,1 @@
+"""The product on top of the delivery engine: CRM REST API, storefront, console, operations."""

@@ -1,0 +1,227 @@
+"""The command `carteiro`: its arguments, and how its failures end: one line and an exit status.
+
+Exit status: 0 done, 1 refused or failed, 2 wrong arguments or configuration, 130 interrupted.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway import commands
+from gateway.app import ROLES, program_version
+from gateway.config import FILE_VARIABLE, Config, ConfigFaults, load
+from gateway.errors import Refusal
+from outbox.errors import OutboxError
+
+TRACE_VARIABLE = "CARTEIRO_TRACEBACK"
+"""Set, an internal error of a command shows where it happened."""
+
+Arguments = Callable[[argparse.ArgumentParser], None]
+Run = Callable[[Config, argparse.Namespace, commands.Say], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: the words that call it, what its help says, its arguments, what it does."""
+
+    words: str
+    does: str
+    example: str
+    run: Run | None
+    arguments: Arguments = lambda parser: None
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--role", choices=ROLES, default="all",
+        help="api answers requests, worker delivers, all does both (default)",
+    )  # fmt: skip
+
+
+def _email(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("email", metavar="EMAIL", help="the user's e-mail address")
+
+
+def _password(parser: argparse.ArgumentParser) -> None:
+    _email(parser)
+    parser.add_argument(
+        "--password-stdin", action="store_true",
+        help="read the password from the first line of standard input instead of asking",
+    )  # fmt: skip
+
+
+def _user_add(parser: argparse.ArgumentParser) -> None:
+    _password(parser)
+    parser.add_argument("--name", required=True, help="the user's name")
+
+
+def _key_add(parser: argparse.ArgumentParser) -> None:
+    _email(parser)
+    parser.add_argument("--name", required=True, metavar="LABEL", help="what the key is for")
+    parser.add_argument(
+        "--scope", action="append", choices=("read", "write"),
+        help="what the key may do; may be given twice (default: both)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--expires-days", type=int, metavar="DAYS", help="end the key after so many days"
+    )
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="run a fixed amount, check it, exit")
+    parser.add_argument("--folder", help="keep the demo's files there (default: a temporary one)")
+    parser.add_argument("--port", type=int, default=0, help="listen there (default: any free one)")
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "serve", "Run the API, the console and the delivery of webhooks.",
+        "carteiro serve --role all", commands.serve, _serve,
+    ),
+    Command(
+        "demo", "Watch signed deliveries: a gateway, a receiver and a stream of writes.",
+        "carteiro demo --once", None, _demo,
+    ),
+    Command(
+        "migrate", "Bring the database's schema up to date.",
+        "carteiro migrate", commands.migrate,
+    ),
+    Command(
+        "check-config", "Read the configuration and list all its faults.",
+        "carteiro --config config.toml check-config", commands.check_config,
+    ),
+    Command(
+        "user add", "Create a user and print the id.",
+        "carteiro user add maria@example.com --name 'Maria Silva'", commands.user_add, _user_add,
+    ),
+    Command(
+        "user set-password", "Give a user a new password and end all sign-ins.",
+        "carteiro user set-password maria@example.com", commands.user_set_password, _password,
+    ),
+    Command(
+        "user disable", "Shut a user out; the records stay.",
+        "carteiro user disable maria@example.com", commands.user_disable, _email,
+    ),
+    Command(
+        "key add", "Create an API key and print it, once.",
+        "carteiro key add maria@example.com --name 'Zapier' --scope read", commands.key_add,
+        _key_add,
+    ),
+    Command(
+        "secrets init", "Write a new key file, which seals webhook secrets in the database.",
+        "carteiro secrets init", commands.secrets_init,
+    ),
+)  # fmt: skip
+
+GROUPS = {
+    "user": "Create, change and disable users.",
+    "key": "Create API keys.",
+    "secrets": "Manage the keys that seal secrets in the database.",
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="carteiro",
+        description="A CRM REST API whose every write reaches its webhooks.",
+        epilog="Example: carteiro serve",
+    )
+    parser.add_argument("--version", action="version", version=f"carteiro {program_version()}")
+    parser.add_argument(
+        "--config", metavar="FILE",
+        help=f"the configuration file (default: ${FILE_VARIABLE}, else ./config.toml if there)",
+    )  # fmt: skip
+    tops = parser.add_subparsers(metavar="COMMAND", required=True)
+    groups: dict[str, Any] = {}
+    for command in COMMANDS:
+        group, _, verb = command.words.rpartition(" ")
+        if group and group not in groups:
+            middle = tops.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            groups[group] = middle.add_subparsers(metavar="VERB", required=True)
+        leaf = (groups[group] if group else tops).add_parser(
+            verb, help=command.does, description=command.does, epilog=f"Example: {command.example}"
+        )
+        command.arguments(leaf)
+        leaf.set_defaults(command=command)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    given = build_parser().parse_args(arguments)
+    command: Command = given.command
+    try:
+        if command.run is None:
+            return commands.demo(given)
+        config = read_config(given.config)
+        # A coroutine, whatever awaitable the command is: Runner takes nothing else.
+        _run(_awaited(command.run(config, given, _say)))
+    except ConfigFaults as faults:
+        for fault in faults.faults:
+            _complain(fault)
+        return 2
+    except (OutboxError, Refusal) as error:
+        _complain(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing is left to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    except Exception as error:
+        # A fault of ours, and still one line.
+        if os.environ.get(TRACE_VARIABLE):
+            raise
+        first = str(error).partition("\n")[0]
+        _complain(
+            f"internal error: {type(error).__name__}: {first} ({TRACE_VARIABLE}=1 shows more)"
+        )
+        return 1
+    return 0
+
+
+def read_config(path: str | None) -> Config:
+    """The configuration for a command. Raises ConfigFaults."""
+    named = path or os.environ.get(FILE_VARIABLE)
+    file = Path(named or "config.toml")
+    return load(file if named or file.exists() else None, os.environ)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(work)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # no wheel for this platform
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _complain(line: str) -> None:
+    print(f"carteiro: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""The product wired together: every part is made here, handed what it needs, and closed in reverse.
+
+`build_app` gives an aiohttp application on an open database; opening and listening is
+gateway.serve's affair.
+"""
+
+import platform
+from collections.abc import AsyncIterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+from aiohttp import web
+
+from gateway import appkeys, startup
+from gateway.config import Config
+from gateway.console.routes import add_console
+from gateway.credentials import Credentials
+from gateway.delivery import Delivery
+from gateway.exposition import Exposition
+from gateway.health import Health
+from gateway.limits import RateLimits
+from gateway.metrics import Metrics
+from gateway.middleware import frame
+from gateway.passwords import Passwords
+from gateway.probes import add_probes
+from gateway.proxies import Proxies
+from gateway.rest.routes import add_routes
+from gateway.tracing import Marks
+from gateway.upkeep import Upkeep
+from outbox import sqlite
+from outbox.addresses import Rules, parse_place
+from outbox.database import Database
+from outbox.egress import Guard
+from outbox.sealing import KeyRing
+
+Role = Literal["api", "worker", "all"]
+ROLES: tuple[Role, ...] = ("api", "worker", "all")
+
+
+def build_app(
+    config: Config, db: Database, keyring: KeyRing, *, role: Role = "all"
+) -> web.Application:
+    """Wire everything for `role` on an open, migrated database; call it on the event loop.
+
+    The database stays its caller's to close, after the application's cleanup.
+    """
+    clock, ids = db.clock, db.ids
+    metrics = Metrics(
+        clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db)
+    )
+    db.observer = metrics
+    egress = config.egress
+    rules = Rules(egress.allow_http, tuple(parse_place(place) for place in egress.allow))
+    guard = Guard(rules, clock)
+    credentials = Credentials(db, metrics)
+    passwords = Passwords(clock=clock, ids=ids, observer=metrics)
+    delivery = None
+    if role != "api":
+        delivery = Delivery(config, db, keyring, guard, metrics)
+    exposition = Exposition(metrics.registry, config.metrics, clock)
+    upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config))
+
+    health = Health(db, metrics, delivers=delivery is not None)
+    proxies = Proxies(config.server.trusted_proxies)
+    around = frame(
+        config=config, clock=clock, marks=Marks(clock, ids), metrics=metrics, proxies=proxies,
+        health=health,
+    )  # fmt: skip
+    app = web.Application(middlewares=[around], client_max_size=config.limits.body_bytes)
+    app[appkeys.CONFIG] = config
+    app[appkeys.CLOCK] = clock
+    app[appkeys.IDS] = ids
+    app[appkeys.DB] = db
+    app[appkeys.KEYRING] = keyring
+    app[appkeys.GUARD] = guard
+    app[appkeys.METRICS] = metrics
+    app[appkeys.EXPOSITION] = exposition
+    app[appkeys.HEALTH] = health
+    app[appkeys.LIMITS] = RateLimits(config.limits, clock, metrics)
+    app[appkeys.CREDENTIALS] = credentials
+    app[appkeys.PASSWORDS] = passwords
+    app[appkeys.DELIVERY] = delivery
+
+    async def parts(_: web.Application) -> AsyncIterator[None]:
+        await upkeep.start()
+        if delivery is not None:
+            delivery.start()
+        yield
+        if delivery is not None:
+            await delivery.drain(config.server.shutdown_seconds / 2)
+        await upkeep.stop()
+        await guard.close()
+        passwords.close()
+        exposition.close()
+
+    app.cleanup_ctx.append(parts)
+    add_probes(app)
+    if role != "worker":
+        add_routes(app)
+        add_console(app)
+    return app
+
+
+def build_info(db: Database) -> dict[str, str]:
+    """What runs here, as labels of `app_build_info`."""
+    return {
+        "version": program_version(),
+        "python": platform.python_version(),
+        "sqlite": sqlite.VERSION,
+        "backend": db.engine,
+    }
+
+
+def program_version() -> str:
+    """The installed version."""
+    try:
+        return version("carteiro")
+    except PackageNotFoundError:  # run from a tree that was never installed
+        return "0"

@@ -1,0 +1,39 @@
+"""Typed keys under which the wired parts hang on the aiohttp application."""
+
+from aiohttp import web
+
+from gateway.access import Caller
+from gateway.config import Config
+from gateway.credentials import Credentials
+from gateway.delivery import Delivery
+from gateway.exposition import Exposition
+from gateway.health import Health
+from gateway.limits import RateLimits
+from gateway.metrics import Metrics
+from gateway.passwords import Passwords
+from gateway.proxies import Client
+from outbox.clock import Clock
+from outbox.database import Database
+from outbox.egress import Guard
+from outbox.ids import Ids
+from outbox.sealing import KeyRing
+
+CONFIG = web.AppKey("CONFIG", Config)
+CLOCK = web.AppKey("CLOCK", Clock)
+IDS = web.AppKey("IDS", Ids)
+DB = web.AppKey("DB", Database)
+KEYRING = web.AppKey("KEYRING", KeyRing)
+GUARD = web.AppKey("GUARD", Guard)
+METRICS = web.AppKey("METRICS", Metrics)
+EXPOSITION = web.AppKey("EXPOSITION", Exposition)
+HEALTH = web.AppKey("HEALTH", Health)
+LIMITS = web.AppKey("LIMITS", RateLimits)
+CREDENTIALS = web.AppKey("CREDENTIALS", Credentials)
+DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")
+PASSWORDS = web.AppKey("PASSWORDS", Passwords)
+
+# What the middleware and the recognisers leave on each request.
+REQUEST_ID = web.RequestKey("REQUEST_ID", str)
+CLIENT = web.RequestKey("CLIENT", Client)
+CALLER = web.RequestKey("CALLER", Caller)
+RATE_LIMIT: web.RequestKey[tuple[str, str]] = web.RequestKey("RATE_LIMIT")

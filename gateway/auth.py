@@ -1,0 +1,71 @@
+"""Who is calling the REST API: reads the request's credentials and charges its rate limit."""
+
+from typing import Final
+
+from aiohttp import web
+
+from gateway.access import Caller
+from gateway.appkeys import CALLER, CREDENTIALS, LIMITS, RATE_LIMIT
+from gateway.credentials import Scheme
+from gateway.errors import Refusal
+from gateway.limits import Kind
+
+# Callers are recognised in this order; every credential that is presented must be good.
+ORDER: Final[tuple[Scheme, ...]] = ("api_key", "bearer")
+
+CHALLENGE = {"WWW-Authenticate": "Bearer, ApiKey"}
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+async def authenticate(request: web.Request) -> Caller:
+    """The caller of `request`, counted against the rate limit.
+
+    Raises unauthenticated, conflicting_credentials or rate_limited. Scopes are not judged here:
+    a record that does not exist is not_found even for a key that could not touch it.
+    """
+    caller: Caller | None = None
+    for scheme in ORDER:
+        text = presented(request, scheme)
+        if text is None:
+            continue
+        found = await request.app[CREDENTIALS].recognise(text, scheme)
+        if found is None:
+            raise _refused(f"The {_NAMES[scheme]} is not valid, was revoked or has expired.")
+        if caller is not None and caller.user_id != found.user_id:
+            raise Refusal(
+                "conflicting_credentials",
+                "The X-API-Key and the bearer credential belong to different users; send one.",
+                headers=CHALLENGE,
+            )
+        caller = caller or found
+    if caller is None:
+        raise _refused(
+            "Send an API key in the header X-API-Key, or a key or token as Authorization: Bearer."
+        )
+    request[CALLER] = caller
+    charge(request, caller)
+    return caller
+
+
+def charge(request: web.Request, caller: Caller) -> None:
+    """Count this request against its caller's rate limit. Raises rate_limited."""
+    kind: Kind = "read" if request.method in READS else "write"
+    limits = request.app[LIMITS]
+    left = limits.call(kind, caller.key_id or caller.user_id)
+    if left is not None:
+        request[RATE_LIMIT] = (left, limits.policies[kind])
+
+
+def presented(request: web.Request, scheme: Scheme) -> str | None:
+    """The credential of this scheme that the request carries; other schemes are ignored."""
+    if scheme == "api_key":
+        return request.headers.get("X-API-Key")
+    word, _, rest = request.headers.get("Authorization", "").partition(" ")
+    return rest.strip() if word.lower() == "bearer" else None
+
+
+_NAMES = {"api_key": "API key", "bearer": "bearer credential"}
+
+
+def _refused(text: str) -> Refusal:
+    return Refusal("unauthenticated", text, headers=CHALLENGE)

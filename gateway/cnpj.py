@@ -1,0 +1,33 @@
+"""The number of a Brazilian company (CNPJ), digits only or alphanumeric.
+
+Source: Receita Federal, Instrução Normativa 2.229/2024: positions 1-12 are digits or capitals,
+13-14 are check digits by modulo 11 over ASCII code - 48. The mask 12.ABC.345/01DE-35 is optional.
+"""
+
+import re
+
+_FORM = re.compile(
+    r"([0-9A-Z]{2})\.?([0-9A-Z]{3})\.?([0-9A-Z]{3})/?([0-9A-Z]{4})-?([0-9]{2})", re.ASCII
+)
+_WEIGHTS = (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)
+
+
+def normal(text: str) -> str | None:
+    """The 14 characters of `text` without mask, in capitals; None when it is not a valid CNPJ."""
+    if not text.isascii():
+        return None
+    match = _FORM.fullmatch(text.strip().upper())
+    if match is None:
+        return None
+    number = "".join(match.groups())
+    base = number[:12]
+    if base == "0" * 12:
+        return None
+    first = _check_digit(base)
+    return number if number[12:] == first + _check_digit(base + first) else None
+
+
+def _check_digit(text: str) -> str:
+    weights = _WEIGHTS[-len(text) :]
+    rest = sum((ord(c) - 48) * w for c, w in zip(text, weights, strict=True)) % 11
+    return "0" if rest < 2 else str(11 - rest)

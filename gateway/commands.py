@@ -1,0 +1,181 @@
+"""What each `carteiro` command does, once its arguments are parsed. Failures are raised.
+
+`say` prints a line on standard output; what goes wrong is one line of CannotStart or Refusal.
+"""
+
+import getpass
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from gateway import formats, startup
+from gateway.config import Config
+from gateway.passwords import LONGEST, SHORTEST, Passwords
+from gateway.resource import Wrong
+from gateway.resources.account import keys, sessions, users
+from gateway.serve import serve as run_server
+from outbox.clock import SystemClock
+from outbox.database import Database, Row, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.sealing import write_key_file
+
+Say = Callable[[str], None]
+DAY = 86_400_000_000
+
+
+async def serve(config: Config, given: Namespace, say: Say) -> None:
+    """Until a signal ends it."""
+    await run_server(config, given.role, say)
+
+
+async def migrate(config: Config, given: Namespace, say: Say) -> None:
+    """Apply what is missing."""
+    async with _open(config) as db:
+        applied = await startup.bring_up_to_date(db)
+    for name in applied:
+        say(f"applied {name}")
+    say("The schema is up to date.")
+
+
+async def check_config(config: Config, given: Namespace, say: Say) -> None:
+    """Reading it was the check."""
+    say("The configuration is good.")
+
+
+async def user_add(config: Config, given: Namespace, say: Say) -> None:
+    """Print the new user's id."""
+    try:
+        email = formats.email().parse(given.email)
+    except Wrong as wrong:
+        raise CannotStart(f"{given.email!r}: {wrong.message}") from None
+    if not given.name.strip() or len(given.name) > 200:
+        raise CannotStart("--name must be 1 to 200 characters")
+    password = _ask_password(given.password_stdin)
+    async with _filled(config) as db:
+        hashed = await _hash(db, password)
+        user_id = await db.write(
+            users.add, email=email, name=given.name.strip(), password_hash=hashed
+        )
+    say(user_id)
+
+
+async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
+    """Give a user a new password; who was signed in under the old one is signed out."""
+    password = _ask_password(given.password_stdin)
+    async with _filled(config) as db:
+        user = await _user(db, given.email)
+        await db.write(_set_password, user["id"], await _hash(db, password))
+    say(f"{user['email']} has a new password.")
+
+
+async def user_disable(config: Config, given: Namespace, say: Say) -> None:
+    """Shut a user out of API and console."""
+    async with _filled(config) as db:
+        user = await _user(db, given.email)
+        await db.write(_disable, user["id"])
+    say(f"{user['email']} is disabled; the records stay.")
+
+
+async def key_add(config: Config, given: Namespace, say: Say) -> None:
+    """Print a new API key, and nothing else."""
+    if not given.name.strip() or len(given.name) > 100:
+        raise CannotStart("--name must be 1 to 100 characters")
+    days = given.expires_days
+    if days is not None and not 1 <= days <= 3_650:
+        raise CannotStart("--expires-days must be 1 to 3650")
+    async with _filled(config) as db:
+        user = await _user(db, given.email)
+        if user["disabled_at"] is not None:
+            raise CannotStart(f"{user['email']} is disabled and cannot get a key")
+        text = keys.make(db.ids)
+        await db.write(
+            keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
+            scopes=given.scope or ["read", "write"],
+            expires_at=db.clock.wall() + days * DAY if days else None,
+        )  # fmt: skip
+    say(text)
+
+
+async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
+    """Write a new key file where the configuration expects it."""
+    path = startup.key_file(config)
+    write_key_file(path, Ids(), SystemClock().wall())
+    say(f"Wrote {path}; keep a copy in a safe place, apart from the database's backups.")
+
+
+def demo(given: Namespace) -> int:
+    """Run the demo; it brings its own configuration."""
+    from gateway.demo.tour import run
+
+    return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
+
+
+@asynccontextmanager
+async def _open(config: Config) -> AsyncIterator[Database]:
+    db = await startup.open_database(config, SystemClock(), Ids())
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+@asynccontextmanager
+async def _filled(config: Config) -> AsyncIterator[Database]:
+    async with _open(config) as db:
+        await startup.fill_if_empty(db)
+        yield db
+
+
+async def _user(db: Database, email: str) -> Row:
+    user = await db.read(users.by_email, email)
+    if user is None:
+        raise CannotStart(f"there is no user {email}; `carteiro user add` makes one")
+    return user
+
+
+async def _set_password(tx: Tx, user_id: str, password_hash: str) -> None:
+    await users.set_password(tx, user_id, password_hash)
+    await sessions.end_all(tx, user_id)
+
+
+async def _disable(tx: Tx, user_id: str) -> None:
+    await users.disable(tx, user_id)
+    await sessions.end_all(tx, user_id)
+
+
+async def _hash(db: Database, password: str) -> str:
+    passwords = Passwords(clock=db.clock, ids=db.ids, observer=_Unwatched())
+    try:
+        return await passwords.hash(password)
+    finally:
+        passwords.close()
+
+
+class _Unwatched:
+    """A command counts nothing."""
+
+    def authenticated(self, scheme: str, outcome: str) -> None: ...
+    def password_queue(self, waiting: int) -> None: ...
+    def password_hashed(self, seconds: float) -> None: ...
+
+
+def _ask_password(from_stdin: bool) -> str:
+    """From standard input (its first line) or asked twice on the terminal."""
+    if from_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif not sys.stdin.isatty():
+        raise CannotStart("there is no terminal to ask for a password; use --password-stdin")
+    else:
+        password = getpass.getpass("Password: ")
+        if getpass.getpass("Again: ") != password:
+            raise CannotStart("the two passwords differ")
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise CannotStart(f"a password has {SHORTEST} to {LONGEST} characters")
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        raise CannotStart("the password is not UTF-8 text") from None
+    return password

@@ -1,0 +1,59 @@
+"""What the type of a configuration key cannot say: each check raises ValueError, naming the fix."""
+
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from outbox.addresses import parse_place
+
+
+def _networks(values: Sequence[str]) -> None:
+    for value in values:
+        try:
+            ipaddress.ip_network(value)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not a network such as 10.0.0.0/8: {error}") from None
+
+
+def _places(values: Sequence[str]) -> None:
+    for value in values:
+        parse_place(value)
+
+
+def _database_url(value: str) -> None:
+    if value.startswith("sqlite:///") and len(value) > len("sqlite:///"):
+        return
+    if value.startswith(("postgresql://", "postgres://")):
+        return
+    raise ValueError(
+        "Expected sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host:port/name"
+    )
+
+
+def _origin(value: str) -> None:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{value!r} is not an address such as https://crm.example.com")
+    if parts.path.rstrip("/") or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(f"{value!r} must be scheme and host alone, with no path")
+
+
+def _public_url(value: str) -> None:
+    if value:
+        _origin(value)
+
+
+def _origins(values: Sequence[str]) -> None:
+    for value in values:
+        _origin(value)
+
+
+CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "server.public_url": _public_url,
+    "server.trusted_proxies": _networks,
+    "server.cors_origins": _origins,
+    "database.url": _database_url,
+    "egress.allow": _places,
+    "metrics.allow": _networks,
+}

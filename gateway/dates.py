@@ -1,0 +1,81 @@
+"""Instants as they are written and read: ISO 8601 text outside, microseconds UTC inside."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+_FORM = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+DAY = 86_400_000_000
+
+
+def parse(text: str) -> int | None:
+    """Microseconds UTC of RFC 3339 text; without an offset it is UTC, a bare date is 00:00Z.
+
+    None when the text has another form, names an impossible date or leaves the years 1 to 9999.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
+    try:
+        # RFC 3339 knows second 60; it is the first of the next minute here.
+        leap = second == "60"
+        offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+        if int(minutes or 0) > 59:
+            return None
+        moment = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0),
+            59 if leap else int(second or 0), tzinfo=timezone(-offset if sign == "-" else offset),
+        )  # fmt: skip
+        micros = (moment - _EPOCH) // _MICROSECOND + (1_000_000 if leap else 0)
+        if not leap and fraction:
+            micros += int(f"{fraction:0<6.6}")
+        show(micros)
+    except (ValueError, OverflowError):
+        return None
+    return micros
+
+
+def is_day(text: str) -> bool:
+    """Whether `text`, which `parse` took, is a date without a time."""
+    return len(text) == 10
+
+
+def from_query(text: str) -> int | None:
+    """`parse` of a query parameter, in which a plus that was not escaped arrives as a space."""
+    found = parse(text)
+    return found if found is not None else parse("+".join(text.rsplit(" ", 1)))
+
+
+def today(now: int, zone: str) -> int:
+    """The day that `now` is in a time zone, as a bare date is kept; it ends when today moves on.
+
+    Raises ZoneInfoNotFoundError.
+    """
+    local = (_EPOCH + timedelta(microseconds=now)).astimezone(ZoneInfo(zone))
+    return (local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC) - _EPOCH) // (
+        _MICROSECOND
+    )
+
+
+def month(day: int) -> tuple[int, int]:
+    """The first and the last day of the month of `day`, each as a bare date is kept."""
+    first = (_EPOCH + timedelta(microseconds=day)).replace(day=1)
+    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    return (first - _EPOCH) // _MICROSECOND, (last - _EPOCH) // _MICROSECOND
+
+
+# The same instants are shown again and again while a list is read.
+@lru_cache(maxsize=16_384)
+def show(micros: int) -> str:
+    """`YYYY-MM-DDTHH:MM:SS.sssZ`. Raises OverflowError outside of the years 1 to 9999."""
+    seconds, rest = divmod(micros, 1_000_000)
+    # strftime does not pad years below 1000 on every platform; isoformat does.
+    return f"{(_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}.{rest // 1000:03d}Z"

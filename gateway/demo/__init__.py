@@ -1,0 +1,1 @@
+"""`carteiro demo`: a gateway, a receiver that misbehaves on purpose, and what passes between."""

@@ -1,0 +1,119 @@
+"""A webhook receiver as a customer would write it: verifies every request, keeps what it accepted.
+
+It fails some requests on purpose, by path, so that retries can be seen. It shares no code with the
+sender: the signatures are recomputed here from the documented rules alone.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+from collections import Counter
+from dataclasses import dataclass, field
+
+import msgspec
+from aiohttp import web
+
+from outbox.clock import Clock
+
+
+@dataclass(slots=True)
+class Inbox:
+    """One webhook's side of the story. Counts are of requests unless their name says otherwise."""
+
+    name: str
+    events: tuple[str, ...]
+    """What its webhook subscribes to."""
+    manner: str
+    """How it behaves, for people."""
+    fail_every: int = 0
+    """Of the events it sees, refuse every n-th when it first comes; 0 refuses none."""
+    secret: str = ""
+    requests: int = 0
+    retries: int = 0
+    refused: int = 0
+    verified: int = 0
+    bad: list[str] = field(default_factory=list)
+    accepted: Counter[str] = field(default_factory=Counter)
+    """Event id -> how often it was answered 2xx; once is right."""
+    arrived: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(event name, record id) -> event id, of what was accepted."""
+    seen: set[str] = field(default_factory=set)
+    """Ids of the events that came, accepted or not."""
+
+
+class Receiver:
+    """Inboxes behind one loopback server, at `/<name of the inbox>`."""
+
+    def __init__(self, inboxes: list[Inbox], clock: Clock) -> None:
+        self.inboxes = {inbox.name: inbox for inbox in inboxes}
+        self.changed = asyncio.Event()
+        """Set on each accepted request; whoever waits for arrivals clears it."""
+        self._clock = clock
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> int:
+        """Listen on a free port of 127.0.0.1; the port."""
+        app = web.Application()
+        app.router.add_post("/{inbox}", self._receive)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        port: int = self._runner.addresses[0][1]
+        return port
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _receive(self, request: web.Request) -> web.StreamResponse:
+        inbox = self.inboxes.get(request.match_info["inbox"])
+        if inbox is None:
+            return web.Response(status=404)
+        body = await request.read()
+        inbox.requests += 1
+        fault = self._fault(inbox, request, body)
+        if fault:
+            inbox.bad.append(fault)
+            return web.Response(status=401, text=fault)
+        inbox.verified += 1
+        event_id = request.headers["X-Webhook-Id"]
+        if event_id in inbox.seen:
+            inbox.retries += 1
+        else:
+            inbox.seen.add(event_id)
+            if inbox.fail_every and len(inbox.seen) % inbox.fail_every == 0:
+                inbox.refused += 1
+                return self._refuse(inbox, request)
+        message = msgspec.json.decode(body)
+        inbox.accepted[event_id] += 1
+        inbox.arrived[message["event"], message["data"]["id"]] = event_id
+        self.changed.set()
+        return web.Response(text="thanks")
+
+    def _refuse(self, inbox: Inbox, request: web.Request) -> web.Response:
+        """By turns: an error, being overloaded, hanging up without an answer."""
+        turn = inbox.refused % 3
+        if turn == 2 and request.transport is not None:
+            request.transport.abort()
+        return web.Response(status=(500, 503, 500)[turn], text="no, on purpose")
+
+    def _fault(self, inbox: Inbox, request: web.Request, body: bytes) -> str | None:
+        """What is wrong with the signatures, or None."""
+        headers = request.headers
+        for name in ("X-Webhook-Id", "X-Webhook-Attempt", "webhook-timestamp"):
+            if name not in headers:
+                return f"{name} is missing"
+        expected = hmac.new(inbox.secret.encode(), body, hashlib.sha256).hexdigest()
+        if not hmac.compare_digest(headers.get("X-Webhook-Signature", ""), f"sha256={expected}"):
+            return "X-Webhook-Signature does not match"
+        message_id, timestamp = headers.get("webhook-id", ""), headers["webhook-timestamp"]
+        key = base64.b64decode(inbox.secret.removeprefix("whsec_"))
+        signed = f"{message_id}.{timestamp}.".encode() + body
+        digest = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        if f"v1,{digest}" not in headers.get("webhook-signature", "").split():
+            return "webhook-signature does not match"
+        if not timestamp.isdigit() or abs(self._clock.wall() // 1_000_000 - int(timestamp)) > 300:
+            return "webhook-timestamp is more than five minutes off"
+        return None

@@ -1,0 +1,94 @@
+"""Rate limits: token buckets for callers and addresses, and the headers that tell of them.
+
+Buckets live in this process. Deadlines and sizes of connections are in gateway.connections.
+"""
+
+import math
+from collections import OrderedDict
+from typing import Literal
+
+from gateway.config import Limits
+from gateway.credentials import AuthObserver
+from gateway.errors import Refusal
+from outbox.clock import Clock
+
+Kind = Literal["read", "write"]
+HOLDERS = 50_000
+"""Buckets remembered; the one idle longest goes first, and an idle bucket is full again."""
+
+
+class Buckets:
+    """One bucket per holder: `rate` tokens a second flow in, up to `depth`. Rate 0 is no limit."""
+
+    def __init__(self, rate: float, depth: float, clock: Clock) -> None:
+        self.rate = rate
+        self.depth = depth
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, holder: str) -> tuple[float, float]:
+        """Take a token: what is left (negative: there was none) and seconds until there is one."""
+        if not self.rate:
+            return self.depth, 0.0
+        now = self._clock.monotonic()
+        level, then = self._levels.get(holder, (self.depth, now))
+        level = min(self.depth, level + (now - then) * self.rate)
+        if level < 1.0:
+            return -1.0, (1.0 - level) / self.rate
+        self._levels[holder] = (level - 1.0, now)
+        self._levels.move_to_end(holder)
+        if len(self._levels) > HOLDERS:
+            self._levels.popitem(last=False)
+        return level - 1.0, 0.0
+
+
+class RateLimits:
+    """The limits of `[limits]` in config.toml."""
+
+    def __init__(self, limits: Limits, clock: Clock, observer: AuthObserver) -> None:
+        self._observer = observer
+        self._callers = {
+            "read": Buckets(limits.read_per_second, limits.read_per_second * limits.burst, clock),
+            "write": Buckets(
+                limits.write_per_second, limits.write_per_second * limits.burst, clock
+            ),
+        }
+        self.policies = {
+            kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
+        }
+        per_minute = limits.sign_in_per_minute
+        self._sign_in = Buckets(per_minute / 60, per_minute, clock)
+
+    def call(self, kind: Kind, holder: str) -> str | None:
+        """Count an API call; the value of the header `RateLimit`, None where there is no limit.
+
+        Raises rate_limited.
+        """
+        buckets = self._callers[kind]
+        if not buckets.rate:
+            return None
+        left, wait = buckets.take(holder)
+        if left >= 0:
+            # The bucket may hold a burst; what is promised for this second is the quota's rest.
+            return f'"{kind}";r={int(min(left, buckets.rate - 1))};t=1'
+        retry = math.ceil(wait)
+        raise Refusal(
+            "rate_limited",
+            f"More than {buckets.rate:g} {kind}s a second; wait {retry} s and go on slower.",
+            headers={
+                "Retry-After": str(retry),
+                "RateLimit": f'"{kind}";r=0;t={retry}',
+                "RateLimit-Policy": self.policies[kind],
+            },
+        )
+
+    def sign_in(self, share: str) -> None:
+        """Count a try to sign in from an address (proxies.share_of). Raises rate_limited."""
+        left, wait = self._sign_in.take(share)
+        if left < 0:
+            self._observer.authenticated("password", "throttled")
+            raise Refusal(
+                "rate_limited",
+                "Too many sign-ins from this address; try again later.",
+                headers={"Retry-After": str(math.ceil(wait))},
+            )

@@ -1,0 +1,291 @@
+"""Every metric that this process exports, and the plain methods by which the rest counts.
+
+Names, labels and buckets are those of docs and dashboards. Label values come from closed sets;
+what a client may choose freely (a path, a method) is folded first.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Literal
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from gateway.credentials import Outcome as AuthOutcome
+from gateway.credentials import Scheme
+from gateway.meters import Counters, Timings
+from gateway.webhook_series import WebhookSeries
+from outbox.clock import Clock
+from outbox.errors import DatabaseFault
+from outbox.gauges import Gauges
+from outbox.observer import AttemptKind, Circuit, ClaimResult, End, Outcome
+
+Surface = Literal["api", "graphql", "console"]
+Reason = Literal[
+    "auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request", "csrf"
+]  # fmt: skip
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+CLASSES = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
+
+HTTP = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LAG = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+ATTEMPT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
+LATENCY = (0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 21600, 86400, 259200)
+SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+LOOP = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
+HASH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+
+def _pick(census: Callable[[], Mapping[str, int]], state: str) -> float:
+    return census()[state]
+
+
+class Metrics:
+    """The registry and its meters; an outbox Observer, and the counter of the web side."""
+
+    def __init__(self, *, clock: Clock, webhook_series: int, build: Mapping[str, str]) -> None:
+        # Creation times would add a series to each counter and say nothing here.
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # theirs
+        self._clock = clock
+        self.ticked = clock.monotonic()
+        self.registry = registry = CollectorRegistry(auto_describe=False)
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+        self.webhooks = WebhookSeries(webhook_series)
+        registry.register(self.webhooks)
+
+        def counter(name: str, text: str, *labels: str) -> Counters:
+            return Counters(Counter(name, text, labels, registry=registry))
+
+        def single(name: str, text: str) -> Counter:
+            return Counter(name, text, registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        def timings(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Timings:
+            return Timings(Histogram(name, text, labels, buckets=buckets, registry=registry))
+
+        def timing(name: str, text: str, buckets: tuple[float, ...]) -> Callable[[float], None]:
+            observe: Callable[[float], None] = Histogram(
+                name, text, buckets=buckets, registry=registry
+            ).observe
+            return observe
+
+        # The web side.
+        self._http = timings(
+            "http_server_request_duration_seconds", "Time to answer a request.", HTTP,
+            "surface", "route", "method", "status_class",
+        )  # fmt: skip
+        active = gauge("http_server_active_requests", "Requests in flight.", "surface")
+        # Plain numbers, read at each scrape: two locked calls less for every request.
+        self.active: dict[Surface, int] = {"api": 0, "graphql": 0, "console": 0}
+        for surface in self.active:
+            active.labels(surface).set_function(partial(self.active.__getitem__, surface))
+        self._sockets = gauge("http_server_connections", "Open client sockets.", "state")
+        self._rejected = counter(
+            "http_requests_rejected_total", "Requests refused by a guard.", "surface", "reason"
+        )
+        self._auth = counter(
+            "auth_attempts_total", "Credentials that were judged.", "scheme", "outcome"
+        )
+        self.password_hashed = timing(
+            "password_hash_duration_seconds", "Cost of one password hash, waiting included.", HASH
+        )
+        self.password_queue = gauge("password_hash_queue", "Password hashes under way.").set
+        self.loop_lag = timing("event_loop_lag_seconds", "How late the event loop runs.", LOOP)
+
+        # The delivery side.
+        self._events = counter("outbox_events_total", "Events written.", "event_type")
+        self._created = counter(
+            "outbox_deliveries_created_total", "Deliveries made by fan-out.", "event_type"
+        )
+        self._deliveries = gauge("outbox_deliveries", "Deliveries waiting now.", "state")
+        self._oldest = gauge(
+            "outbox_oldest_ready_age_seconds",
+            "Age of the oldest delivery that is due and not taken.",
+        )
+        self._lag = timings(
+            "outbox_attempt_lag_seconds", "From due to request sent.", LAG, "attempt"
+        )
+        self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
+        self._claim = timing("outbox_claim_duration_seconds", "Time of a claim.", SHORT)
+        self._rescued = counter(
+            "outbox_rescued_total", "Deliveries taken back from a dead worker.", "reason"
+        )
+        self._fenced = single("outbox_fenced_acks_total", "Settles refused: the claim was lost.")
+        self._tick = gauge(
+            "outbox_scheduler_last_tick_timestamp_seconds", "When the drain last went round."
+        )
+        self._slots = gauge("outbox_slots", "Sends allowed at once.")
+        self._busy = gauge("outbox_slots_busy", "Sends under way.")
+        self._attempts = counter(
+            "webhook_attempts_total", "Requests to webhooks.", "attempt", "outcome"
+        )
+        self._attempt = timings(
+            "webhook_attempt_duration_seconds", "Time of a request to a webhook.", ATTEMPT,
+            "result",
+        )  # fmt: skip
+        self._latency = timing(
+            "webhook_delivery_latency_seconds", "From the event's commit to its 2xx.", LATENCY
+        )
+        self._finished = counter(
+            "webhook_deliveries_finished_total", "Deliveries that ended.", "result"
+        )
+        self._endpoints = gauge("webhook_endpoints", "Webhooks.", "state", "circuit")
+        self._circuit = counter("webhook_circuit_transitions_total", "Circuits that moved.", "to")
+        self._connection = counter(
+            "webhook_connections_total", "Connections used for requests.", "reused"
+        )
+        self._truncated = single(
+            "webhook_response_truncated_total", "Answers longer than what is kept."
+        )
+        self._redirects = single(
+            "webhook_redirects_refused_total", "Redirects answered and not followed."
+        )
+
+        # The store and this process.
+        self._transactions = timings(
+            "db_transaction_duration_seconds", "Time of a transaction or batch.", SHORT, "op"
+        )
+        self._faults = counter("db_errors_total", "Troubles of the database.", "kind")
+        self.file_bytes = gauge("db_file_bytes", "Size of the database.")
+        self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
+        self.free_bytes = gauge("db_free_bytes", "Room left for the database.")
+        self.collection_seconds = gauge(
+            "metrics_collection_duration_seconds", "Cost of the last collection.", "collector"
+        )
+        self.collection_errors = counter(
+            "metrics_collection_errors_total", "Collections that failed.", "collector"
+        )
+        info = gauge("app_build_info", "What runs here.", *build)
+        info.labels(*build.values()).set(1)
+        self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        """Closed sets exist from the start, so that a first increase is seen as one."""
+        for kind in ("first", "retry"):
+            self._lag[(kind,)]
+            self._attempts[kind, "success"]
+        for result in ("success", "failure"):
+            self._attempt[(result,)]
+        for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
+            self._finished[(end,)]
+        for result in ("rows", "empty", "conflict", "error"):
+            self._claims[(result,)]
+        for reason in ("startup", "lease"):
+            self._rescued[(reason,)]
+        for to in ("closed", "open", "half_open"):
+            self._circuit[(to,)]
+        for reused in ("true", "false"):
+            self._connection[(reused,)]
+        for op in ("read", "write"):
+            self._transactions[(op,)]
+        for fault in ("busy", "full", "io", "connection", "serialization", "corrupt"):
+            self._faults[(fault,)]
+        for collector in ("database", "files"):
+            self.collection_errors[(collector,)]
+        for outcome in ("ok", "bad"):
+            self._auth["api_key", outcome]
+        for why in ("auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request"):
+            self._rejected["api", why]
+
+    # The web side counts by these.
+
+    def request(
+        self, surface: Surface, route: str, method: str, status: int, seconds: float
+    ) -> None:
+        """A request was answered; `route` is a template or `unmatched`."""
+        known = method if method in METHODS else "other"
+        self._http[surface, route, known, CLASSES.get(status // 100, "5xx")](seconds)
+
+    def rejected(self, surface: Surface, reason: Reason) -> None:
+        """A guard refused a request."""
+        self._rejected[surface, reason].inc()
+
+    def authenticated(self, scheme: Scheme, outcome: AuthOutcome) -> None:
+        """A credential was judged."""
+        self._auth[scheme, outcome].inc()
+
+    def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
+        """Ask `census` for the number of client sockets by state at each scrape."""
+        for state in census():
+            self._sockets.labels(state).set_function(partial(_pick, census, state))
+
+    def gauges(self, reading: Gauges) -> None:
+        """A new reading of the outbox tables."""
+        for state in ("ready", "scheduled", "in_flight", "held", "parked"):
+            self._deliveries.labels(state).set(reading.states[state])
+        self._oldest.set(reading.oldest_ready_age)
+        for state in ("active", "paused", "disabled"):
+            for circuit in ("closed", "open", "half_open"):
+                self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])
+        self.webhooks.refresh(reading.waiting, reading.standing, self._clock.monotonic())
+
+    # outbox.observer.Observer: what each means is said there.
+
+    def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
+        self._transactions[(op,)](seconds)
+
+    def fault(self, kind: DatabaseFault) -> None:
+        self._faults[(kind,)].inc()
+
+    def tick(self) -> None:
+        self.ticked = self._clock.monotonic()
+        self._tick.set(self._clock.wall() / 1e6)
+
+    def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None:
+        for name, count in events.items():
+            self._events[(name,)].inc(count)
+        for name, count in deliveries.items():
+            self._created[(name,)].inc(count)
+
+    def claimed(self, result: ClaimResult, seconds: float) -> None:
+        self._claims[(result,)].inc()
+        self._claim(seconds)
+
+    def started(self, kind: AttemptKind, lag: float) -> None:
+        self._lag[("retry" if kind in ("retry", "probe") else "first",)](max(lag, 0.0))
+
+    def slots(self, total: int, busy: int) -> None:
+        self._slots.set(total)
+        self._busy.set(busy)
+
+    def attempt(
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Outcome, seconds: float
+    ) -> None:
+        self._attempts[kind, outcome].inc()
+        self._attempt[("success" if outcome == "success" else "failure",)](seconds)
+        self.webhooks.attempt(
+            webhook_id, host, outcome, seconds,
+            now=self._clock.monotonic(), wall=self._clock.wall(),
+        )  # fmt: skip
+
+    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
+        self._finished[(end,)].inc()
+        if latency is not None:
+            self._latency(max(latency, 0.0))
+        self.webhooks.finished(webhook_id, end)
+
+    def rescued(self, reason: Literal["startup", "lease"], count: int) -> None:
+        self._rescued[(reason,)].inc(count)
+
+    def fenced(self) -> None:
+        self._fenced.inc()
+
+    def circuit(self, webhook_id: str, to: Circuit) -> None:
+        self._circuit[(to,)].inc()
+
+    def window(self, webhook_id: str, width: int) -> None:
+        self.webhooks.window(webhook_id, width)
+
+    def connection(self, reused: bool) -> None:
+        self._connection[("true" if reused else "false",)].inc()
+
+    def truncated(self) -> None:
+        self._truncated.inc()
+
+    def redirect_refused(self) -> None:
+        self._redirects.inc()

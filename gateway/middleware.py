@@ -1,0 +1,217 @@
+"""What happens around every request: its ids, its answer when it fails, its log line, its count.
+
+One middleware does it all, because each further one costs every request.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from aiohttp.web_protocol import RequestPayloadError
+
+from gateway import cors
+from gateway.appkeys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
+from gateway.config import Config
+from gateway.errors import Refusal
+from gateway.health import Health
+from gateway.logs import access_log, logger
+from gateway.metrics import Metrics, Reason, Surface
+from gateway.proxies import Proxies
+from gateway.tracing import Marks
+from outbox.clock import Clock
+from outbox.errors import DatabaseUnavailable
+from outbox.events import Origin, origin
+
+# At most 64 characters that cannot break a log line, a header or a query.
+WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
+JSON = "application/json"
+CLIENT_LEFT = 499
+"""The status of what nobody waited for: no answer, but a line in the log."""
+REASONS: dict[str, Reason] = {
+    "unauthenticated": "auth",
+    "conflicting_credentials": "auth",
+    "forbidden": "forbidden",
+    "rate_limited": "rate_limited",
+    "payload_too_large": "too_large",
+    "invalid_json": "bad_request",
+    "validation_error": "bad_request",
+    "invalid_reference": "bad_request",
+    "invalid_cnpj": "bad_request",
+    "unsupported_media_type": "bad_request",
+}
+# What aiohttp itself raises, as codes of our closed list.
+CODES = {
+    400: ("validation_error", "The request cannot be understood."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This method is not allowed here; see the header Allow."),
+    413: ("payload_too_large", "The body is too large."),
+    415: ("unsupported_media_type", "Send the body as application/json."),
+    417: ("validation_error", "This expectation cannot be met; leave the header Expect out."),
+}
+
+
+def surface_of(path: str) -> Surface:
+    """The part of the product that a path belongs to."""
+    if path.startswith("/console") and path[8:9] in ("", "/"):
+        return "console"
+    return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"
+
+
+def frame(
+    *,
+    config: Config,
+    clock: Clock,
+    marks: Marks,
+    metrics: Metrics,
+    proxies: Proxies,
+    health: Health,
+) -> Middleware:
+    """The one middleware: run the handler and answer in the door's own format, log and count."""
+    now = clock.monotonic
+    log = access_log()
+    active = metrics.active
+    listen_to_traces = config.tracing.accept
+    well_formed = WELL_FORMED.fullmatch
+
+    @web.middleware
+    async def framed(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = now()
+        headers = request.headers
+        request_id = headers.get("X-Request-Id")
+        if request_id is None or well_formed(request_id) is None:
+            request_id = marks.request_id()
+        trace = marks.begin(headers.get("traceparent") if listen_to_traces else None)
+        client = proxies.client(request.remote or "", request.scheme, request.host, headers)
+        request[REQUEST_ID] = request_id
+        request[CLIENT] = client
+        origin.set(Origin(request_id, trace.traceparent))
+        path = request.path
+        surface = surface_of(path)
+        active[surface] += 1
+        status = CLIENT_LEFT
+        failure: Exception | None = None
+        try:
+            try:
+                response = await handler(request)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client is answered
+                failure = error
+                response = answer_to(error, request, surface)
+                _count(metrics, surface, error, response.status)
+                if not request.content.is_eof():
+                    # The rest of the body would be taken for the next request.
+                    response.force_close()
+                if isinstance(response, web.HTTPException):
+                    # aiohttp sends what is raised; it must not be returned.
+                    status = response.status
+                    _finish(request, response, request_id, config, health)
+                    raise response from None
+            status = response.status
+            if not response.prepared:
+                _finish(request, response, request_id, config, health)
+            return response
+        finally:
+            active[surface] -= 1
+            seconds = now() - began
+            resource = request.match_info.route.resource
+            route = resource.canonical if resource is not None else "unmatched"
+            method = request.method
+            metrics.request(surface, route, method, status, seconds)
+            if log is not None or status >= 500:
+                fields = {
+                    "surface": surface,
+                    "method": method,
+                    "route": route,
+                    "path": path,
+                    "status": status,
+                    "duration_ms": round(seconds * 1000, 3),
+                    "request_id": request_id,
+                    "trace_id": trace.trace_id,
+                    "span_id": trace.span_id,
+                    "address": client.address,
+                }
+                caller = request.get(CALLER)
+                if caller is not None:
+                    fields["actor"] = caller.key_id or caller.user_id
+                if status >= 500:
+                    _log_failure(fields, failure)
+                elif log is not None:
+                    log(fields)
+
+    return framed
+
+
+def answer_to(error: Exception, request: web.Request, surface: Surface) -> web.StreamResponse:
+    """The response for what a handler raised: `error` itself where it already is the answer."""
+    if isinstance(error, web.HTTPException):
+        if error.status < 400 or surface == "console":
+            return error
+        code, text = CODES.get(error.status, ("validation_error", error.reason))
+        headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+        if error.status == 405 and request.method == "OPTIONS":
+            return web.Response(status=204, headers=headers | cors.preflight(request.headers))
+        refusal = Refusal(code, text, headers=headers)
+        # 417 and the like keep their own status under the nearest code of the list.
+        return as_json(refusal, request, error.status)
+    if isinstance(error, Refusal):
+        return as_json(error, request)
+    if isinstance(error, DatabaseUnavailable):
+        text = "The database is not available at the moment; try again."
+        return as_json(Refusal("unavailable", text, headers={"Retry-After": "1"}), request)
+    if isinstance(error, RequestPayloadError):
+        return as_json(Refusal("invalid_json", "The body could not be read as sent."), request)
+    if isinstance(error, ConnectionError):
+        raise error
+    return as_json(
+        Refusal("internal_error", "Something went wrong on our side; quote the requestId."), request
+    )
+
+
+def as_json(refusal: Refusal, request: web.Request, status: int | None = None) -> web.Response:
+    """The error body of the REST door."""
+    body = msgspec.json.encode(refusal.body(request[REQUEST_ID]))
+    response = web.Response(body=body, status=status or refusal.status, headers=refusal.headers)
+    response.headers["Content-Type"] = JSON
+    return response
+
+
+def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) -> None:
+    """What a guard refused, by reason."""
+    if isinstance(error, Refusal):
+        reason = REASONS.get(error.code)
+        if reason is not None:
+            metrics.rejected(surface, reason)
+    elif status in (400, 413):
+        metrics.rejected(surface, "too_large" if status == 413 else "bad_request")
+
+
+def _finish(
+    request: web.Request,
+    response: web.StreamResponse,
+    request_id: str,
+    config: Config,
+    health: Health,
+) -> None:
+    headers = response.headers
+    headers["X-Request-Id"] = request_id
+    # In place of the names and versions of what we are made of.
+    headers["Server"] = config.service.name
+    limit = request.get(RATE_LIMIT)
+    if limit is not None:
+        headers["RateLimit"], headers["RateLimit-Policy"] = limit
+    if config.server.cors_origins:
+        cors.allow(request.headers.get("Origin"), request.path, headers, config.server.cors_origins)
+    if health.draining:
+        # Lets clients with pooled connections go elsewhere before this socket closes.
+        response.force_close()
+
+
+def _log_failure(fields: dict[str, Any], failure: BaseException | None) -> None:
+    if isinstance(failure, DatabaseUnavailable):
+        logger().warning("request", error_kind=f"db_{failure.kind}", **fields)
+    elif failure is None or isinstance(failure, Refusal | web.HTTPException):
+        logger().warning("request", **fields)
+    else:
+        # The text of an exception may quote what a client sent, so it stays in the log.
+        logger().error("request", error_kind=type(failure).__name__, exc_info=failure, **fields)

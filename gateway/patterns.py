@@ -1,0 +1,19 @@
+"""Regular expressions that a check and its JSON Schema share, in what ECMA-262 and Python share."""
+
+# White space, controls, and the format characters and fillers that show nothing.
+BLANK = (
+    r"\s\u0000-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
+)
+VISIBLE = rf"^[^\u0000]*[^{BLANK}][^\u0000]*$"
+_ATOM = r"[^\s\"(),.:;<>@\[\\\]\u0000-\u0020\u007f-\u00a0]+"
+_LETTER = r"[^\s\u0000-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]"
+_INNER = r"[^\s\u0000-\u002c\u002e\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]"
+_LABEL = rf"{_LETTER}(?:{_INNER}{{0,61}}{_LETTER})?"
+EMAIL = rf"^{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})+$"
+_REST = r"(?::[0-9]{1,5})?(?:[/?#][^\s\u0000-\u0020\u007f]*)?$"
+_SCHEME_AND_HOST = rf"[Hh][Tt][Tt][Pp][Ss]?://{_LABEL}(?:\.{_LABEL})*"
+URL = rf"^{_SCHEME_AND_HOST}{_REST}"
+WEBSITE = rf"^(?:{_SCHEME_AND_HOST}|{_LABEL}(?:\.{_LABEL})+){_REST}"
+SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
+PHONE = r"^[0-9+()\-. x]{3,40}$"

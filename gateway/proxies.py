@@ -1,0 +1,131 @@
+"""Who is at the other end, when proxies may stand between.
+
+`X-Forwarded-For`, `-Proto` and `-Host` count only when they come from `[server] trusted_proxies`.
+"""
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from gateway.logs import logger
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Client(NamedTuple):
+    """The other end of a request: its address, and the scheme and host that it used.
+
+    `outside` says that the request was forwarded by a proxy that is not trusted, so that the
+    address is the proxy's and says nothing of who is behind it.
+    """
+
+    address: str
+    scheme: str
+    host: str
+    outside: bool
+
+
+class Networks:
+    """A list of networks, asked with the text of an address."""
+
+    def __init__(self, networks: Sequence[str]) -> None:
+        self._networks: list[Network] = [ipaddress.ip_network(text) for text in networks]
+        # The same few peers and clients come again and again.
+        self.hold = lru_cache(maxsize=4096)(self._hold)
+
+    def _hold(self, text: str) -> bool:
+        address = parse(text)
+        return address is not None and any(
+            address.version == network.version and address in network for network in self._networks
+        )
+
+
+class Proxies:
+    """Reads forwarding headers, and warns once when an untrusted peer sends them."""
+
+    def __init__(self, trusted: Sequence[str]) -> None:
+        self._trusted = Networks(trusted)
+        self._warned = False
+
+    def client(self, peer: str, scheme: str, host: str, headers: Mapping[str, str]) -> Client:
+        """The client of a request that came from `peer` over `scheme` asking for `host`."""
+        # Spelled out, because this runs for every request.
+        if not (
+            "X-Forwarded-For" in headers
+            or "X-Forwarded-Proto" in headers
+            or "X-Forwarded-Host" in headers
+            or "Forwarded" in headers
+        ):
+            return Client(peer, scheme, host, False)
+        if not self._trusted.hold(peer):
+            self._warn(peer)
+            return Client(peer, scheme, host, True)
+        hops = _words(headers.get("X-Forwarded-For", ""))
+        address, place = peer, -1
+        for index in range(len(hops) - 1, -1, -1):
+            hop = parse(hops[index])
+            if hop is None:
+                break
+            address, place = str(hop), index - len(hops)
+            if not self._trusted.hold(address):
+                break
+        # A chain of proxies may each have added its word ("https, http"): the client's stands
+        # where its address stands; where only some proxies add one, the last word counts.
+        schemes = _words(headers.get("X-Forwarded-Proto", ""))
+        hosts = _words(headers.get("X-Forwarded-Host", ""))
+        claimed = _at(schemes, place, len(hops)).lower()
+        return Client(
+            address,
+            claimed if claimed in ("http", "https") else scheme,
+            _at(hosts, place, len(hops)) or host,
+            False,
+        )
+
+    def _warn(self, peer: str) -> None:
+        if not self._warned:
+            self._warned = True
+            logger().warning(
+                "forwarded_by_untrusted_peer",
+                peer=peer,
+                hint="add the proxy's network to [server] trusted_proxies, or it is ignored",
+            )
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Address | None:
+    """An address as proxies write it (a port and brackets are allowed), None for anything else."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+@lru_cache(maxsize=4096)
+def share_of(text: str) -> str:
+    """What one subscriber holds: an IPv4 address, or the /64 around an IPv6 address."""
+    address = parse(text)
+    if address is None:
+        return text
+    if address.version == 4:
+        return str(address)
+    return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _at(words: Sequence[str], place: int, hops: int) -> str:
+    if not words:
+        return ""
+    return words[place] if len(words) == hops else words[-1]

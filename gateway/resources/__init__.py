@@ -1,0 +1,1 @@
+"""The records of the product, one room per area."""

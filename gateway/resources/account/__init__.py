@@ -1,0 +1,1 @@
+"""Accounts: people, their API keys, tokens, sessions and webhooks."""

@@ -1,0 +1,114 @@
+"""API keys: how one is made and told from junk, and the rows that remember its digest.
+
+A key reads `crt_<8 visible>_<43 base62>`; the last 6 of the 43 are a checksum over what stands
+before them, so that a mistyped key is refused without asking the database.
+"""
+
+import hashlib
+import re
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from outbox.database import Row, Tx
+from outbox.ids import Ids
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+SHAPE = re.compile(r"crt_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}", re.ASCII)
+VISIBLE = len("crt_") + 8
+CHECKSUM = 6
+
+
+def base62(number: int, length: int) -> str:
+    """The last `length` base-62 digits of a number."""
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(ALPHABET[digit])
+    return "".join(reversed(digits))
+
+
+def make(ids: Ids) -> str:
+    """A new key: 220 random bits in its secret part. It is shown once and never stored."""
+    # Sixteen bytes more than the digits hold, so that every digit is as likely as the next.
+    visible = base62(int.from_bytes(ids.token(22), "big"), 8)
+    secret = base62(int.from_bytes(ids.token(44), "big"), 43 - CHECKSUM)
+    head = f"crt_{visible}_{secret}"
+    return head + _checksum(head)
+
+
+def well_formed(text: str) -> bool:
+    """Whether `text` can be a key at all: its shape and its checksum."""
+    return SHAPE.fullmatch(text) is not None and _checksum(text[:-CHECKSUM]) == text[-CHECKSUM:]
+
+
+def digest_of(text: str) -> bytes:
+    """What is stored of a key or token."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _checksum(head: str) -> str:
+    return base62(zlib.crc32(head.encode()), CHECKSUM)
+
+
+async def add(
+    tx: Tx, *, owner_id: str, name: str, text: str, scopes: Sequence[str], expires_at: int | None
+) -> Row:
+    """Store a key that `make` gave; returns its row."""
+    row = await tx.one(
+        """insert into api_keys
+             (id, owner_id, name, visible, digest, scopes, expires_at, created_at)
+           values ($1, $2, $3, $4, $5, $6, $7, $8) returning *""",
+        tx.new_id(), owner_id, name, text[:VISIBLE], digest_of(text),
+        msgspec.json.encode(sorted(set(scopes))).decode(), expires_at, tx.now,
+    )  # fmt: skip
+    assert row is not None
+    return row
+
+
+async def listed(tx: Tx, owner_id: str) -> list[Row]:
+    """The keys of a user that are not revoked, newest first."""
+    return await tx.all(
+        """select * from api_keys where owner_id = $1 and revoked_at is null
+           order by created_at desc, id desc""",
+        owner_id,
+    )
+
+
+async def one(tx: Tx, key_id: str) -> Row | None:
+    """A key that is not revoked."""
+    return await tx.one("select * from api_keys where id = $1 and revoked_at is null", key_id)
+
+
+async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
+    """End a key of this user; False when there is none to end."""
+    return await tx.run(
+        """update api_keys set revoked_at = $3
+           where id = $1 and owner_id = $2 and revoked_at is null""",
+        key_id, owner_id, tx.now,
+    ) == 1  # fmt: skip
+
+
+async def recognise(tx: Tx, digest: bytes) -> Row | None:
+    """The key with this digest and whether its user is shut out, whatever their states."""
+    return await tx.one(
+        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at
+           from api_keys k join users u on u.id = k.owner_id where k.digest = $1""",
+        digest,
+    )
+
+
+async def touch(tx: Tx, used: Sequence[tuple[str, int]]) -> None:
+    """Remember when keys were last used: pairs of id and wall time."""
+    await tx.many(
+        """update api_keys set last_used_at = $2
+           where id = $1 and (last_used_at is null or last_used_at < $2)""",
+        sorted(used),
+    )
+
+
+def scopes_of(row: Row) -> frozenset[Any]:
+    """The scopes in a key's row."""
+    return frozenset(msgspec.json.decode(row["scopes"]))

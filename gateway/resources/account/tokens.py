@@ -1,0 +1,51 @@
+"""Bearer tokens: opaque, 256 random bits, stored as digests, given for a password."""
+
+import base64
+from typing import NamedTuple
+
+from gateway.resources.account.keys import digest_of
+from outbox.database import Row, Tx
+from outbox.ids import Ids
+
+PREFIX = "cst_"
+
+
+class Issued(NamedTuple):
+    """A token as its holder gets it, once, and the wall time at which it ends."""
+
+    text: str
+    expires_at: int
+
+
+def make(ids: Ids) -> str:
+    """A new token's text; the prefix lets secret scanners find a leaked one."""
+    return PREFIX + base64.urlsafe_b64encode(ids.token(32)).rstrip(b"=").decode()
+
+
+async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
+    """Store a token that `make` gave, for `lifetime` seconds."""
+    expires_at = tx.now + lifetime * 1_000_000
+    await tx.run(
+        "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, $3, $4)",
+        digest_of(text), owner_id, tx.now, expires_at,
+    )  # fmt: skip
+    return Issued(text, expires_at)
+
+
+async def recognise(tx: Tx, digest: bytes) -> Row | None:
+    """The token with this digest and whether its user is shut out, expired ones too."""
+    return await tx.one(
+        """select t.owner_id, t.expires_at, u.disabled_at
+           from tokens t join users u on u.id = t.owner_id where t.digest = $1""",
+        digest,
+    )
+
+
+async def revoke(tx: Tx, digest: bytes) -> bool:
+    """End a token; False when there was none."""
+    return await tx.run("delete from tokens where digest = $1", digest) == 1
+
+
+async def purge(tx: Tx) -> int:
+    """Remove tokens that ended a day ago or more; the number removed."""
+    return await tx.run("delete from tokens where expires_at < $1", tx.now - 86_400_000_000)

@@ -1,0 +1,181 @@
+"""Webhooks as their owner manages them: what may be asked for, and who may touch which.
+
+The record of `GET /api/webhooks` is made here too; the row itself is outbox.endpoints' affair.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway import dates
+from gateway.access import Caller, must_own
+from gateway.catalogue import EVENT_NAMES
+from gateway.errors import Fault, Refusal
+from gateway.resources.account.samples import sample
+from outbox import egress, endpoints
+from outbox.database import Tx
+from outbox.endpoints import Draft, Webhook
+from outbox.envelope import MASK, Header, check_headers
+from outbox.events import enqueue
+from outbox.sealing import KeyRing
+
+LONGEST_URL = 2048
+LONGEST_DESCRIPTION = 200
+FASTEST, SLOWEST = 1, 30
+"""Bounds of a webhook's own time limit, in seconds."""
+NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def judge(
+    *,
+    url: str,
+    events: Sequence[str],
+    rules: egress.Rules,
+    description: str = "",
+    timeout: str = "",
+    headers: str = "",
+    kept: Sequence[Header] = (),
+) -> Draft:
+    """What an owner typed, as a Draft. Raises validation_error with every fault there is.
+
+    `timeout` is in whole seconds; empty means the installation's own. `headers` has a line
+    `Name: value` each; the value `***` stands for the one of that name in `kept`.
+    """
+    faults: list[Fault] = []
+    url = url.strip()
+    if not url:
+        faults.append(Fault("url", "required", "Enter the URL that is to receive the events."))
+    elif len(url) > LONGEST_URL:
+        faults.append(Fault("url", "too_long", f"A URL has at most {LONGEST_URL} characters."))
+    else:
+        try:
+            egress.check_url(url, rules)
+        except egress.Refused as refused:
+            said = str(refused)
+            faults.append(Fault("url", f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}."))
+    unknown = sorted(set(events) - set(EVENT_NAMES))
+    if not events:
+        faults.append(Fault("events", "required", "Choose at least one event."))
+    elif unknown:
+        faults.append(Fault("events", "unknown", f"There is no event {unknown[0][:80]!r}."))
+    description = description.strip()
+    if len(description) > LONGEST_DESCRIPTION:
+        text = f"A description has at most {LONGEST_DESCRIPTION} characters."
+        faults.append(Fault("description", "too_long", text))
+    elif NOT_TEXT.search(description):
+        text = "A description holds no control characters; remove them."
+        faults.append(Fault("description", "invalid", text))
+    timeout_ms = _timeout(timeout.strip(), faults)
+    custom = _headers(headers, kept, faults)
+    if faults:
+        raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
+    chosen = tuple(name for name in EVENT_NAMES if name in set(events))
+    return Draft(url, chosen, description or None, timeout_ms, custom)
+
+
+def shown(headers: Sequence[Header]) -> str:
+    """Custom headers as their owner sees them again: names alone, since values are secrets."""
+    return "".join(f"{name}: {MASK}\n" for name, _ in headers)
+
+
+def _headers(text: str, kept: Sequence[Header], faults: list[Fault]) -> tuple[Header, ...]:
+    known = {name.lower(): value for name, value in kept}
+    found: list[Header] = []
+    try:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            name, colon, value = (part.strip() for part in line.partition(":"))
+            if not colon:
+                raise ValueError("Write each header on a line of its own, as Name: value.")
+            found.append((name, known.get(name.lower(), value) if value == MASK else value))
+        check_headers(found)
+    except ValueError as wrong:
+        faults.append(Fault("headers", "invalid", str(wrong)))
+    return tuple(found)
+
+
+def _timeout(text: str, faults: list[Fault]) -> int | None:
+    if not text:
+        return None
+    if re.fullmatch("[0-9]{1,4}", text) and FASTEST <= int(text) <= SLOWEST:
+        return int(text) * 1000
+    message = f"The time limit is a whole number of seconds from {FASTEST} to {SLOWEST}."
+    faults.append(Fault("timeout", "out_of_range", message))
+    return None
+
+
+async def create(
+    tx: Tx, caller: Caller, draft: Draft, *, secret: str, ring: KeyRing, most: int
+) -> str:
+    """Make a webhook for the caller; returns its id. Raises conflict past `most` (0: no cap)."""
+    caller.must("write")
+    try:
+        return await endpoints.create(
+            tx, owner_id=caller.user_id, draft=draft, secret=secret, ring=ring, most=most
+        )
+    except endpoints.TooMany:
+        raise Refusal(
+            "conflict",
+            f"You have {most} webhooks, as many as this installation allows; delete one first.",
+        ) from None
+
+
+async def one(tx: Tx, caller: Caller, webhook_id: str) -> Webhook:
+    """A webhook of the caller. Raises not_found, forbidden."""
+    webhook = await endpoints.one(tx, webhook_id)
+    if webhook is None:
+        raise Refusal("not_found", "There is no such webhook.")
+    must_own(caller, webhook.owner_id, "webhook")
+    return webhook
+
+
+async def change(
+    tx: Tx, caller: Caller, webhook_id: str, version: int, draft: Draft, ring: KeyRing
+) -> None:
+    """Save what the owner decided. Raises conflict when it is no longer at `version`."""
+    caller.must("write")
+    await one(tx, caller, webhook_id)
+    if not await endpoints.change(tx, webhook_id, version, draft, ring):
+        raise Refusal("conflict", "It was changed meanwhile; look at it again.")
+
+
+async def pause(tx: Tx, caller: Caller, webhook_id: str) -> bool:
+    """Stop sending; False when it was not active anyway."""
+    caller.must("write")
+    await one(tx, caller, webhook_id)
+    return await endpoints.pause(tx, webhook_id)
+
+
+async def test(tx: Tx, caller: Caller, webhook_id: str, event: str) -> str:
+    """Enqueue a sample of `event` for this webhook alone; returns the event's id.
+
+    Raises validation_error for a name that is not in the catalogue, conflict when it is inactive.
+    """
+    caller.must("write")
+    webhook = await one(tx, caller, webhook_id)
+    if event not in EVENT_NAMES:
+        raise Refusal("validation_error", "Choose one of the events in the list.")
+    if webhook.state != "active":
+        raise Refusal("conflict", "Activate the webhook to send it a test event.")
+    record_id = tx.new_id()
+    return enqueue(
+        tx, owner_id=caller.user_id, name=event, record_id=record_id, record_version=1,
+        data=sample(event, record_id, tx.now), webhook_id=webhook_id,
+    )  # fmt: skip
+
+
+async def listed(tx: Tx, caller: Caller) -> list[Webhook]:
+    """All webhooks of the caller, newest first."""
+    caller.must("read")
+    return await endpoints.listed(tx, caller.user_id)
+
+
+def record(webhook: Webhook) -> Mapping[str, Any]:
+    """The webhook as the REST API shows it."""
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "events": list(webhook.events),
+        "isActive": webhook.state == "active",
+        "createdAt": dates.show(webhook.created_at),
+        "updatedAt": dates.show(webhook.updated_at),
+    }

@@ -1,0 +1,1 @@
+"""The records of the CRM, one declaration per file."""

@@ -1,0 +1,139 @@
+"""The lines of quotes and invoices: as they are sent, kept and shown, and what they come to.
+
+They are kept as JSON text in their document, amounts in centavos, quantities in thousandths.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from gateway import formats, nested, store
+from gateway.errors import Fault
+from gateway.nested import Member
+from gateway.resource import Format, Wrong
+from outbox.database import Tx
+
+MOST = 200
+
+
+class Line(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """One line. `discount` is off the whole line, `total` what it comes to."""
+
+    description: str
+    quantity: int
+    unit_price: int
+    total: int
+    discount: int = 0
+    product_id: str | None = None
+    id: str = ""
+    """Empty until it is known whether the document has this line already."""
+
+
+MEMBERS = (
+    Member("id", formats.text(24), "Names the line of the document that it replaces."),
+    Member("productId", formats.id_of("product"), "The product that is sold."),
+    Member("description", formats.title(500), "What is sold.", required=True),
+    Member("quantity", formats.quantity(), "How much, with up to 3 decimals.", required=True),
+    Member("unitPrice", formats.money(), "Price of one in BRL.", required=True),
+    Member("discount", formats.money(), "Taken off the line, in BRL."),
+    Member("total", formats.money(), "What the line comes to; checked when sent."),
+)
+EXAMPLE = [{"description": "Coffee beans 1 kg", "quantity": 2, "unitPrice": 89.9, "discount": 9.8}]
+
+
+def items(least: int) -> Format:
+    """The field `items`; its parsed value is a list of Line, to be kept by `text`."""
+    members = nested.object_of(MEMBERS)
+
+    def one(value: Any) -> Line:
+        return _line(members.parse(value))
+
+    line = Format(one, members.schema)
+
+    def parse(value: Any) -> list[Line]:
+        return nested.several(line, value, MOST, least)
+
+    return Format(parse, nested.list_schema(line, MOST, least), _show)
+
+
+def text(lines: Sequence[Line]) -> str:
+    """How the lines of a document are kept."""
+    return json.encode(lines).decode()
+
+
+def read(kept: str) -> list[Line]:
+    """The lines of a document as it keeps them."""
+    return json.decode(kept, type=list[Line])
+
+
+def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
+    """`lines` with their ids: a line that the document has already keeps its own."""
+    old = {line.id: line for line in before}
+    free = old.keys() - {line.id for line in lines}
+    alike: dict[Line, list[str]] = {}
+    for line in reversed(before):
+        if line.id in free:
+            alike.setdefault(replace(line, id=""), []).append(line.id)
+    found: list[Line] = []
+    for line in lines:
+        if old.pop(line.id, None) is None:
+            same = alike.get(line)
+            line = replace(line, id=same.pop() if same else tx.new_id())
+        found.append(line)
+    return found
+
+
+async def product_faults(
+    tx: Tx, owner_id: str, lines: Sequence[Line], before: Sequence[Line]
+) -> list[Fault]:
+    """A fault for each product that is not the owner's; one that a line had before may be gone."""
+    known = {line.product_id for line in before}
+    ids = sorted({line.product_id for line in lines if line.product_id} - known)
+    found = await store.owned_of(tx, "products", owner_id, ids)
+    wrong = formats.missing("product")
+    return [
+        Fault(f"items[{i}].productId", wrong.code, wrong.message)
+        for i, line in enumerate(lines)
+        if line.product_id in ids and line.product_id not in found
+    ]
+
+
+def half_up(numerator: int, denominator: int) -> int:
+    """numerator / denominator as a whole number, halves away from zero; neither is negative."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def _line(sent: Mapping[str, Any]) -> Line:
+    worth = half_up(sent["quantity"] * sent["unitPrice"], 1000)
+    discount = sent.get("discount", 0)
+    if worth > formats.MOST_CENTAVOS:
+        raise Wrong("out_of_range", "The line comes to more than an amount may be.", ".quantity")
+    if discount > worth:
+        raise Wrong("too_large", "Send a discount that is not more than the line.", ".discount")
+    total = worth - discount
+    if sent.get("total", total) != total:
+        comes_to = formats.show_money(total)
+        raise Wrong("disagrees", f"The line comes to {comes_to}; send that or none.", ".total")
+    return Line(
+        sent["description"], sent["quantity"], sent["unitPrice"], total, discount,
+        sent.get("productId"), sent.get("id", "").lower(),
+    )  # fmt: skip
+
+
+def _show(kept: str) -> list[dict[str, Any]]:
+    return [_shown(line) for line in read(kept)]
+
+
+def _shown(line: Line) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": line.id}
+    if line.product_id is not None:
+        shown["productId"] = line.product_id
+    return shown | {
+        "description": line.description,
+        "quantity": formats.show_quantity(line.quantity),
+        "unitPrice": formats.show_money(line.unit_price),
+        "discount": formats.show_money(line.discount),
+        "total": formats.show_money(line.total),
+    }

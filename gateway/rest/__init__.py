@@ -1,0 +1,1 @@
+"""The REST door: routes, and handlers that are generic over resources."""

@@ -1,0 +1,197 @@
+"""Handlers of the REST door, generic over a resource. They know HTTP and call `actions`."""
+
+from collections.abc import Awaitable, Callable
+from email.message import Message
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from aiohttp import web
+
+from gateway import actions, idempotency, listing
+from gateway.access import Caller
+from gateway.appkeys import DB
+from gateway.auth import authenticate
+from gateway.errors import Refusal
+from gateway.idempotency import Answer
+from gateway.resource import Resource
+from gateway.validation import Draft, draft
+from gateway.views import View
+from outbox.database import Tx
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+Create = Callable[[Tx, Caller, Resource, Draft], Awaitable[View]]
+Change = Callable[[Tx, Caller, Resource, str, Draft, str | None], Awaitable[View]]
+Verb = Callable[[Tx, Caller, str], Awaitable[View]]
+
+JSON = "application/json"
+_encode = msgspec.json.Encoder().encode
+
+
+def create(resource: Resource, unit: Create = actions.create) -> Handler:
+    """POST on the collection: 201 with the new record."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        body = await read_body(request)
+        asked = draft(resource, body, creating=True)
+
+        def answer(made: View) -> Answer:
+            location = f"{resource.path}/{made.record_id}"
+            headers = {"ETag": made.etag, "Location": location} | _ignored(asked)
+            return Answer(201, _encode(made.shown), headers)
+
+        use = idempotency.ticket(
+            caller.user_id, request.headers.get("Idempotency-Key"), "POST", request.path, body
+        )
+        db = request.app[DB]
+        return respond(await idempotency.write(db, use, answer, unit, caller, resource, asked))
+
+    return handle
+
+
+def read(resource: Resource) -> Handler:
+    """GET one record: 200, or 304 when the client has this state already."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        record_id = request.match_info["id"]
+        return show(request, await request.app[DB].read(actions.read, caller, resource, record_id))
+
+    return handle
+
+
+def change(resource: Resource, unit: Change = actions.change) -> Handler:
+    """PUT and PATCH one record: what is sent is written over it (RFC 7396)."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        asked = draft(resource, await read_body(request), creating=False)
+        changed = await request.app[DB].write(
+            unit, caller, resource, request.match_info["id"], asked,
+            request.headers.get("If-Match"),
+        )  # fmt: skip
+        return show_change(changed, asked)
+
+    return handle
+
+
+def remove(resource: Resource) -> Handler:
+    """DELETE one record: 200 with a message and its id."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        record_id = request.match_info["id"]
+        await request.app[DB].write(
+            actions.remove, caller, resource, record_id, request.headers.get("If-Match")
+        )
+        message = f"The {resource.noun} was deleted."
+        return respond(Answer(200, _encode({"message": message, "id": record_id.lower()}), {}))
+
+    return handle
+
+
+def verb(unit: Verb) -> Handler:
+    """POST a verb without a body on one record: 200 with the record."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+
+        def answer(done: View) -> Answer:
+            return Answer(200, _encode(done.shown), {"ETag": done.etag})
+
+        # Nothing is read of a body, so it may be anything.
+        body = await request.read()
+        use = idempotency.ticket(
+            caller.user_id, request.headers.get("Idempotency-Key"), "POST", request.path, body
+        )
+        db = request.app[DB]
+        return respond(
+            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"])
+        )
+
+    return handle
+
+
+def page(resource: Resource, **of: str) -> Handler:
+    """GET the collection: one page of the caller's own records.
+
+    `of` names filters whose value stands in the path: filter=path parameter.
+    """
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
+        wanted = listing.plan(resource, {**request.query, **fixed} if of else request.query)
+        db = request.app[DB]
+        # What looks through many records must not hold up reads of one.
+        ask = db.scan if wanted.searches or wanted.args else db.read
+        found = await ask(actions.page, caller, resource, wanted)
+        body: dict[str, Any] = {
+            "data": found.records,
+            "total": found.total,
+            "page": wanted.page,
+            "limit": wanted.limit,
+        }
+        headers = {"Content-Type": JSON}
+        if found.cursor is not None:
+            body["nextCursor"] = found.cursor
+            query = [(k, v) for k, v in request.query.items() if k not in ("page", "cursor")]
+            onward = urlencode([*query, ("cursor", found.cursor)], errors="replace")
+            headers["Link"] = f'<{request.rel_url.raw_path}?{onward}>; rel="next"'
+        return web.Response(body=_encode(body), headers=headers)
+
+    return handle
+
+
+async def read_body(request: web.Request) -> bytes:
+    """The body's bytes. Raises unsupported_media_type unless it is JSON or says nothing."""
+    kind = request.headers.get("Content-Type")
+    if kind is not None and not _is_json(kind):
+        raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
+    return await request.read()
+
+
+def show(request: web.Request, found: View) -> web.Response:
+    """What was read: 200, or 304 when the client has this state already."""
+    headers = {"ETag": found.etag}
+    if _is_known(found.etag, request.headers.get("If-None-Match")):
+        return web.Response(status=304, headers=headers)
+    headers["Content-Type"] = JSON
+    return web.Response(body=_encode(found.shown), headers=headers)
+
+
+def show_change(changed: View, asked: Draft) -> web.Response:
+    """What a change made: 200, with the names of what it ignored."""
+    headers = {"ETag": changed.etag} | _ignored(asked)
+    return respond(Answer(200, _encode(changed.shown), headers))
+
+
+def respond(answer: Answer) -> web.Response:
+    """An answer as a response, marked when it is a repeat."""
+    headers = {"Content-Type": JSON, **answer.headers}
+    if answer.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+def _ignored(asked: Draft) -> dict[str, str]:
+    return {"X-Ignored-Fields": asked.ignored_header} if asked.ignored else {}
+
+
+@lru_cache(maxsize=256)
+def _is_json(kind: str) -> bool:
+    parsed = Message()
+    parsed["Content-Type"] = kind
+    name = parsed.get_content_type()
+    charset = parsed.get_content_charset("utf-8")
+    return (name == JSON or name.endswith("+json")) and charset in ("utf-8", "utf8", "us-ascii")
+
+
+def _is_known(etag: str, if_none_match: str | None) -> bool:
+    """RFC 9110 13.1.2: weak comparison."""
+    if if_none_match is None:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return etag in tags or "*" in tags

@@ -1,0 +1,84 @@
+"""What every command needs first: the database open and at the right schema, the keys read."""
+
+from pathlib import Path
+
+import gateway
+import outbox
+from gateway.config import Config
+from outbox import database
+from outbox.clock import Clock
+from outbox.database import Database, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.migrate import migrate, pending, read_migrations
+from outbox.sealing import KeyRing, parse_keys, read_key_file, write_key_file
+
+SOURCES = [
+    ("outbox", Path(outbox.__path__[0]) / "migrations"),
+    ("gateway", Path(gateway.__path__[0]) / "migrations"),
+]
+SQLITE = "sqlite:///"
+
+
+async def open_database(
+    config: Config, clock: Clock, ids: Ids, *, serving: bool = False
+) -> Database:
+    """The configured database as it is. Raises CannotStart."""
+    settings = config.database
+    return await database.open(
+        settings.url, clock=clock, ids=ids, serving=serving,
+        synchronous=settings.synchronous, pool_size=settings.pool_size,
+    )  # fmt: skip
+
+
+async def bring_up_to_date(db: Database) -> list[str]:
+    """Apply what is missing; the names of what was applied. Raises CannotStart."""
+    return await migrate(db, SOURCES)
+
+
+async def fill_if_empty(db: Database) -> None:
+    """Make the schema in an empty database. Raises CannotStart when it is older or newer.
+
+    A command beside a running server must not move the schema under it.
+    """
+    missing = await pending(db, SOURCES)
+    known = sum(len(read_migrations(*source)) for source in SOURCES)
+    if missing and len(missing) < known:
+        raise CannotStart(
+            "the database schema is older than this program; run `carteiro migrate` or restart "
+            "the server with this program first"
+        )
+    await migrate(db, SOURCES)
+
+
+def sqlite_file(config: Config) -> Path | None:
+    """The database's file, None on PostgreSQL."""
+    url = config.database.url
+    return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def key_file(config: Config) -> Path:
+    """Where the key file is: as configured, else beside the SQLite file, else in data/."""
+    if config.secrets.key_file:
+        return Path(config.secrets.key_file)
+    file = sqlite_file(config)
+    return (file.parent if file is not None else Path("data")) / "carteiro.key"
+
+
+async def open_keys(config: Config, db: Database, ids: Ids) -> KeyRing:
+    """The key ring; on SQLite the first start makes it. Raises CannotStart."""
+    if config.secrets.keys:
+        return parse_keys(config.secrets.keys, ids, "secrets.keys")
+    path = key_file(config)
+    if db.engine == "sqlite" and not path.exists():
+        if await db.read(_anything_sealed):
+            raise CannotStart(
+                f"the key file {path} is missing, and the secrets in the database can be read "
+                "with it alone; bring it back from the backup"
+            )
+        write_key_file(path, ids, db.clock.wall())
+    return read_key_file(path, ids)
+
+
+async def _anything_sealed(tx: Tx) -> bool:
+    return await tx.one("select 1 as found from webhooks limit 1") is not None

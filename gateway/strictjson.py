@@ -1,0 +1,118 @@
+"""JSON as this product accepts it: RFC 8259 without the holes of the usual parsers.
+
+Refused: NaN and Infinity, numbers that overflow a double, keys given twice with different values,
+lone surrogates, U+0000, nesting past 64 levels. A number with a fraction or an exponent arrives
+as a Decimal, so that nothing is rounded before it is checked.
+"""
+
+import json
+from decimal import Decimal, InvalidOperation
+from math import isinf
+from typing import Any, NoReturn
+
+DEPTH = 64
+
+
+class InvalidJson(ValueError):
+    """The text is refused; the message is one sentence for the client's developer."""
+
+
+def decode(data: bytes) -> Any:
+    """The value of a JSON text in UTF-8. Raises InvalidJson."""
+    try:
+        value = _DECODER.decode(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"The body is not UTF-8 at byte {error.start}.") from None
+    except json.JSONDecodeError as error:
+        raise InvalidJson(
+            f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except InvalidJson:
+        raise
+    except RecursionError:
+        raise InvalidJson(_TOO_DEEP) from None
+    except ValueError:
+        # Python's own bound on the digits of an integer.
+        raise InvalidJson("The body holds a number with too many digits.") from None
+    # Only an escape can smuggle in a surrogate or U+0000, and only brackets can nest.
+    if b"\\u" in data or data.count(b"[") + data.count(b"{") > DEPTH:
+        _inspect(value)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON text of what `decode` gave, Decimals included."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number)
+
+
+def depth(value: Any) -> int:
+    """How many arrays and objects are nested in `value`; 0 for a plain value."""
+    deepest = 0
+    waiting = [(value, 1)]
+    while waiting:
+        item, level = waiting.pop()
+        if isinstance(item, dict | list):
+            deepest = max(deepest, level)
+            inner = item.values() if isinstance(item, dict) else item
+            waiting.extend((child, level + 1) for child in inner)
+    return deepest
+
+
+_TOO_DEEP = f"The body is nested more than {DEPTH} levels deep."
+
+
+def _inspect(value: Any) -> None:
+    if depth(value) > DEPTH:
+        raise InvalidJson(_TOO_DEEP)
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            if "\0" in item:
+                raise InvalidJson("The body holds the character U+0000, which cannot be stored.")
+            if any("\ud800" <= c <= "\udfff" for c in item):
+                raise InvalidJson("The body holds half of a surrogate pair (a \\ud800 to \\udfff).")
+        elif isinstance(item, dict):
+            waiting.extend(item)
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        for key, given in pairs:
+            if _exactly(given) != _exactly(value[key]):
+                # The key itself may hold anything, so it is shown as JSON and cut.
+                shown = json.dumps(key)[:80]
+                raise InvalidJson(f"The body gives the key {shown} twice with different values.")
+    return value
+
+
+def _exactly(value: Any) -> str:
+    """A text that is equal for equal JSON, and tells true from 1."""
+    return json.dumps(value, sort_keys=True, default=_number)
+
+
+def _float(text: str) -> Decimal:
+    if isinf(float(text)):
+        raise InvalidJson(f"The body holds a number that is out of range: {text[:40]}")
+    try:
+        # A zero with a giant exponent would be spelt out by the first int().
+        return Decimal(text) or Decimal(0)
+    except InvalidOperation:
+        raise InvalidJson(f"The body holds a number that is out of range: {text[:40]}") from None
+
+
+def _constant(text: str) -> NoReturn:
+    raise InvalidJson(f"The body holds {text}, which is not JSON.")
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"not JSON: {type(value).__name__}")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)

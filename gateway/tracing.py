@@ -1,0 +1,60 @@
+"""W3C trace context: read what a client sent, or begin a trace. (w3.org/TR/trace-context, 3.2)"""
+
+import re
+from typing import NamedTuple
+
+from outbox.clock import Clock
+from outbox.ids import Ids
+
+_FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.ASCII)
+
+
+class Trace(NamedTuple):
+    """The span of one request in its trace."""
+
+    trace_id: str
+    span_id: str
+    flags: str
+
+    @property
+    def traceparent(self) -> str:
+        """As it is handed on."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+
+
+class Marks:
+    """Makes request ids and spans for one event loop.
+
+    Random bytes are drawn in bulk: each draw is a system call, at which another thread may take
+    over the interpreter.
+    """
+
+    def __init__(self, clock: Clock, ids: Ids) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._stock = ""
+        self._used = 0
+
+    def request_id(self) -> str:
+        """24 hex digits, as all ids."""
+        return f"{self._clock.wall() // 1000:012x}{self._hex(12)}"
+
+    def begin(self, header: str | None) -> Trace:
+        """A span for a request: a child of the client's if `header` is well formed, else a root."""
+        if header is not None:
+            match = _FORM.fullmatch(header)
+            if match is not None:
+                version, trace_id, parent, flags, rest = match.groups()
+                known = version != "ff" and not (version == "00" and rest)
+                if known and trace_id.strip("0") and parent.strip("0"):
+                    # Of the flags only "sampled" has a meaning here.
+                    return Trace(trace_id, self._hex(16), "01" if int(flags, 16) & 1 else "00")
+        return Trace(self._hex(32), self._hex(16), "01")
+
+    def _hex(self, digits: int) -> str:
+        begin = self._used
+        if begin + digits > len(self._stock):
+            self._stock = self._ids.token(2048).hex()
+            begin = 0
+        self._used = begin + digits
+        return self._stock[begin : self._used]

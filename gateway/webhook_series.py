@@ -1,0 +1,177 @@
+"""Per-webhook metrics, bounded: some webhooks have series of their own, the rest share `other`.
+
+Counts never move between series. A webhook that is admitted later starts at 0 and its past stays
+in `other`; a series leaves only after an idle hour.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from outbox.gauges import Endpoint, Waiting
+from outbox.observer import End, Outcome
+
+OTHER = "other"
+IDLE_SECONDS = 3600.0
+BOUNDS = (0.05, 0.25, 1.0, 5.0, 15.0)
+EDGES = (*map(str, BOUNDS), "+Inf")
+NEWCOMERS = 10_000
+
+
+@dataclass(slots=True)
+class Series:
+    """The counts of one webhook, or of all that have none of their own."""
+
+    host: str
+    used: float
+    attempts: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    buckets: list[int] = field(default_factory=lambda: [0] * len(EDGES))
+    seconds: float = 0.0
+    last_success: float | None = None
+    window: int | None = None
+
+
+class WebhookSeries(Collector):
+    """Counts attempts and ends by webhook. `most` webhooks at a time have their own series."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._series: dict[str, Series] = {}
+        self._other = Series("", 0.0)
+        self._newcomers: Counter[str] = Counter()
+        self._waiting: Mapping[str, Waiting] = {}
+        self._standing: Mapping[str, Endpoint] = {}
+
+    def attempt(
+        self, webhook_id: str, host: str, outcome: Outcome, seconds: float, *, now: float, wall: int
+    ) -> None:
+        """An attempt was settled; `now` is monotonic seconds, `wall` microseconds UTC."""
+        series = self._of(webhook_id, host, now)
+        if series is self._other:
+            # A failure says more than a success about where one will want to look.
+            self._newcomers[webhook_id] += 1 if outcome == "success" else 10
+            if len(self._newcomers) > NEWCOMERS:
+                self._newcomers = Counter(dict(self._newcomers.most_common(NEWCOMERS // 2)))
+        series.attempts[outcome] += 1
+        series.buckets[bisect_left(BOUNDS, seconds)] += 1
+        series.seconds += seconds
+        if outcome == "success":
+            series.last_success = wall / 1e6
+
+    def finished(self, webhook_id: str, end: End) -> None:
+        """A delivery ended."""
+        self._series.get(webhook_id, self._other).ends[end] += 1
+
+    def window(self, webhook_id: str, width: int) -> None:
+        """A webhook's window changed."""
+        series = self._series.get(webhook_id)
+        if series is not None:
+            series.window = width
+
+    def refresh(
+        self, waiting: Mapping[str, Waiting], standing: Mapping[str, Endpoint], now: float
+    ) -> None:
+        """Take over a new reading of the database, and give idle places to the busiest others."""
+        self._waiting, self._standing = waiting, standing
+        for webhook_id, series in list(self._series.items()):
+            if now - series.used >= IDLE_SECONDS:
+                del self._series[webhook_id]
+        for webhook_id, _ in self._newcomers.most_common(self._most - len(self._series)):
+            self._series[webhook_id] = Series("", now)
+        self._newcomers.clear()
+
+    def _of(self, webhook_id: str, host: str, now: float) -> Series:
+        series = self._series.get(webhook_id)
+        if series is None:
+            if len(self._series) >= self._most:
+                return self._other
+            series = self._series[webhook_id] = Series(host, now)
+        series.host = host
+        series.used = now
+        return series
+
+    def collect(self) -> Iterator[Metric]:
+        """Called in the thread that renders: works on one copy of the table."""
+        own = list(self._series.items())
+        rows = [*own, (OTHER, self._other)]
+        attempts = CounterMetricFamily(
+            "webhook_endpoint_attempts", "Requests sent to a webhook, by outcome.",
+            labels=("webhook", "outcome"),
+        )  # fmt: skip
+        ends = CounterMetricFamily(
+            "webhook_endpoint_deliveries", "Deliveries of a webhook that ended, by result.",
+            labels=("webhook", "result"),
+        )  # fmt: skip
+        duration = HistogramMetricFamily(
+            "webhook_endpoint_duration_seconds", "Time of requests to a webhook.",
+            labels=("webhook",),
+        )  # fmt: skip
+        for webhook_id, series in rows:
+            for outcome, count in list(series.attempts.items()):
+                attempts.add_metric((webhook_id, outcome), count)
+            for end, count in list(series.ends.items()):
+                ends.add_metric((webhook_id, end), count)
+            total, buckets = 0, []
+            for edge, count in zip(EDGES, list(series.buckets), strict=True):
+                total += count
+                buckets.append((edge, total))
+            duration.add_metric((webhook_id,), buckets, series.seconds)
+        yield attempts
+        yield ends
+        yield duration
+        yield from self._standings(own)
+
+    def _standings(self, own: list[tuple[str, Series]]) -> Iterator[Metric]:
+        waiting, standing = self._waiting, self._standing
+        label = ("webhook",)
+        pending = GaugeMetricFamily(
+            "webhook_endpoint_pending", "Deliveries waiting at a webhook.", labels=label
+        )
+        oldest = GaugeMetricFamily(
+            "webhook_endpoint_oldest_pending_age_seconds",
+            "Seconds since a webhook's oldest waiting delivery was due.", labels=label,
+        )  # fmt: skip
+        success = GaugeMetricFamily(
+            "webhook_endpoint_last_success_timestamp_seconds",
+            "When a webhook last answered with a 2xx.", labels=label,
+        )  # fmt: skip
+        up = GaugeMetricFamily(
+            "webhook_endpoint_up", "1 while the circuit is closed, 0 while open or disabled.",
+            labels=label,
+        )  # fmt: skip
+        window = GaugeMetricFamily(
+            "webhook_endpoint_window", "Sends to a webhook allowed at once.", labels=label
+        )
+        info = GaugeMetricFamily(
+            "webhook_endpoint_info", "The host of a webhook.", labels=("webhook", "host")
+        )
+        for webhook_id, series in own:
+            waits = waiting.get(webhook_id)
+            pending.add_metric((webhook_id,), waits.pending if waits else 0)
+            oldest.add_metric((webhook_id,), waits.oldest_age if waits else 0)
+            state = standing.get(webhook_id)
+            up.add_metric((webhook_id,), 0 if state is not None and not state.up else 1)
+            last = series.last_success
+            if last is None and state is not None and state.last_success_at is not None:
+                last = state.last_success_at / 1e6
+            if last is not None:
+                success.add_metric((webhook_id,), last)
+            if series.window is not None:
+                window.add_metric((webhook_id,), series.window)
+            if series.host:
+                info.add_metric((webhook_id, series.host), 1)
+        mine = {webhook_id for webhook_id, _ in own}
+        rest = [waits for webhook_id, waits in waiting.items() if webhook_id not in mine]
+        pending.add_metric((OTHER,), sum(waits.pending for waits in rest))
+        oldest.add_metric((OTHER,), max((waits.oldest_age for waits in rest), default=0))
+        yield from (pending, oldest, success, up, window, info)

@@ -1,0 +1,266 @@
+"""What a declaration can say beyond what contacts and companies use, on both engines.
+
+The resources here exist for these tests alone; their tables are made by them.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gateway import actions, formats, listing, nested, store
+from gateway.access import Caller
+from gateway.errors import Refusal
+from gateway.resource import (
+    Derived,
+    Drop,
+    Field,
+    Filter,
+    Reference,
+    Remove,
+    Resource,
+    Unset,
+)  # fmt: skip
+from gateway.validation import check
+from outbox.database import Database, Tx
+
+ANA = Caller("a" * 24, "api_key")
+BIA = Caller("b" * 24, "api_key")
+NOWHERE = "0" * 24
+SYSTEM = """id text primary key, owner_id text not null, version bigint not null,
+  created_at bigint not null, updated_at bigint"""
+TABLES = (
+    f"create table places ({SYSTEM}, title text not null)",
+    f"""create table trips ({SYSTEM}, title text not null, status text not null,
+      closed_at bigint, price bigint not null, stock bigint, due_at bigint, due_day boolean,
+      place_id text, stops text not null)""",
+    """create table trip_stops (owner_id text not null, value text not null,
+      record_id text not null references trips (id) on delete cascade,
+      primary key (owner_id, value, record_id))""",
+    f"""create table remarks ({SYSTEM}, text text not null, about text not null,
+      about_kind text not null, more text)""",
+)
+
+PLACES = Resource(
+    noun="place", plural="places", table="places", description="A place.",
+    fields=(Field("title", "title", formats.title(), "Title.", "Rio", required=True),),
+    events={"deleted": ("id",)},
+    cascades=(
+        Unset("trips", "place_id"), Drop("trips", "stops", "trip_stops"),
+        Remove("remarks", "about"),
+    ),
+)  # fmt: skip
+
+
+def close(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) -> dict[str, Any]:
+    """closedAt follows the status."""
+    if "status" not in values:
+        return {}
+    return {"closed_at": None if values["status"] == "open" else now}
+
+
+TRIPS = Resource(
+    noun="trip", plural="trips", table="trips", description="A trip.",
+    fields=(
+        Field("title", "title", formats.title(), "Title.", "Tour", required=True),
+        Field(
+            "status", "status", formats.one_of("open", "done"), "State.", "open",
+            on_create=False, default="open", nullable=False,
+        ),
+        Field("closedAt", "closed_at", formats.instant(), "End.", "2026-01-01", on_create=False,
+              on_update=False),
+        Field("price", "price", formats.money(), "Price.", 1.5, required=True),
+        Field("stock", "stock", formats.integer(0, 100), "Seats.", 5, always=True),
+        Field("dueDate", "due_at", formats.instant(), "Due.", "2026-01-01",),
+        Field("placeId", "place_id", formats.id_of("place"), "Place.", NOWHERE,
+              reference=Reference("place", "places")),
+        Field("stopIds", "stops", nested.ids_of("place", 3), "Stops.", [], default="[]",
+              reference=Reference("place", "places"), listed_in="trip_stops"),
+    ),
+    events={"created": ("id", "price", "status", "closedAt"), "updated": ("id", "updatedAt")},
+    filters=(
+        Filter("minPrice", "price >= {}", formats.from_query(formats.money()),
+               {"type": "number"}, "At least this much."),
+        Filter("stopId", "id in (select record_id from trip_stops"
+               " where owner_id = $1 and value = {})", str.lower, {"type": "string"}, "By stop."),
+    ),
+    derived=(
+        Derived("late", lambda row, now, zone: row["due_at"] is not None and row["due_at"] < now,
+                {"type": "boolean"}, "Whether it is past its date.", False),
+    ),
+    compute=close,
+    announce_on=("status",),
+)  # fmt: skip
+
+REMARKS = Resource(
+    noun="remark", plural="remarks", table="remarks", description="A remark.",
+    fields=(
+        Field("text", "text", formats.text(500), "Text.", "x", required=True),
+        Field("about", "about", formats.id_of("record"), "What.", NOWHERE, required=True,
+              reference=Reference(by="aboutKind", tables={"place": "places", "trip": "trips"})),
+        Field("aboutKind", "about_kind", formats.one_of("place", "trip"), "Kind.", "place",
+              required=True),
+        Field("more", "more", nested.free_object(), "More.", {}),
+    ),
+    events={},
+)  # fmt: skip
+
+
+@pytest.fixture
+async def db(db: Database) -> Database:
+    async def unit(tx: Tx) -> None:
+        for statement in TABLES:
+            await tx.run(statement)
+
+    await db.write(unit)
+    return db
+
+
+async def made(db: Database, resource: Resource, who: Caller = ANA, **body: Any) -> dict[str, Any]:
+    draft = check(resource, body, creating=True)
+    return (await db.write(actions.create, who, resource, draft)).members
+
+
+async def changed(db: Database, resource: Resource, record_id: str, **body: Any) -> dict[str, Any]:
+    draft = check(resource, body, creating=False)
+    return (await db.write(actions.change, ANA, resource, record_id, draft)).members
+
+
+async def seen(db: Database, resource: Resource, record_id: str) -> dict[str, Any]:
+    return (await db.read(actions.read, ANA, resource, record_id)).members
+
+
+async def events(db: Database) -> list[tuple[str, dict[str, Any]]]:
+    async def unit(tx: Tx) -> Any:
+        return await tx.all("select name, body from events order by pos")
+
+    return [(r["name"], json.loads(bytes(r["body"]))["data"]) for r in await db.read(unit)]
+
+
+async def test_money_defaults_nulls_and_derived_fields(db: Database) -> None:
+    trip = await made(db, TRIPS, title="T", price=10.5, status="done", dueDate="2020-01-01")
+    assert trip | {"id": "", "createdAt": ""} == {
+        "id": "", "title": "T", "status": "open", "price": 10.5, "stock": None,
+        "dueDate": "2020-01-01T00:00:00.000Z", "stopIds": [], "late": True, "createdAt": "",
+    }  # fmt: skip
+    assert (await db.read(actions.read, ANA, TRIPS, trip["id"])).etag == '"1-late"'
+    later = await db.write(
+        actions.change, ANA, TRIPS, trip["id"],
+        check(TRIPS, {"dueDate": "2999-01-01"}, creating=False), '"1-late"',
+    )  # fmt: skip
+    assert later.etag == '"2"'
+    assert later.members["late"] is False
+    found = await db.read(actions.page, ANA, TRIPS, listing.plan(TRIPS, {}))
+    assert len(found.records) == 1
+
+
+async def test_computed_columns_follow_a_change(db: Database) -> None:
+    trip = await made(db, TRIPS, title="T", price=1)
+    done = await changed(db, TRIPS, trip["id"], status="done")
+    assert done["closedAt"] == done["updatedAt"]
+    assert "closedAt" not in await changed(db, TRIPS, trip["id"], status="open")
+    with pytest.raises(Refusal) as caught:
+        await changed(db, TRIPS, trip["id"], status=None)
+    assert caught.value.faults[0].code == "not_nullable"
+
+
+async def test_a_field_may_announce_itself_unchanged(db: Database) -> None:
+    trip = await made(db, TRIPS, title="T", price=1)
+    await changed(db, TRIPS, trip["id"], title="T")
+    # What is announced as updated is: its version and updatedAt move.
+    same = await changed(db, TRIPS, trip["id"], status="open")
+    assert await events(db) == [
+        ("trip.created", {"id": trip["id"], "price": 1, "status": "open", "closedAt": None}),
+        ("trip.updated", {"id": trip["id"], "updatedAt": same["updatedAt"]}),
+    ]
+    assert (await db.read(actions.read, ANA, TRIPS, trip["id"])).etag == '"2"'
+
+
+async def test_a_list_of_references(db: Database) -> None:
+    a, b, c = [(await made(db, PLACES, title=t))["id"] for t in "abc"]
+    foreign = (await made(db, PLACES, BIA, title="x"))["id"]
+    with pytest.raises(Refusal) as caught:
+        await made(db, TRIPS, title="T", price=1, stopIds=[a, foreign, NOWHERE])
+    assert caught.value.code == "invalid_reference"
+    assert [f.field for f in caught.value.faults] == ["stopIds[1]", "stopIds[2]"]
+    trips = [
+        (await made(db, TRIPS, title="T", price=1, stopIds=stops))["id"]
+        for stops in ([a, b, c], [b, a], [b], [a, c], [c, b])
+    ]
+
+    async def by_stop(place: str) -> int:
+        wanted = listing.plan(TRIPS, {"stopId": place})
+        return (await db.read(actions.page, ANA, TRIPS, wanted)).total
+
+    assert [await by_stop(p) for p in (a, b, c, foreign)] == [3, 4, 3, 0]
+    await db.write(actions.remove, ANA, PLACES, b)
+    after = [(await seen(db, TRIPS, t))["stopIds"] for t in trips]
+    assert after == [[a, c], [a], [], [a, c], [c]]
+    assert [await by_stop(p) for p in (a, b, c)] == [3, 0, 3]
+    etags = [(await db.read(actions.read, ANA, TRIPS, t)).etag for t in trips]
+    assert etags == ['"2"', '"2"', '"2"', '"1"', '"2"']
+    assert (await changed(db, TRIPS, trips[0], stopIds=None))["stopIds"] == []
+    assert await by_stop(a) == 2
+
+
+async def test_what_belongs_to_a_record_goes_with_it(db: Database) -> None:
+    place, other = [(await made(db, PLACES, title=t))["id"] for t in "ab"]
+    trip = await made(db, TRIPS, title="T", price=1, placeId=place)
+    for about in (place, place, other):
+        await made(db, REMARKS, text="x", about=about, aboutKind="place")
+    await db.write(actions.remove, ANA, PLACES, place)
+    assert "placeId" not in await seen(db, TRIPS, trip["id"])
+    found = await db.read(actions.page, ANA, REMARKS, listing.plan(REMARKS, {}))
+    assert (found.total, len(found.records)) == (1, 1)
+
+    async def total(tx: Tx) -> int:
+        return await store.total(tx, ANA.user_id, "remarks")
+
+    assert await db.read(total) == 1
+    assert [name for name, _ in await events(db)] == ["trip.created", "place.deleted"]
+
+
+async def test_a_reference_whose_kind_stands_beside_it(db: Database) -> None:
+    place = (await made(db, PLACES, title="a"))["id"]
+    trip = (await made(db, TRIPS, title="T", price=1))["id"]
+    remark = await made(db, REMARKS, text="x", about=place, aboutKind="place")
+    for bad in (
+        {"about": trip, "aboutKind": "place"},
+        {"about": place, "aboutKind": "trip"},
+        {"about": NOWHERE, "aboutKind": "trip"},
+        {"about": place, "aboutKind": "ship"},
+    ):
+        with pytest.raises(Refusal) as caught:
+            await made(db, REMARKS, text="x", **bad)
+        assert caught.value.status == 400
+    for one_sided in ({"about": trip}, {"aboutKind": "trip"}):
+        with pytest.raises(Refusal) as caught:
+            await changed(db, REMARKS, remark["id"], **one_sided)
+        assert caught.value.code == "invalid_reference"
+    moved = await changed(db, REMARKS, remark["id"], about=trip, aboutKind="trip")
+    assert (moved["about"], moved["aboutKind"]) == (trip, "trip")
+
+
+async def test_a_free_object_comes_back_digit_for_digit(db: Database) -> None:
+    place = (await made(db, PLACES, title="a"))["id"]
+    more = {"n": 10**30, "f": 1.5, "é": [None, True, {"x": "\x01"}]}
+    made_remark = await made(db, REMARKS, text="x", about=place, aboutKind="place", more=more)
+    assert made_remark["more"] == more
+    assert (await seen(db, REMARKS, made_remark["id"]))["more"] == more
+
+
+@pytest.mark.parametrize(("price", "found"), [("1", 2), ("1.01", 1), ("0", 2), ("99", 0)])
+async def test_a_filter_may_compare(db: Database, price: str, found: int) -> None:
+    for amount in (1, 50):
+        await made(db, TRIPS, title="T", price=amount)
+    wanted = listing.plan(TRIPS, {"minPrice": price})
+    assert (await db.read(actions.page, ANA, TRIPS, wanted)).total == found
+
+
+@pytest.mark.parametrize("price", ["", "x", "-1", "1.001", "true", "null", '"1"', "NaN", "1e400"])
+async def test_what_a_filter_cannot_read_matches_nothing(db: Database, price: str) -> None:
+    await made(db, TRIPS, title="T", price=1)
+    wanted = listing.plan(TRIPS, {"minPrice": price})
+    found = await db.read(actions.page, ANA, TRIPS, wanted)
+    assert (found.total, found.records) == (0, [])

@@ -1,0 +1,187 @@
+"""The delivery log in the console: filter, pages, one delivery, replay; with the real drain."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from outbox import log
+from outbox.database import Database
+from outbox.log import Delivery
+from tests.support.console import CONFIG, Guest, guest
+from tests.support.drain import Inbox, inbox
+from tests.support.site import Site, serving
+
+EVIL = "<script>alert(1)</script>\u202e\x07 & more"
+
+
+@pytest.fixture
+async def console(db: Database) -> AsyncIterator[Site]:
+    """The gateway with its drain."""
+    async with serving(db, CONFIG, role="all") as site:
+        yield site
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Inbox]:
+    async with inbox() as box:
+        yield box
+
+
+async def ended(site: Site, webhook_id: str, count: int = 1) -> list[Delivery]:
+    """The finished deliveries of a webhook, once there are `count`."""
+    async with asyncio.timeout(20):
+        while True:
+            page = await site.db.read(log.page, webhook_id)
+            done = [d for d in page.deliveries if d.last_outcome is not None]
+            if len(done) >= count:
+                return done
+            # The drain runs on this loop too: let it work.
+            await asyncio.sleep(0)
+
+
+async def test_a_write_shows_up_with_its_exact_body(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    made = await maria.webhook(f"{box.url}/hook", "contact.created")
+    key = (await maria.submit("/console/keys", name="k", scopes=["read", "write"])).test_id(
+        "api-key"
+    )
+    assert key
+    async with console.http.post(
+        "/api/contacts", json={"name": "João <b>"}, headers={"X-API-Key": key}
+    ) as answer:
+        assert answer.status == 201
+        request_id = answer.headers["X-Request-Id"]
+    [got] = await box.until(1)
+    [delivery] = await ended(console, made.id)
+    rows = await maria.get(f"/console/webhooks/{made.id}/deliveries")
+    assert f"/console/deliveries/{delivery.id}" in rows.html
+    page = await maria.get(f"/console/deliveries/{delivery.id}")
+    assert page.test_id("delivery-body") == got.body.decode()
+    assert request_id in page.html
+    assert got.headers["X-Webhook-Signature"] in page.html
+    assert "Connected to" in page.html
+
+
+async def test_an_answer_is_shown_inert(console: Site, maria: Guest, box: Inbox) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=500, text=EVIL, headers={"X-Evil": "<img src=x onerror=y>"})
+
+    box.answer = answer
+    made = await maria.webhook(f"{box.url}/hook?a=<b>", description="</title><script>")
+    await maria.submit(
+        f"/console/webhooks/{made.id}/test", at=f"/console/webhooks/{made.id}",
+        event="contact.created",
+    )  # fmt: skip
+    [delivery] = await ended(console, made.id)
+    for path in (
+        f"/console/deliveries/{delivery.id}",
+        f"/console/webhooks/{made.id}",
+        f"/console/webhooks/{made.id}/edit",
+        f"/console/webhooks/{made.id}/deliveries",
+        "/console/webhooks",
+    ):
+        page = await maria.get(path)
+        assert page.status == 200
+        assert "<script>" not in page.html
+        assert "<img src=x" not in page.html
+        assert "\u202e" not in page.html
+    page = await maria.get(f"/console/deliveries/{delivery.id}")
+    assert page.test_id("response-body") == EVIL.replace("\u202e", "⟨202E⟩").replace(
+        "\x07", "⟨0007⟩"
+    )
+    assert "server error" in page.html
+
+
+async def test_replay_sends_the_same_bytes_again(console: Site, maria: Guest, box: Inbox) -> None:
+    made = await maria.webhook(f"{box.url}/hook", "contact.created")
+    page = await maria.submit("/console/keys", name="k", scopes=["read", "write"])
+    headers = {"X-API-Key": page.test_id("api-key") or ""}
+    async with console.http.post("/api/contacts", json={"name": "Ana"}, headers=headers) as answer:
+        assert answer.status == 201
+    await box.until(1)
+    [first] = await ended(console, made.id)
+    path = f"/console/deliveries/{first.id}"
+    page = await maria.submit(f"{path}/replay", at=path)
+    assert page.id != first.id
+    assert page.path.endswith("?done=replayed")
+    one, two = await box.until(2)
+    assert one.body == two.body
+    await ended(console, made.id, 2)
+    page = await maria.get(f"/console/deliveries/{page.id}")
+    assert "asked for by Maria" in page.html
+    assert first.id in page.html
+
+
+async def test_a_test_event_arrives_marked_and_is_not_replayed(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    made = await maria.webhook(f"{box.url}/hook", "contact.created")
+    other = await maria.webhook(f"{box.url}/other", "deal.created")
+    path = f"/console/webhooks/{made.id}"
+    await maria.submit(f"{path}/test", at=path, event="deal.created")
+    [got] = await box.until(1)
+    assert got.path == "/hook"
+    assert got.headers["X-Webhook-Test"] == "1"
+    assert json.loads(got.body)["event"] == "deal.created"
+    [delivery] = await ended(console, made.id)
+    assert (await console.db.read(log.page, other.id)).deliveries == []
+    page = await maria.get(f"/console/deliveries/{delivery.id}")
+    assert "test event" in page.html
+    refused = await maria.submit(
+        f"/console/deliveries/{delivery.id}/replay", at=f"/console/webhooks/{made.id}"
+    )
+    assert refused.status == 409
+    assert "send a new test" in refused.html
+
+
+async def test_the_log_has_pages_and_a_filter(console: Site, maria: Guest, box: Inbox) -> None:
+    made = await maria.webhook(f"{box.url}/hook", "contact.created")
+    path = f"/console/webhooks/{made.id}"
+    token = (await maria.get(path)).csrf
+    for _ in range(55):
+        fields = [("csrf_token", token), ("event", "task.created")]
+        assert (await maria.post(f"{path}/test", fields, follow=False)).status == 303
+    await box.until(55)
+    await ended(console, made.id, 50)
+    first = await maria.get(f"{path}/deliveries")
+    assert first.html.count('scope="row"') == 50
+    link = first.html.partition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")
+    second = await maria.get(link)
+    assert second.html.count('scope="row"') == 5
+    assert "hx-get" not in second.html
+    for state in ("exhausted", "dead", "held", "ready"):
+        page = await maria.get(f"{path}/deliveries?state={state}")
+        assert "No deliveries in this state" in page.html
+    for odd in ("state=nonsense", "state=ready&after=%00", "after='; drop table users"):
+        assert (await maria.get(f"{path}/deliveries?{odd}")).status == 200
+
+
+async def test_nobody_but_its_owner_sees_or_replays_a_delivery(
+    console: Site, maria: Guest, rui: Guest, box: Inbox
+) -> None:
+    made = await maria.webhook(f"{box.url}/hook")
+    path = f"/console/webhooks/{made.id}"
+    await maria.submit(f"{path}/test", at=path, event="contact.created")
+    [delivery] = await ended(console, made.id)
+    where = f"/console/deliveries/{delivery.id}"
+    assert (await rui.get(where)).status == 403
+    assert (await rui.submit(f"{where}/replay", at="/console/keys")).status == 403
+    assert (await maria.get("/console/deliveries/" + "0" * 24)).status == 404
+    async with guest(console) as nobody:
+        assert (await nobody.get(where)).path.startswith("/console/sign-in")
+
+
+async def test_the_log_outlives_its_webhook(console: Site, maria: Guest, box: Inbox) -> None:
+    made = await maria.webhook(f"{box.url}/hook")
+    path = f"/console/webhooks/{made.id}"
+    await maria.submit(f"{path}/test", at=path, event="contact.created")
+    [delivery] = await ended(console, made.id)
+    await maria.submit(f"{path}/delete")
+    page = await maria.get(f"/console/deliveries/{delivery.id}")
+    assert page.status == 200
+    assert "deleted" in page.html
+    assert "/replay" not in page.html

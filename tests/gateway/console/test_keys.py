@@ -1,0 +1,90 @@
+"""API keys in the console: shown once, of use at once, revoked at once."""
+
+from typing import Any
+
+import pytest
+
+from outbox.database import Row, Tx
+from tests.support.console import Guest
+
+LIST = "/console/keys"
+
+
+async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
+    return await tx.all(sql, *args)
+
+
+async def status_of(guest: Guest, key: str, method: str = "GET") -> int:
+    """What the API answers to this key."""
+    async with guest.site.http.request(
+        method, "/api/contacts", headers={"X-API-Key": key}, json={"name": "Ana"}
+    ) as answer:
+        return answer.status
+
+
+async def test_a_key_is_shown_once_and_works(maria: Guest) -> None:
+    page = await maria.submit(LIST, name="ERP <sync>", scopes=["read", "write"], expires="30")
+    assert page.path == f"{LIST}?done=key_created"
+    key = page.test_id("api-key")
+    assert key
+    assert "ERP &lt;sync&gt;" in page.html
+    assert await status_of(maria, key) == 200
+    again = await maria.get(LIST)
+    assert again.test_id("api-key") is None
+    assert key not in again.html
+    assert key[:12] in again.html
+    assert "in 30 d" in again.html
+
+
+async def test_a_key_has_the_scopes_that_were_chosen(maria: Guest) -> None:
+    page = await maria.submit(LIST, name="reader", scopes="read", expires="")
+    key = page.test_id("api-key")
+    assert key
+    assert await status_of(maria, key) == 200
+    assert await status_of(maria, key, "POST") == 403
+
+
+async def test_a_revoked_key_ends_at_once(maria: Guest) -> None:
+    page = await maria.submit(LIST, name="old", scopes="read", expires="")
+    key = page.test_id("api-key")
+    assert key
+    assert await status_of(maria, key) == 200
+    [row] = await maria.site.db.read(rows, "select * from api_keys")
+    path = f"{LIST}/{row['id']}/revoke"
+    assert "cannot be undone" in (await maria.get(path)).html
+    page = await maria.submit(path)
+    assert page.path == f"{LIST}?done=revoked"
+    assert "No API keys yet" in page.html
+    assert await status_of(maria, key) == 401
+    assert (await maria.get(path)).status == 404
+
+
+async def test_only_its_owner_revokes_a_key(maria: Guest, rui: Guest, nobody: Guest) -> None:
+    page = await maria.submit(LIST, name="mine", scopes="read", expires="")
+    key = page.test_id("api-key")
+    assert key
+    [row] = await maria.site.db.read(rows, "select * from api_keys")
+    path = f"{LIST}/{row['id']}/revoke"
+    assert (await rui.get(path)).status == 404
+    assert (await rui.submit(path, at=LIST)).status == 404
+    assert (await nobody.get(path)).path.startswith("/console/sign-in")
+    assert await status_of(maria, key) == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"name": " ", "scopes": "read"}, "Name the key"),
+        ({"name": "x" * 101, "scopes": "read"}, "at most 100"),
+        ({"name": "a\x00", "scopes": "read"}, "Name the key"),
+        ({"name": "x"}, "Choose what the key may do"),
+        ({"name": "x", "scopes": ["read", "admin"]}, "Choose what the key may do"),
+        ({"name": "x", "scopes": "read", "expires": "-1"}, "Choose when"),
+        ({"name": "x", "scopes": "read", "expires": "99999"}, "Choose when"),
+    ],
+)
+async def test_what_is_wrong_is_named(maria: Guest, fields: dict[str, Any], says: str) -> None:
+    page = await maria.submit(LIST, **fields)
+    assert page.status == 400
+    assert says in page.html
+    assert not await maria.site.db.read(rows, "select id from api_keys")

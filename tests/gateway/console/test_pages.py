@@ -1,0 +1,139 @@
+"""What all pages share: headers, static files, addresses that are none, the text catalogue."""
+
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import gateway.console
+from gateway.console import display
+from gateway.console.text import ENGLISH
+from tests.support.console import Guest
+
+HERE = Path(gateway.console.__path__[0])
+SOURCES = [*HERE.glob("*.py"), *HERE.glob("templates/**/*.html")]
+
+
+@pytest.mark.parametrize("path", ["/console/sign-in", "/console/webhooks", "/console/nowhere"])
+async def test_every_page_carries_the_policy(maria: Guest, path: str) -> None:
+    page = await maria.get(path)
+    policy = page.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+    assert page.headers["X-Frame-Options"] == "DENY"
+    assert page.headers["Cache-Control"] == "no-store"
+    assert not re.search(r"<script(?! src)|<style| style=| on[a-z]+=", page.html)
+
+
+async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
+    for path in ("/", "/console"):
+        answer = await nobody.get(path, follow=False)
+        assert answer.status == 303
+        assert answer.headers["Location"] == "/console/webhooks"
+
+
+async def test_an_address_that_is_none(nobody: Guest, maria: Guest) -> None:
+    for who in (nobody, maria):
+        page = await who.get("/console/no/such?x=%00")
+        assert page.status == 404
+        assert "Nothing here" in page.html
+
+
+async def test_static_files_are_kept_for_ever_under_their_digest(nobody: Guest) -> None:
+    page = await nobody.get("/console/sign-in")
+    files = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', page.html)
+    assert len(files) >= 5
+    for path in files:
+        answer = await nobody.get(path)
+        assert answer.status == 200
+        assert "immutable" in answer.headers["Cache-Control"]
+    plain = await nobody.get("/console/static/console.css")
+    assert plain.headers["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    "name", ["../pages.py", "..%2fpages.py", "vendor", "no.css", "vendor/../../pages.py", "%00"]
+)
+async def test_nothing_else_is_served(nobody: Guest, name: str) -> None:
+    assert (await nobody.get(f"/console/static/{name}")).status == 404
+
+
+def test_every_sentence_is_in_the_catalogue_and_none_is_left_over() -> None:
+    used: set[str] = set()
+    families: set[str] = set()
+    for source in SOURCES:
+        if source.name == "text.py":
+            continue
+        text = source.read_text()
+        used |= set(re.findall(r"""["']([a-z_]+\.[a-z_.0-9]+)["']""", text))
+        families |= set(re.findall(r"""["']([a-z_]+(?:\.[a-z_]+)*[._])["'] ~""", text))
+        families |= set(re.findall(r"""f["']([a-z_]+\.)\{""", text))
+        used |= set(re.findall(r"""\bt\(["']([a-z_]+)["']""", text))
+    families |= {"activate."}
+    missing = {
+        match[1]
+        for source in SOURCES
+        for match in re.finditer(r"""\bt\(["']([a-z_.0-9]+)["'][,)]""", source.read_text())
+    } - set(ENGLISH)
+    assert missing == set()
+    left = {
+        key for key in ENGLISH if key not in used and not key.startswith(tuple(sorted(families)))
+    }
+    assert left == set()
+
+
+def test_every_sentence_is_whole() -> None:
+    for key, text in ENGLISH.items():
+        assert text.strip() == text, key
+        assert "  " not in text, key
+        assert all(name is None or name.isidentifier() for _, name, _, _ in Formatter().parse(text))
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (b"plain", "plain"),
+        (b"\xff\x00", "�⟨0000⟩"),
+        ("a\u202eb", "a⟨202E⟩b"),
+        ("tab\tline\n", "tab\tline\n"),
+        ("\x1b[31m", "⟨001B⟩[31m"),
+        ("👩\u200d👧", "👩\u200d👧"),
+        (None, ""),
+    ],
+)
+def test_what_strangers_sent_is_inert(given: str | bytes | None, shown: str) -> None:
+    assert display.inert(given) == shown
+
+
+@pytest.mark.parametrize(
+    ("micros", "shown"),
+    [(None, "–"), (800, "0.8 ms"), (42_000, "42 ms"), (999_999, "999 ms"), (1_250_000, "1.25 s")],
+)
+def test_durations(micros: int | None, shown: str) -> None:
+    assert display.took(micros) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7_199, "1 h"), (172_800, "2 d")],
+)
+def test_spans(seconds: int, shown: str) -> None:
+    assert display.span(seconds * 1_000_000) == shown
+
+
+@pytest.mark.parametrize(
+    ("agent", "shown"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36",
+         "Chrome, Linux"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1",
+         "Safari, iPhone"),
+        ("curl/8.5.0", "curl"),
+        ("something", "something"),
+        ("", "–"),
+    ],
+)  # fmt: skip
+def test_browsers_have_names(agent: str, shown: str) -> None:
+    assert display.browser(agent) == shown

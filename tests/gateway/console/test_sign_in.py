@@ -1,0 +1,250 @@
+"""Signing in and out, sessions and their cookies, the first account."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.config import Config, Limits, Server
+from gateway.resources.account import sessions, users
+from outbox.database import Database, Tx
+from tests.support.console import Guest, guest
+from tests.support.site import PASSWORD, Site, serving
+
+HOME = "/console/webhooks"
+FIRST = "/console/first-account"
+NEW: dict[str, Any] = {"name": "Ana", "email": "ana@example.com", "password": "a good password"}
+
+
+async def test_who_is_not_signed_in_is_asked_to_and_then_comes_back(
+    console: Site, nobody: Guest
+) -> None:
+    await console.user()
+    asked = await nobody.get("/console/keys")
+    assert asked.path == "/console/sign-in?next=/console/keys"
+    page = await nobody.post(
+        "/console/sign-in",
+        [("csrf_token", asked.csrf), ("email", "maria@example.com"), ("password", PASSWORD),
+         ("next", "/console/keys")],
+    )  # fmt: skip
+    assert page.path == "/console/keys"
+    assert "Maria" in page.html
+
+
+@pytest.mark.parametrize(
+    "where", ["https://evil.example/console/", "//evil.example", "/\\evil.example", "/api/me", ""]
+)
+async def test_after_signing_in_nobody_is_sent_elsewhere(
+    console: Site, nobody: Guest, where: str
+) -> None:
+    await console.user()
+    answer = await nobody.submit(
+        "/console/sign-in", email="maria@example.com", password=PASSWORD, next=where, follow=False
+    )
+    assert answer.status == 303
+    assert answer.headers["Location"] == HOME
+
+
+@pytest.mark.parametrize(
+    ("email", "password"),
+    [("maria@example.com", "wrong"), ("nobody@example.com", PASSWORD), ("a\0b@c.d", PASSWORD)],
+)
+async def test_a_wrong_password_and_an_unknown_email_look_alike(
+    console: Site, nobody: Guest, email: str, password: str
+) -> None:
+    await console.user()
+    page = await nobody.sign_in(email, password)
+    assert page.status == 401
+    assert "do not go together" in page.html
+    assert (await nobody.get(HOME)).path.startswith("/console/sign-in")
+
+
+async def test_the_email_is_case_insensitive_and_the_token_changes(
+    console: Site, nobody: Guest
+) -> None:
+    await console.user()
+    before = (await nobody.get("/console/sign-in")).csrf
+    assert (await nobody.sign_in("MARIA@Example.com")).path == HOME
+    assert (await nobody.get("/console/keys")).csrf != before
+
+
+async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(
+    console: Site, nobody: Guest
+) -> None:
+    await console.user()
+    answer = await nobody.submit(
+        "/console/sign-in", email="maria@example.com", password=PASSWORD, follow=False
+    )
+    cookie = answer.headers["Set-Cookie"]
+    assert cookie.startswith("carteiro=")
+    for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=1209600"):
+        assert part in cookie
+    assert "Secure" not in cookie
+
+
+async def test_under_https_the_cookie_is_bound_to_the_host(db: Database) -> None:
+    config = Config(server=Server(public_url="https://crm.example.com"))
+    async with serving(db, config) as site, guest(site) as somebody:
+        elsewhere = await somebody.get("/console/sign-in")
+        assert elsewhere.status == 404
+        assert (await somebody.get("/", follow=False)).status == 404
+        page = await somebody.get("/console/sign-in", Host="crm.example.com")
+        assert page.status == 200
+        cookie = page.headers["Set-Cookie"]
+        assert cookie.startswith("__Host-carteiro=")
+        assert "Secure" in cookie
+        assert "Domain" not in cookie
+
+
+async def test_signing_out_ends_the_session_itself(console: Site, maria: Guest) -> None:
+    stolen = {c.key: c.value for c in maria.http.cookie_jar}
+    page = await maria.submit("/console/sign-out", at="/console/keys")
+    assert page.path.startswith("/console/sign-in")
+    assert "signed out" in page.html
+    async with guest(console) as thief:
+        thief.http.cookie_jar.update_cookies(stolen)
+        assert (await thief.get(HOME)).path.startswith("/console/sign-in")
+
+
+async def test_signing_out_everywhere_ends_the_others_too(console: Site, maria: Guest) -> None:
+    async with guest(console) as other:
+        await other.sign_in()
+        assert (await other.get(HOME)).path == HOME
+        page = await maria.get("/console/account")
+        assert page.html.count('/end"') == 2
+        await maria.submit("/console/account/sign-out-everywhere", at="/console/account")
+        assert (await other.get(HOME)).path.startswith("/console/sign-in")
+        assert (await maria.get(HOME)).path.startswith("/console/sign-in")
+
+
+async def test_one_browser_can_be_signed_out(console: Site, maria: Guest, rui: Guest) -> None:
+    async with guest(console) as other:
+        await other.sign_in()
+        user = await console.db.read(users.by_email, "maria@example.com")
+        assert user is not None
+        newest = (await console.db.read(sessions.listed, user["id"]))[0]
+        path = f"/console/account/sessions/{newest.id}/end"
+        # Somebody else's form cannot end it.
+        await rui.submit(path, at="/console/account")
+        assert (await other.get(HOME)).path == HOME
+        await maria.submit(path, at="/console/account")
+        assert (await other.get(HOME)).path.startswith("/console/sign-in")
+        assert (await maria.get(HOME)).path == HOME
+
+
+async def test_a_disabled_user_is_out_at_once(console: Site, maria: Guest) -> None:
+    user = await console.db.read(users.by_email, "maria@example.com")
+    assert user is not None
+    await console.db.write(users.disable, user["id"])
+    assert (await maria.get(HOME)).path.startswith("/console/sign-in")
+    assert (await maria.sign_in()).status == 401
+
+
+async def _expire(tx: Tx) -> None:
+    await tx.run("update sessions set expires_at = $1", tx.now)
+
+
+async def test_a_session_ends_with_its_lifetime(console: Site, maria: Guest) -> None:
+    await console.db.write(_expire)
+    assert (await maria.get(HOME)).path.startswith("/console/sign-in")
+
+
+async def test_a_form_without_its_token_is_refused(maria: Guest) -> None:
+    for fields in ([], [("csrf_token", "0" * 64)], [("csrf_token", "é")]):
+        page = await maria.post("/console/account/sign-out-everywhere", fields)
+        assert page.status == 403
+        assert "out of date" in page.html
+    assert (await maria.get(HOME)).path == HOME
+
+
+async def test_the_token_of_another_browser_does_not_count(maria: Guest, rui: Guest) -> None:
+    token = (await rui.get("/console/keys")).csrf
+    page = await maria.post("/console/keys", [("csrf_token", token), ("name", "x")])
+    assert page.status == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}],
+)
+async def test_a_form_of_another_site_is_refused(maria: Guest, headers: dict[str, Any]) -> None:
+    token = (await maria.get("/console/keys")).csrf
+    page = await maria.post("/console/sign-out", [("csrf_token", token)], **headers)
+    assert page.status == 403
+    assert "another site" in page.html
+    ours = await maria.post("/console/sign-out", [("csrf_token", token)], Origin=maria.site.url)
+    assert ours.path.startswith("/console/sign-in")
+
+
+async def test_bytes_that_are_no_form_are_told_so(maria: Guest) -> None:
+    for kind, body in (
+        ("application/x-www-form-urlencoded; charset=nonsense", b"a=b"),
+        ("application/x-www-form-urlencoded", b"\xff\xfe=\xff"),
+        ("multipart/form-data; boundary=x", b"--x\r\nno"),
+        ("application/json", b"{}"),
+    ):
+        async with maria.http.post(
+            "/console/keys", data=body, headers={"Content-Type": kind}
+        ) as answer:
+            assert answer.status in (400, 403), kind
+            assert "text/html" in answer.headers["Content-Type"]
+
+
+async def test_a_huge_form_is_refused(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(body_bytes=4096))) as site, guest(site) as somebody:
+        page = await somebody.submit("/console/sign-in", email="x" * 5000, password="y")
+        assert page.status == 413
+        assert "more than this server accepts" in page.html
+
+
+async def test_too_many_tries_have_to_wait(db: Database) -> None:
+    config = Config(limits=Limits(sign_in_per_minute=3))
+    async with serving(db, config) as site, guest(site) as somebody:
+        await site.user()
+        statuses = [(await somebody.sign_in(password="no")).status for _ in range(4)]
+        assert statuses == [401, 401, 401, 429]
+        page = await somebody.sign_in()
+        assert page.status == 429
+        assert int(page.headers["Retry-After"]) > 0
+        assert "Too many tries" in page.html
+
+
+async def test_the_first_account_is_made_once(console: Site, nobody: Guest) -> None:
+    assert await console.db.write(sessions.offer_first_account, "the-token")
+    link = f"{FIRST}?token=the-token"
+    short = await nobody.submit(FIRST, at=link, token="the-token", **NEW | {"password": "short"})
+    assert short.status == 400
+    assert "8 to 128" in short.html
+    page = await nobody.submit(FIRST, at=link, token="the-token", **NEW)
+    assert page.path == HOME
+    assert "Ana" in page.html
+    assert "used or has expired" in (await nobody.get(link)).html
+    assert not await console.db.write(sessions.offer_first_account, "another")
+    async with guest(console) as late:
+        page = await late.submit(FIRST, at="/console/sign-in", token="the-token", **NEW)
+        assert page.status == 403
+
+
+async def test_two_links_at_once_make_one_account(console: Site) -> None:
+    for token in ("one", "two"):
+        assert await console.db.write(sessions.offer_first_account, token)
+    async with guest(console) as a, guest(console) as b:
+        first = await a.get(f"{FIRST}?token=one")
+        second = await b.get(f"{FIRST}?token=two")
+        pages = await asyncio.gather(
+            a.post(FIRST, [("csrf_token", first.csrf), ("token", "one"), *NEW.items()]),
+            b.post(
+                FIRST,
+                [("csrf_token", second.csrf), ("token", "two"),
+                 *(NEW | {"email": "bea@example.com"}).items()],
+            ),
+        )  # fmt: skip
+    assert sorted(page.status for page in pages) == [200, 403]
+
+
+async def test_a_wrong_link_makes_no_account(console: Site, nobody: Guest) -> None:
+    await console.db.write(sessions.offer_first_account, "right")
+    page = await nobody.get(f"{FIRST}?token=wrong")
+    assert "used or has expired" in page.html
+    assert (await nobody.get("/console/first-account")).status == 200
+    assert not await console.db.read(users.exist)

@@ -1,0 +1,278 @@
+"""The pages of webhooks: what may be asked for, by whom, and what becomes of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.access import Caller
+from gateway.appkeys import KEYRING
+from gateway.catalogue import EVENT_NAMES, EVENTS
+from gateway.config import Config, Egress, Limits
+from gateway.resources.account import users, webhooks
+from outbox import endpoints
+from outbox.database import Database, Row, Tx
+from tests.support.console import Guest, guest
+from tests.support.site import Site, serving
+
+URL = "https://hooks.example.com/crm"
+LIST = "/console/webhooks"
+
+
+async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
+    return await tx.all(sql, *args)
+
+
+async def caller_of(site: Site, email: str) -> Caller:
+    user = await site.db.read(users.by_email, email)
+    assert user is not None
+    return Caller(user["id"], "session")
+
+
+async def test_a_new_webhook_shows_its_secret_once(maria: Guest) -> None:
+    page = await maria.webhook(
+        URL, "contact.created", "invoice.paid", description="ERP <b>sync</b>"
+    )
+    assert page.status == 200
+    assert page.path == f"{LIST}/{page.id}?done=created"
+    secret = page.test_id("webhook-secret")
+    assert secret
+    assert secret.startswith("whsec_")
+    assert "ERP &lt;b&gt;sync&lt;/b&gt;" in page.html
+    again = await maria.get(f"{LIST}/{page.id}")
+    assert again.test_id("webhook-secret") is None
+    assert secret not in again.html
+    [row] = await maria.site.db.read(rows, "select * from webhooks")
+    assert secret.encode() not in bytes(row["secret"])
+    assert json.loads(row["events"]) == ["contact.created", "invoice.paid"]
+    [session] = await maria.site.db.read(rows, "select * from sessions")
+    assert session["reveal"] is None
+
+
+async def test_the_secret_waits_for_its_own_page(maria: Guest) -> None:
+    first = await maria.webhook(URL)
+    answer = await maria.submit(
+        LIST, at=f"{LIST}/new", url=URL, events="deal.created", follow=False
+    )
+    assert answer.status == 303
+    second = answer.headers["Location"].partition("?")[0]
+    assert (await maria.get(f"{LIST}/{first.id}")).test_id("webhook-secret") is None
+    assert (await maria.get(second, HX_Request="true")).test_id("webhook-secret") is None
+    assert (await maria.get(second)).test_id("webhook-secret")
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"url": "", "events": "contact.created"}, "Enter the URL"),
+        ({"url": "ftp://x.example", "events": "contact.created"}, "must start with https://"),
+        ({"url": "https://u:p@x.example", "events": "contact.created"}, "Authorization"),
+        ({"url": "https://x.example:6379/", "events": "contact.created"}, "Port 6379"),
+        ({"url": "https://" + "x" * 3000, "events": "contact.created"}, "2048"),
+        ({"url": "https://10.0.0.1/", "events": "contact.created"}, "are not allowed"),
+        ({"url": "https://169.254.169.254/", "events": "contact.created"}, "are not allowed"),
+        ({"url": URL}, "at least one event"),
+        ({"url": URL, "events": ["contact.created", "no.such"]}, "no event"),
+        ({"url": URL, "events": "contact.created", "timeout": "31"}, "from 1 to 30"),
+        ({"url": URL, "events": "contact.created", "timeout": "soon"}, "from 1 to 30"),
+        ({"url": URL, "events": "contact.created", "description": "x" * 201}, "at most 200"),
+        ({"url": URL, "events": "contact.created", "description": "a\x00b"}, "control char"),
+    ],
+)
+async def test_what_is_wrong_is_named_beside_its_field(
+    maria: Guest, fields: dict[str, Any], says: str
+) -> None:
+    page = await maria.submit(LIST, at=f"{LIST}/new", **fields)
+    assert page.status == 400
+    assert says in page.html.replace("&#39;", "'")
+    assert "aria-invalid" in page.html or "events-fault" in page.html
+    assert not await maria.site.db.read(rows, "select id from webhooks")
+
+
+async def test_all_faults_are_shown_at_once_and_nothing_typed_is_lost(maria: Guest) -> None:
+    page = await maria.submit(
+        LIST, at=f"{LIST}/new", url="http:/x", timeout="99", description='mine "quoted"'
+    )
+    for fault in ("url-fault", "events-fault", "timeout-fault"):
+        assert f'id="{fault}"' in page.html
+    assert 'value="http:/x"' in page.html
+    assert "mine &#34;quoted&#34;" in page.html
+
+
+async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> None:
+    async with serving(db, Config()) as site, guest(site) as somebody:
+        await site.user()
+        await somebody.sign_in()
+        page = await somebody.webhook("http://hooks.example.com/")
+        assert page.status == 400
+        assert "use https" in page.html
+
+
+async def test_an_owner_has_so_many_webhooks_and_no_more(db: Database) -> None:
+    config = Config(limits=Limits(webhooks_per_owner=2), egress=Egress())
+    async with serving(db, config) as site, guest(site) as somebody:
+        await site.user()
+        await somebody.sign_in()
+        assert [(await somebody.webhook(URL)).status for _ in range(3)] == [200, 200, 409]
+        assert len(await db.read(rows, "select id from webhooks")) == 2
+        page = await somebody.webhook(URL)
+        assert "as many as this installation allows" in page.html
+
+
+async def test_it_is_edited_unless_somebody_else_was_first(maria: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    edit = await maria.get(f"{path}/edit")
+    fields = [("csrf_token", edit.csrf), ("url", "https://new.example.com/"),
+              ("events", "deal.created"), ("timeout", "7"), ("version", "1")]  # fmt: skip
+    page = await maria.post(path, fields)
+    assert page.path == f"{path}?done=saved"
+    assert "https://new.example.com/" in page.html
+    assert "7 s" in page.html
+    late = await maria.post(path, fields)
+    assert late.status == 409
+    # A program that sends no version overwrites.
+    assert (await maria.post(path, fields[:-1])).path == f"{path}?done=saved"
+    bad = await maria.post(path, [("csrf_token", edit.csrf), ("url", "nonsense")])
+    assert bad.status == 400
+    assert "Edit webhook" in bad.html
+
+
+async def test_custom_headers_are_kept_but_not_shown_again(maria: Guest) -> None:
+    made = await maria.webhook(URL, headers="Authorization: Bearer hush\n\n X-Team : blue ")
+    path = f"{LIST}/{made.id}"
+    edit = await maria.get(f"{path}/edit")
+    for page in (made, edit, await maria.get(path)):
+        assert "hush" not in page.html
+        assert "Authorization" in page.html
+
+    async def stored() -> list[tuple[str, str]]:
+        webhook = await maria.site.db.read(endpoints.one, made.id)
+        assert webhook is not None
+        return endpoints.open_headers(webhook.headers, maria.site.app[KEYRING], made.id)
+
+    assert await stored() == [("Authorization", "Bearer hush"), ("X-Team", "blue")]
+    fields: dict[str, Any] = {"url": URL, "events": "contact.created", "at": f"{path}/edit"}
+    await maria.submit(path, headers="authorization: ***\nX-New: 1", **fields)
+    assert await stored() == [("authorization", "Bearer hush"), ("X-New", "1")]
+    for wrong, says in (
+        ("no colon", "Name: value"), ("Host: x", "set by the sender"), ("X-A: 1\nx-a: 2", "twice"),
+        ("X-Webhook-Id: 1", "set by the sender"), ("X: é", "plain ASCII"),
+        ("Bad name: x", "letters"),
+        ("\n".join(f"X-{n}: 1" for n in range(11)), "at most 10"),
+    ):  # fmt: skip
+        page = await maria.submit(path, headers=wrong, **fields)
+        assert page.status == 400
+        assert says in page.html, wrong
+    await maria.submit(path, headers="", **fields)
+    assert await stored() == []
+
+
+async def test_pause_and_activate(maria: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    page = await maria.submit(f"{path}/pause", at=path)
+    assert "Paused" in page.html
+    [lane] = await maria.site.db.read(rows, "select * from lanes")
+    assert not lane["active"]
+    again = await maria.submit(f"{path}/pause", at=path)
+    assert again.path == path
+    refused = await maria.submit(f"{path}/activate", at=path, parked="some")
+    assert refused.status == 400
+    page = await maria.submit(f"{path}/activate", at=f"{path}/activate")
+    assert page.path == f"{path}?done=activated"
+    [lane] = await maria.site.db.read(rows, "select * from lanes")
+    assert lane["active"]
+    assert await maria.submit(f"{path}/activate", at=path, parked="all")
+
+
+async def test_delete_asks_first_and_then_it_is_gone(maria: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    assert "cannot be undone" in (await maria.get(f"{path}/delete")).html
+    page = await maria.submit(f"{path}/delete")
+    assert page.path == f"{LIST}?done=deleted"
+    assert "No webhooks yet" in page.html
+    assert (await maria.get(path)).status == 404
+    assert not await maria.site.db.read(rows, "select webhook_id from lanes")
+
+
+async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    token = (await maria.get(path)).csrf
+    for event in EVENT_NAMES:
+        page = await maria.post(f"{path}/test", [("csrf_token", token), ("event", event)])
+        assert page.path == f"{path}?done=tested"
+    written = await maria.site.db.read(rows, "select * from events order by pos")
+    assert len(written) == len(EVENT_NAMES) == 20
+    for row, event in zip(written, EVENT_NAMES, strict=True):
+        assert row["webhook_id"] == made.id
+        body = json.loads(bytes(row["body"]))
+        assert body["event"] == event
+        assert tuple(body["data"]) == EVENTS[event]
+        assert all(value is not None for value in body["data"].values())
+
+
+async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    assert (await maria.submit(f"{path}/test", at=path, event="no.such")).status == 400
+    await maria.submit(f"{path}/pause", at=path)
+    assert (await maria.submit(f"{path}/test", at=path, event="deal.created")).status == 409
+    assert not await maria.site.db.read(rows, "select id from events")
+
+
+async def test_nobody_but_its_owner_touches_a_webhook(
+    maria: Guest, rui: Guest, nobody: Guest
+) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    token = (await rui.get("/console/keys")).csrf
+    fields = [("csrf_token", token), ("url", URL), ("events", "deal.created"), ("parked", "all")]
+    for page in ("", "/edit", "/activate", "/delete", "/deliveries"):
+        assert (await rui.get(path + page)).status == 403
+        assert (await nobody.get(path + page)).path.startswith("/console/sign-in")
+    for verb in ("", "/pause", "/activate", "/delete", "/test"):
+        assert (await rui.post(path + verb, [*fields, ("event", "deal.created")])).status == 403
+    assert URL not in (await rui.get(LIST)).html
+    [row] = await maria.site.db.read(rows, "select * from webhooks")
+    assert (row["state"], row["version"]) == ("active", 1)
+
+
+@pytest.mark.parametrize("webhook_id", ["0" * 24, "x", "%00", "..%2f..", "é"])
+async def test_an_id_that_is_none_is_not_found(maria: Guest, webhook_id: str) -> None:
+    for page in ("", "/edit", "/deliveries"):
+        assert (await maria.get(f"{LIST}/{webhook_id}{page}")).status == 404
+
+
+async def test_the_api_lists_the_same_webhooks(console: Site, maria: Guest) -> None:
+    made = await maria.webhook(URL, "quote.created")
+    await maria.submit(f"{LIST}/{made.id}/pause", at=LIST + "/" + made.id)
+    caller = await caller_of(console, "maria@example.com")
+    [webhook] = await console.db.read(webhooks.listed, caller)
+    record = webhooks.record(webhook)
+    assert set(record) == {"id", "url", "events", "isActive", "createdAt", "updatedAt"}
+    assert record["id"] == made.id
+    assert record["events"] == ["quote.created"]
+    assert record["isActive"] is False
+
+
+async def test_htmx_gets_the_moving_part_and_only_when_it_moved(maria: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    part = await maria.get(path, HX_Request="true")
+    assert part.status == 200
+    assert "<html" not in part.html
+    seen = part.html.partition("?seen=")[2][:16]
+    assert (await maria.get(f"{path}?seen={seen}", HX_Request="true")).status == 204
+    await maria.submit(f"{path}/pause", at=path)
+    moved = await maria.get(f"{path}?seen={seen}", HX_Request="true")
+    assert moved.status == 200
+    assert "Paused" in moved.html
+
+
+async def test_htmx_is_told_when_the_session_is_over(nobody: Guest) -> None:
+    answer = await nobody.get(LIST, HX_Request="true")
+    assert answer.status == 401
+    assert answer.headers["HX-Redirect"] == "/console/sign-in"

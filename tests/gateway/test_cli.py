@@ -1,0 +1,218 @@
+"""The command line: help, results alone on standard output, one clear line on every error."""
+
+import os
+import shlex
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.__main__ import COMMANDS, build_parser, main
+from gateway.resources.account import keys
+from tests.support.databases import PostgresServer
+from tests.support.process import carteiro, environment
+
+EMAIL = "maria@example.com"
+
+
+def one_line(text: str, *words: str) -> None:
+    assert text.count("\n") == 1, text
+    assert text.startswith("carteiro: ")
+    assert "Traceback" not in text
+    for word in words:
+        assert word in text, (word, text)
+
+
+def add_user(folder: Path, email: str = EMAIL) -> str:
+    done = carteiro(
+        "user", "add", email, "--name", "Maria", "--password-stdin",
+        folder=folder, stdin="correct horse\n",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_every_command_has_help_with_an_example_that_parses(
+    command: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hasattr(command, "words")
+    words = str(getattr(command, "words", ""))
+    with pytest.raises(SystemExit) as ended:
+        main([*words.split(), "--help"])
+    assert ended.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert " ".join(str(getattr(command, "example", "")).split()) in shown
+    program, *example = shlex.split(str(getattr(command, "example", "")))
+    assert program == "carteiro"
+    assert build_parser().parse_args(example).command is command
+
+
+def test_wrong_words_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["serfe"], ["user"], ["user", "add"], ["serve", "--role", "x"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
+    user_id = add_user(tmp_path)
+    assert len(user_id) == 24
+    done = carteiro("key", "add", EMAIL, "--name", "CI", "--scope", "read", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert keys.well_formed(done.stdout.removesuffix("\n"))
+    rows = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        stored = rows.execute("select owner_id, name, scopes, digest from api_keys").fetchall()
+    finally:
+        rows.close()
+    assert stored == [(user_id, "CI", '["read"]', keys.digest_of(done.stdout.strip()))]
+
+
+def test_faults_of_users_and_keys(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    again = ("user", "add", "Maria@Example.COM", "--name", "M", "--password-stdin")
+    done = carteiro(*again, folder=tmp_path, stdin="correct horse\n")
+    assert done.returncode == 1
+    one_line(done.stderr, "exists already")
+    for words, stdin, said in (
+        (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "short\n", "8 to 128"),
+        (("user", "add", "a@b.co", "--name", "M"), "", "--password-stdin"),
+        (("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n", "e-mail"),
+        (("user", "add", "a@b.co", "--name", " ", "--password-stdin"), "long enough\n", "--name"),
+        (("key", "add", "nobody@example.com", "--name", "x"), "", "no user"),
+        (("key", "add", EMAIL, "--name", ""), "", "--name"),
+        (("key", "add", EMAIL, "--name", "x", "--expires-days", "0"), "", "--expires-days"),
+        (("user", "disable", "nobody@example.com"), "", "no user"),
+        (("user", "set-password", "x@y.co", "--password-stdin"), "long enough\n", "no user"),
+    ):
+        done = carteiro(*words, folder=tmp_path, stdin=stdin)
+        assert done.returncode == 1, words
+        assert done.stdout == ""
+        one_line(done.stderr, said)
+
+
+def test_passwords_and_disabling(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    done = carteiro(
+        "user", "set-password", EMAIL, "--password-stdin", folder=tmp_path, stdin="another horse\n"
+    )
+    assert (done.returncode, done.stdout) == (0, f"{EMAIL} has a new password.\n")
+    assert carteiro("user", "disable", EMAIL, folder=tmp_path).returncode == 0
+    done = carteiro("key", "add", EMAIL, "--name", "x", folder=tmp_path)
+    assert done.returncode == 1
+    one_line(done.stderr, "disabled")
+
+
+def test_migrate_and_a_schema_that_is_older(tmp_path: Path) -> None:
+    done = carteiro("migrate", folder=tmp_path)
+    assert done.returncode == 0
+    assert "applied 0001_outbox" in done.stdout
+    done = carteiro("migrate", folder=tmp_path)
+    assert done.stdout == "The schema is up to date.\n"
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute("delete from schema_migrations where component = 'gateway'")
+        database.commit()
+        older = carteiro("key", "add", EMAIL, "--name", "x", folder=tmp_path)
+    finally:
+        database.close()
+    assert older.returncode == 1
+    one_line(older.stderr, "older", "carteiro migrate")
+
+
+def test_a_schema_newer_than_the_program(tmp_path: Path) -> None:
+    assert carteiro("migrate", folder=tmp_path).returncode == 0
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
+        database.commit()
+    finally:
+        database.close()
+    for words in (("migrate",), ("serve",), ("key", "add", EMAIL, "--name", "x")):
+        newer = carteiro(*words, folder=tmp_path)
+        assert newer.returncode == 1
+        one_line(newer.stderr, "newer")
+
+
+def test_the_configuration_is_checked(tmp_path: Path) -> None:
+    done = carteiro("check-config", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "The configuration is good.\n")
+    (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
+    for words in (("check-config",), ("serve",), ("--config", "config.toml", "migrate")):
+        done = carteiro(*words, folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 3
+        assert all(line.startswith("carteiro: ") for line in done.stderr.splitlines())
+    done = carteiro("--config", "none.toml", "check-config", folder=tmp_path)
+    assert done.returncode == 2
+    one_line(done.stderr, "none.toml", "cannot be read")
+    (tmp_path / "other.toml").write_text("[server]\nport = 1\n")
+    done = carteiro("check-config", folder=tmp_path, CARTEIRO_CONFIG="other.toml")
+    assert done.returncode == 0
+
+
+def test_secrets_init_never_overwrites(tmp_path: Path) -> None:
+    done = carteiro("secrets", "init", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = tmp_path / "carteiro.key"
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    content = made.read_bytes()
+    done = carteiro("secrets", "init", folder=tmp_path)
+    assert done.returncode == 1
+    one_line(done.stderr, "carteiro.key")
+    assert made.read_bytes() == content
+    where = tmp_path / "elsewhere" / "k"
+    done = carteiro("secrets", "init", folder=tmp_path, CARTEIRO_SECRETS__KEY_FILE=str(where))
+    assert done.returncode == 0
+    assert where.exists()
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for url in (f"sqlite:///{tmp_path}/file/x.db", "sqlite:////proc/none/x.db"):
+        for words in (("migrate",), ("serve",)):
+            done = carteiro(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+            assert done.returncode == 1, (url, words)
+            one_line(done.stderr, "x.db")
+    (tmp_path / "junk.db").write_bytes(b"this is no database at all" * 100)
+    done = carteiro(
+        "migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=f"sqlite:///{tmp_path}/junk.db"
+    )
+    assert done.returncode == 1
+    one_line(done.stderr)
+
+
+def test_a_database_server_that_is_not_there(tmp_path: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    for words in (("migrate",), ("serve",)):
+        done = carteiro(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1
+        one_line(done.stderr)
+
+
+async def test_postgresql_needs_a_key_file(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    url = await postgres_server.fresh()
+    try:
+        done = carteiro("serve", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1
+        one_line(done.stderr, "carteiro secrets init")
+    finally:
+        await postgres_server.drop(url)
+
+
+def test_a_reader_that_has_gone(tmp_path: Path) -> None:
+    script = "carteiro check-config | true"
+    env = environment(tmp_path) | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "carteiro").write_text('#!/bin/sh\nexec "$PYTHON" -m gateway "$@"\n')
+    (tmp_path / "carteiro").chmod(0o755)
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=env | {"PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr

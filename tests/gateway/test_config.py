@@ -1,0 +1,142 @@
+"""The configuration: file, environment, secrets in files, and all faults at once."""
+
+import tomllib
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from gateway.config import SECTIONS, Config, ConfigFaults, load
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "config.toml"
+
+
+def faults_of(path: Path | None, env: dict[str, str]) -> list[str]:
+    with pytest.raises(ConfigFaults) as caught:
+        load(path, env)
+    return caught.value.faults
+
+
+def test_the_file_in_the_repository_says_the_defaults() -> None:
+    assert load(FILE, {}) == Config() == load(None, {})
+
+
+def test_every_key_stands_in_the_file_under_a_comment() -> None:
+    document = tomllib.loads(FILE.read_text())
+    assert list(document) == list(SECTIONS)
+    lines = FILE.read_text().splitlines()
+    for section, kind in SECTIONS.items():
+        assert list(document[section]) == list(get_type_hints(kind)), section
+        for key in document[section]:
+            at = next(i for i, line in enumerate(lines) if line.startswith(f"{key} ="))
+            assert lines[at - 1].startswith("# "), f"{section}.{key} has no comment"
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('[server]\nport = 81\nhost = "::"\n')
+    config = load(file, {"CARTEIRO_SERVER__PORT": "82"})
+    assert (config.server.port, config.server.host) == (82, "::")
+
+
+def test_names_that_programs_outside_rely_on() -> None:
+    config = load(
+        None,
+        {
+            "CARTEIRO_SERVER__HOST": "0.0.0.0",
+            "CARTEIRO_SERVER__PORT": "9",
+            "CARTEIRO_DATABASE__URL": "postgresql://u@h:1/n",
+            "CARTEIRO_EGRESS__ALLOW": "127.0.0.1/32:8081, [::1/128]:8082,10.0.0.0/8",
+            "CARTEIRO_EGRESS__ALLOW_HTTP": "true",
+            "CARTEIRO_SECRETS__KEY_FILE": "/run/keys",
+            "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
+            "CARTEIRO_LIMITS__WRITE_PER_SECOND": "1",
+            "CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE": "2",
+            "CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE": "3",
+            "CARTEIRO_LIMITS__FORMS_PER_MINUTE": "4",
+            "CARTEIRO_LIMITS__WEBHOOKS_PER_OWNER": "0",
+            "CARTEIRO_DELIVERY__SLOTS": "7",
+            "CARTEIRO_RETRY__SCHEDULE": "1, 2,0.5",
+            "CARTEIRO_LOGGING__LEVEL": "warning",
+            "CARTEIRO_METRICS__WEBHOOK_SERIES": "9",
+        },
+    )
+    assert config.egress.allow == ("127.0.0.1/32:8081", "[::1/128]:8082", "10.0.0.0/8")
+    assert config.egress.allow_http is True
+    assert config.secrets.key_file == "/run/keys"
+    assert config.retry.schedule == (1.0, 2.0, 0.5)
+    limits = config.limits
+    assert (limits.read_per_second, limits.write_per_second, limits.sign_in_per_minute) == (0, 1, 2)
+    assert (limits.storefront_per_minute, limits.forms_per_minute) == (3, 4)
+    assert (limits.webhooks_per_owner, config.delivery.slots) == (0, 7)
+    assert (config.logging.level, config.metrics.webhook_series) == ("warning", 9)
+    assert config.database.url == "postgresql://u@h:1/n"
+    assert (config.server.host, config.server.port) == ("0.0.0.0", 9)
+
+
+def test_an_empty_list_and_an_empty_schedule() -> None:
+    config = load(None, {"CARTEIRO_METRICS__ALLOW": "", "CARTEIRO_RETRY__SCHEDULE": ""})
+    assert config.metrics.allow == ()
+    assert config.retry.schedule == ()
+
+
+def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(
+        '[server]\nport = "80"\nprot = 1\npublic_url = "https://a.b/path"\n'
+        '[sever]\nport = 1\n[limits]\nbody_bytes = true\n[auth]\nsignup = "maybe"\n'
+        '[metrics]\nallow = ["10.0.0.1/8"]\n[service]\nname = "a b"\n'
+    )
+    faults = faults_of(
+        file,
+        {
+            "CARTEIRO_SERVER__HOTS": "x",
+            "CARTEIRO_EGRESS__ALLOW_HTTP": "perhaps",
+            "CARTEIRO_RETRY__SCHEDULE": "1,x",
+            "CARTEIRO_EGRESS__ALLOW": "127.0.0.1:99999",
+            "CARTEIRO_DATABASE__URL": "mysql://x",
+        },
+    )
+    for named in (
+        "server.port", "server.prot", "server.public_url", "sever", "limits.body_bytes",
+        "auth.signup", "metrics.allow", "service.name", "server.hots", "egress.allow_http",
+        "retry.schedule", "egress.allow:", "database.url",
+    ):  # fmt: skip
+        assert any(fault.startswith(named) for fault in faults), (named, faults)
+    assert len(faults) == 13
+
+
+def test_each_fault_names_where_it_came_from(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[server]\nport = 70000\n")
+    assert faults_of(file, {}) == ["server.port: Expected `int` <= 65535 (from c.toml)"]
+    [fault] = faults_of(None, {"CARTEIRO_SERVER__PORT": "-1"})
+    assert fault.endswith("(from CARTEIRO_SERVER__PORT)")
+
+
+@pytest.mark.parametrize("content", [b"[server", b"\xff\xfe", b"server = 3\n"])
+def test_a_file_that_is_no_configuration(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "c.toml"
+    file.write_bytes(content)
+    assert len(faults_of(file, {})) == 1
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "cannot be read" in faults_of(tmp_path / "none.toml", {})[0]
+
+
+def test_secrets_from_files(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("hush\n")
+    assert load(None, {"CARTEIRO_METRICS__TOKEN_FILE": str(secret)}).metrics.token == "hush"
+    both = {"CARTEIRO_METRICS__TOKEN_FILE": str(secret), "CARTEIRO_METRICS__TOKEN": "x"}
+    assert "given twice" in faults_of(None, both)[0]
+    missing = {"CARTEIRO_DATABASE__URL_FILE": str(tmp_path / "gone")}
+    assert "cannot be read" in faults_of(None, missing)[0]
+    assert "no such key" in faults_of(None, {"CARTEIRO_SERVER__PORT_FILE": str(secret)})[0]
+
+
+def test_variables_that_are_not_ours_are_left_alone() -> None:
+    kubernetes = {"CARTEIRO_PORT": "tcp://10.0.0.1:80", "CARTEIRO_SERVICE_HOST": "10.0.0.1"}
+    assert load(None, kubernetes) == Config()

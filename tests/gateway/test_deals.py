@@ -1,0 +1,425 @@
+"""Deals over HTTP: their own fields, status, lists, figures and pipeline."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.rest import Person, RestApi
+
+NOWHERE = "0" * 24
+UPDATED = {"id", "title", "stage", "probability", "updatedAt"}
+
+
+async def made(who: Person, **body: Any) -> dict[str, Any]:
+    reply = await who.post("/api/deals", {"title": "Supply", "value": 100} | body)
+    assert reply.status == 201, reply.text
+    found: dict[str, Any] = reply.body
+    return found
+
+
+async def contact(who: Person) -> str:
+    return str((await who.post("/api/contacts", {"name": "Maria"})).body["id"])
+
+
+async def company(who: Person) -> str:
+    return str((await who.post("/api/companies", {"name": "Acme"})).body["id"])
+
+
+async def titles(who: Person, query: str) -> list[str]:
+    reply = await who.get(f"/api/deals?{query}")
+    assert reply.status == 200
+    assert reply.body["total"] == len(reply.body["data"])
+    return [deal["title"] for deal in reply.body["data"]]
+
+
+async def stats(who: Person) -> dict[str, Any]:
+    reply = await who.get("/api/deals/pipeline-stats")
+    assert reply.status == 200
+    found: dict[str, Any] = reply.body
+    return found
+
+
+async def test_a_deal_comes_back_as_it_was_sent(ana: Person) -> None:
+    sent = {
+        "title": "Yearly supply",
+        "value": 12500.5,
+        "stage": "proposal",
+        "probability": 60.0,
+        "companyId": await company(ana),
+        "contactIds": [await contact(ana), await contact(ana)],
+        "expectedCloseDate": "2026-12-15",
+    }
+    record = await made(ana, **sent)
+    assert record == sent | {
+        "id": record["id"], "createdAt": record["createdAt"], "currency": "BRL", "status": "open",
+        "probability": 60, "expectedCloseDate": "2026-12-15T00:00:00.000Z",
+    }  # fmt: skip
+    path = f"/api/deals/{record['id']}"
+    assert (await ana.get(path)).body == record
+    changed = await ana.put(path, {"stage": None, "value": 10, "contactIds": None})
+    assert changed.status == 200
+    assert (changed.body["value"], changed.body["contactIds"]) == (10, [])
+    assert "stage" not in changed.body
+    assert changed.body["updatedAt"] >= record["createdAt"]
+    reply = await ana.delete(path)
+    assert reply.body == {"message": "The deal was deleted.", "id": record["id"]}
+    assert (await ana.delete(path)).status == 404
+
+
+async def test_the_least_a_deal_has(ana: Person) -> None:
+    record = await made(ana)
+    assert set(record) == {
+        "id", "title", "value", "currency", "status", "contactIds", "createdAt",
+    }  # fmt: skip
+    assert (record["status"], record["contactIds"]) == ("open", [])
+
+
+async def test_what_a_create_may_not_set_is_ignored(ana: Person) -> None:
+    reply = await ana.post(
+        "/api/deals",
+        {"title": "X", "value": 1, "status": "won", "currency": "USD", "closedAt": "2026-01-01",
+         "lostReason": "x"},
+    )  # fmt: skip
+    assert reply.status == 201
+    assert reply.headers["X-Ignored-Fields"] == "status, currency, closedAt, lostReason"
+    assert (reply.body["status"], reply.body["currency"]) == ("open", "BRL")
+    assert not {"closedAt", "lostReason"} & set(reply.body)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("title", None, "not_nullable"), ("title", "", "too_short"), ("title", " ", "blank"),
+        ("title", "x" * 201, "too_long"), ("title", 1, "wrong_type"),
+        ("value", None, "not_nullable"), ("value", "10", "wrong_type"),
+        ("value", True, "wrong_type"), ("value", -0.01, "out_of_range"),
+        ("value", 1_000_000_000_000, "out_of_range"), ("value", 1.005, "too_precise"),
+        ("stage", "", "too_short"), ("stage", "x" * 65, "too_long"), ("stage", 5, "wrong_type"),
+        ("probability", -1, "out_of_range"), ("probability", 101, "out_of_range"),
+        ("probability", 5.5, "wrong_type"), ("probability", True, "wrong_type"),
+        ("companyId", NOWHERE, "invalid_reference"), ("companyId", "x", "invalid_reference"),
+        ("contactIds", "x", "wrong_type"),
+        ("expectedCloseDate", "2026-02-30", "invalid_date"),
+        ("expectedCloseDate", "soon", "invalid_date"),
+        ("expectedCloseDate", 1_790_000_000, "wrong_type"),
+    ],
+)  # fmt: skip
+async def test_bad_fields(ana: Person, field: str, value: Any, code: str) -> None:
+    created = await ana.post("/api/deals", {"title": "X", "value": 1} | {field: value})
+    assert (created.status, created.faults) == (400, {field: code})
+    record = await made(ana)
+    updated = await ana.put(f"/api/deals/{record['id']}", {field: value})
+    assert (updated.status, updated.faults) == (400, {field: code})
+    assert (await ana.get(f"/api/deals/{record['id']}")).body == record
+
+
+async def test_all_faults_at_once(ana: Person) -> None:
+    reply = await ana.post(
+        "/api/deals", {"probability": 500, "contactIds": [NOWHERE, "x"], "companyId": NOWHERE}
+    )
+    assert reply.status == 400
+    assert reply.faults == {
+        "title": "required", "value": "required", "probability": "out_of_range",
+        "contactIds[1]": "invalid_reference", "companyId": "invalid_reference",
+    }  # fmt: skip
+
+
+async def test_references_of_another_user(ana: Person, bia: Person) -> None:
+    theirs, theirs_too = await company(bia), await contact(bia)
+    mine = await made(ana)
+    for body in ({"companyId": theirs}, {"contactIds": [await contact(ana), theirs_too]}):
+        created = await ana.post("/api/deals", {"title": "X", "value": 1} | body)
+        updated = await ana.put(f"/api/deals/{mine['id']}", body)
+        for reply in (created, updated):
+            assert (reply.status, reply.body["code"]) == (400, "invalid_reference")
+    assert (await ana.get("/api/deals")).body["total"] == 1
+
+
+@pytest.mark.parametrize("before", ["open", "won", "lost"])
+@pytest.mark.parametrize("after", ["open", "won", "lost"])
+async def test_each_status_may_follow_each(
+    api: RestApi, ana: Person, before: str, after: str
+) -> None:
+    record = await made(ana, probability=40)
+    path = f"/api/deals/{record['id']}"
+    first = (await ana.put(path, {"status": before})).body
+    second = await ana.put(path, {"status": after})
+    assert second.status == 200
+    assert (second.body["status"], second.body["probability"]) == (after, 40)
+    assert ("closedAt" in second.body) is (after != "open")
+    if after != "open":
+        expected = first["closedAt"] if after == before else second.body["updatedAt"]
+        assert second.body["closedAt"] == expected
+    # A sent status is announced always, as the contract's table of transitions says.
+    told = [data for name, data in await api.events() if name == "deal.updated"]
+    assert len(told) == 2
+    assert told[1] == {name: second.body.get(name) for name in UPDATED}
+    assert isinstance(told[1]["updatedAt"], str)
+
+
+@pytest.mark.parametrize("status", [None, "", "Won", "closed", 1, ["won"]])
+async def test_a_bad_status(api: RestApi, ana: Person, status: Any) -> None:
+    record = await made(ana)
+    reply = await ana.put(f"/api/deals/{record['id']}", {"status": status})
+    assert (reply.status, set(reply.faults)) == (400, {"status"})
+    assert [name for name, _ in await api.events()] == ["deal.created"]
+
+
+async def test_the_reason_of_a_loss_goes_with_it(ana: Person) -> None:
+    path = f"/api/deals/{(await made(ana))['id']}"
+    lost = (await ana.put(path, {"status": "lost", "lostReason": "Price"})).body
+    assert lost["lostReason"] == "Price"
+    assert (await ana.put(path, {"title": "Y"})).body["lostReason"] == "Price"
+    reopened = (await ana.put(path, {"status": "open"})).body
+    assert not {"lostReason", "closedAt"} & set(reopened)
+
+
+async def test_events(api: RestApi, ana: Person) -> None:
+    record = await made(ana, stage="lead")
+    path = f"/api/deals/{record['id']}"
+    for unchanged in ({}, {"title": "Supply", "value": 100.0, "stage": "lead"}, {"junk": 1}):
+        assert (await ana.put(path, unchanged)).body == record
+    after = (await ana.put(path, {"value": 7.25, "probability": 5})).body
+    await ana.put(path, {"value": -1})
+    await ana.delete(path)
+    fields = ("id", "title", "value", "stage", "status", "createdAt")
+    assert await api.events() == [
+        ("deal.created", {name: record[name] for name in fields}),
+        ("deal.updated", {name: after.get(name) for name in UPDATED}),
+        ("deal.deleted", {"id": record["id"]}),
+    ]
+
+
+async def test_a_date_sent_back_as_it_was_shown_is_no_change(ana: Person) -> None:
+    record = await made(ana, expectedCloseDate="2026-12-15", stage="x", contactIds=[])
+    reply = await ana.put(f"/api/deals/{record['id']}", record)
+    assert (reply.headers["ETag"], reply.body) == ('"1"', record)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
+    path = f"/api/deals/{(await made(ana))['id']}"
+    body = {"title": ""} if method in ("PUT", "PATCH") else None
+    assert (await api.nobody.call(method, path, body)).status == 401
+    for wrong in (NOWHERE, "xyz", "pipeline-statistics"):
+        assert (await ana.call(method, f"/api/deals/{wrong}", body)).status == 404
+    assert (await bia.call(method, path, body)).status == 403
+    assert (await ana.call(method, path, body)).status == (400 if body else 200)
+
+
+async def test_whoever_lists_needs_to_be_known(api: RestApi, ana: Person) -> None:
+    paths = ("/api/deals", "/api/deals/pipeline-stats", "/api/settings/pipeline")
+    writer = await api.key_of(ana.user_id, ["write"])
+    for path in paths:
+        assert (await api.nobody.get(path)).status == 401
+        assert (await writer.get(path)).status == 403
+        assert (await ana.get(path)).status == 200
+
+
+async def test_filters(ana: Person, bia: Person) -> None:
+    acme, maria, rui = await company(ana), await contact(ana), await contact(ana)
+    a = await made(ana, title="a", value=10, stage="lead", companyId=acme)
+    b = await made(ana, title="b", value=20.5, stage="proposal", contactIds=[maria, rui])
+    await made(ana, title="c", value=30, contactIds=[rui])
+    await made(bia, title="theirs", value=20, stage="lead")
+    await ana.put(f"/api/deals/{a['id']}", {"status": "won"})
+    assert await titles(ana, "") == ["c", "b", "a"]
+    for query, found in {
+        "status=open": "cb", "status=won": "a", "status=lost": "", "status=foo": "", "status=": "",
+        "stage=lead": "a", "stage=LEAD": "", "stage=nope": "",
+        f"companyId={acme}": "a", f"companyId={acme.upper()}": "a", f"companyId={NOWHERE}": "",
+        f"contactId={rui}": "cb", f"contactId={maria}": "b", "contactId=x": "",
+        "minValue=20.5": "cb", "minValue=20.51": "c", "maxValue=20.5": "ba", "maxValue=0": "",
+        "minValue=10&maxValue=20.5&status=open": "b", "minValue=abc": "", "maxValue=NaN": "",
+        f"ids={a['id']},{b['id']}": "ba", f"contactId={rui}&stage=proposal": "b",
+        "status=%00": "", "stage=%ED%A0%80": "", "search=zzz": "cba",
+    }.items():  # fmt: skip
+        assert await titles(ana, query) == list(found), query
+
+
+async def test_sorting(ana: Person) -> None:
+    await made(ana, title="a", value=30, expectedCloseDate="2026-12-01")
+    await made(ana, title="b", value=10)
+    await made(ana, title="c", value=20, expectedCloseDate="2026-11-01")
+    for sort, found in {
+        "value": "bca", "-value": "acb", "expectedCloseDate": "cab", "-expectedCloseDate": "bac",
+        "createdAt": "abc", "-updatedAt": "cba", "expectedCloseDate,-value": "cab",
+    }.items():  # fmt: skip
+        assert await titles(ana, f"sort={sort}") == list(found), sort
+    assert (await ana.get("/api/deals?sort=title")).status == 400
+
+
+async def test_a_walk_with_the_cursor(ana: Person) -> None:
+    for i in range(5):
+        await made(ana, title=f"d{i}", stage="lead" if i != 2 else "other")
+    walked, path = [], "/api/deals?limit=2&stage=lead"
+    while path:
+        reply = await ana.get(path)
+        assert reply.body["total"] == 4
+        walked += [deal["title"] for deal in reply.body["data"]]
+        # Those who come later do not disturb the walk.
+        await made(ana, title="late", stage="lead") if len(walked) == 2 else None
+        cursor = reply.body.get("nextCursor")
+        path = f"/api/deals?limit=2&stage=lead&cursor={cursor}" if cursor else ""
+        if cursor:
+            break
+    reply = await ana.get(path)
+    walked += [deal["title"] for deal in reply.body["data"]]
+    assert walked == ["d4", "d3", "d1", "d0"]
+
+
+async def test_figures_of_nothing(ana: Person) -> None:
+    assert await stats(ana) == {
+        "totalDeals": 0, "totalValue": 0, "byStage": {}, "wonDeals": 0, "lostDeals": 0,
+        "conversionRate": 0,
+    }  # fmt: skip
+
+
+async def test_figures(ana: Person, bia: Person) -> None:
+    await made(bia, value=999, stage="lead")
+    for value, stage, status in (
+        (10.10, "lead", "open"), (20.20, "lead", "won"), (0, "closing", "lost"),
+        (5, None, "won"), (1.01, "Zebra", "lost"), (2, "custom", "lost"), (3, "(none)", "open"),
+    ):  # fmt: skip
+        deal = await made(ana, value=value, stage=stage)
+        if status != "open":
+            await ana.put(f"/api/deals/{deal['id']}", {"status": status})
+    found = await stats(ana)
+    assert found == {
+        "totalDeals": 7,
+        "totalValue": 41.31,
+        "byStage": {
+            "lead": {"count": 2, "value": 30.3},
+            "closing": {"count": 1, "value": 0},
+            "Zebra": {"count": 1, "value": 1.01},
+            "custom": {"count": 1, "value": 2},
+            "(none)": {"count": 2, "value": 8},
+        },
+        "wonDeals": 2,
+        "lostDeals": 3,
+        "conversionRate": 40,
+    }
+    # In the order of the pipeline, then by name, and last what has none.
+    assert list(found["byStage"]) == ["lead", "closing", "Zebra", "custom", "(none)"]
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "rate"), [(1, 2, 33.33), (2, 1, 66.67), (1, 0, 100), (0, 1, 0), (1, 7, 12.5)]
+)
+async def test_the_conversion_rate_is_percent(
+    ana: Person, won: int, lost: int, rate: float
+) -> None:
+    for status in ["won"] * won + ["lost"] * lost + ["open"]:
+        path = f"/api/deals/{(await made(ana))['id']}"
+        await ana.put(path, {"status": status})
+    found = await stats(ana)
+    assert (found["wonDeals"], found["lostDeals"]) == (won, lost)
+    assert found["conversionRate"] == rate
+
+
+async def test_figures_follow_every_write(ana: Person) -> None:
+    ids = [(await made(ana, value=i, stage="lead"))["id"] for i in range(1, 6)]
+    await ana.put(f"/api/deals/{ids[0]}", {"stage": "closing"})
+    await ana.put(f"/api/deals/{ids[1]}", {"stage": None, "value": 100.01})
+    await ana.put(f"/api/deals/{ids[2]}", {"status": "won"})
+    await ana.put(f"/api/deals/{ids[2]}", {"value": 50, "title": "Y"})
+    await ana.delete(f"/api/deals/{ids[3]}")
+    await ana.put(f"/api/deals/{ids[4]}", {"value": -5})
+    found = await stats(ana)
+    assert found["byStage"] == {
+        "lead": {"count": 2, "value": 55},
+        "closing": {"count": 1, "value": 1},
+        "(none)": {"count": 1, "value": 100.01},
+    }
+    assert (found["totalDeals"], found["totalValue"], found["wonDeals"]) == (4, 156.01, 1)
+
+
+async def test_a_very_large_value_is_counted_to_the_centavo(ana: Person) -> None:
+    for _ in range(3):
+        await made(ana, value=999_999_999_999.99)
+    assert (await stats(ana))["totalValue"] == 2_999_999_999_999.97
+
+
+async def test_the_pipeline_is_a_setting(ana: Person, bia: Person) -> None:
+    path = "/api/settings/pipeline"
+    default = {
+        "stages": ["lead", "qualified", "proposal", "negotiation", "closing"], "strict": False,
+    }  # fmt: skip
+    first = await ana.get(path)
+    assert (first.body, first.headers["ETag"]) == (default, '"0"')
+    assert (await ana.get(path, If_None_Match='"0"')).status == 304
+    assert (await ana.put(path, {})).headers["ETag"] == '"0"'
+    changed = await ana.put(path, {"stages": ["new", "old", "new"], "color": 1}, If_Match='"0"')
+    assert (changed.status, changed.body) == (200, {"stages": ["new", "old"], "strict": False})
+    assert changed.headers["ETag"] == '"1"'
+    assert changed.headers["X-Ignored-Fields"] == "color"
+    assert (await ana.get(path)).body == changed.body
+    assert (await bia.get(path)).body == default
+    assert (await ana.put(path, {"strict": True}, If_Match='"0"')).status == 412
+    assert (await ana.put(path, {"stages": None})).body == default
+    for stage in ("old", "new", "lead", "alpha"):
+        await made(ana, stage=stage)
+    await ana.put(path, {"stages": ["new", "old"]})
+    assert list((await stats(ana))["byStage"]) == ["new", "old", "alpha", "lead"]
+
+
+async def test_a_bad_pipeline(api: RestApi, ana: Person) -> None:
+    path = "/api/settings/pipeline"
+    for body, faults in (
+        ({"stages": "lead"}, {"stages": "wrong_type"}),
+        ({"stages": ["a", "", 5], "strict": 1},
+         {"stages[1]": "too_short", "stages[2]": "wrong_type", "strict": "wrong_type"}),
+        ({"stages": [f"s{i}" for i in range(51)]}, {"stages": "too_many"}),
+    ):  # fmt: skip
+        reply = await ana.put(path, body)
+        assert (reply.status, reply.faults) == (400, faults)
+    assert (await ana.call("PUT", path, data=b"[")).body["code"] == "invalid_json"
+    reader = await api.key_of(ana.user_id, ["read"])
+    assert (await reader.put(path, {})).status == 403
+    assert (await api.nobody.put(path, {})).status == 401
+    assert (await ana.get(path)).headers["ETag"] == '"0"'
+    assert await api.events() == []
+
+
+async def test_a_strict_pipeline_holds_deals_to_its_stages(ana: Person, bia: Person) -> None:
+    path = f"/api/deals/{(await made(ana, stage='elsewhere'))['id']}"
+    await ana.put("/api/settings/pipeline", {"strict": True})
+    created = await ana.post("/api/deals", {"title": "", "value": 1, "stage": "new"})
+    assert created.faults == {"title": "too_short", "stage": "not_allowed"}
+    assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
+    assert (await ana.put(f"/api/deals/{NOWHERE}", {"stage": "new"})).status == 404
+    # A deal may stay where it is, and a new one may have no stage.
+    assert (await ana.put(path, {"title": "Y"})).body["stage"] == "elsewhere"
+    assert (await ana.put(path, {"stage": "lead"})).status == 200
+    await made(ana)
+    await made(bia, stage="new")
+
+
+async def test_what_points_to_a_deal_or_is_pointed_at(api: RestApi, ana: Person) -> None:
+    acme, maria, rui = await company(ana), await contact(ana), await contact(ana)
+    deal = await made(ana, companyId=acme, contactIds=[maria, rui])
+    figures = await stats(ana)
+    path = f"/api/deals/{deal['id']}"
+    await ana.delete(f"/api/contacts/{maria}")
+    after = await ana.get(path)
+    assert (after.body["contactIds"], after.headers["ETag"]) == ([rui], '"2"')
+    await ana.delete(f"/api/companies/{acme}")
+    after = await ana.get(path)
+    assert "companyId" not in after.body
+    assert after.headers["ETag"] == '"3"'
+    assert await titles(ana, f"contactId={maria}") == []
+    assert await titles(ana, f"contactId={rui}") == ["Supply"]
+    assert await stats(ana) == figures
+    assert [name for name, _ in await api.events()][-3:] == [
+        "deal.created", "contact.deleted", "company.deleted",
+    ]  # fmt: skip
+
+
+async def test_a_repeated_create_with_a_key_makes_one_deal(api: RestApi, ana: Person) -> None:
+    body = {"title": "X", "value": 1}
+    first = await ana.post("/api/deals", body, Idempotency_Key="k")
+    again = await ana.post("/api/deals", body, Idempotency_Key="k")
+    assert (again.status, again.text) == (201, first.text)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (await stats(ana))["totalDeals"] == 1
+    assert len(await api.events()) == 1
