@@ -1,0 +1,102 @@
+"""The pages of deliveries: a webhook's log, one delivery with its attempts, replay of one."""
+
+import re
+
+from aiohttp import web
+
+from gateway.access import Caller, must_own
+from gateway.appkeys import DB
+from gateway.console import display, pages
+from gateway.console.guard import Form, Visitor
+from gateway.errors import Refusal
+from gateway.resources.account import users, webhooks
+from outbox import endpoints, log, replay
+from outbox.database import Tx
+from outbox.endpoints import Webhook
+from outbox.log import Announced, Attempt, Delivery
+
+CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
+OFFERED = tuple(state for state in log.FILTERS if state not in ("held", "dead"))
+"""Filters always offered; the other two appear where a webhook can have such rows."""
+UNFINISHED = frozenset({"ready", "in_flight", "held"})
+
+
+async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """A page of a webhook's deliveries; fields `state` and `after`."""
+    asked = request.query.get("state", "all")
+    only: log.Filter = next((state for state in log.FILTERS if state == asked), "all")
+    after = request.query.get("after", "")
+    after = after if CURSOR.fullmatch(after) else ""
+    webhook, found = await request.app[DB].read(
+        _page, visitor.caller, pages.id_of(request), only, after
+    )
+    context = {
+        "webhook": webhook, "page": found, "only": only, "after": after,
+        "filters": [state for state in log.FILTERS if state in OFFERED or state == only],
+        "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
+    }  # fmt: skip
+    return pages.live(request, visitor, "deliveries.html", "parts/delivery_rows.html", context)
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """One delivery: its event, the exact body, every attempt."""
+    delivery, webhook, event, attempts, others, by = await request.app[DB].read(
+        _whole, visitor.caller, pages.id_of(request)
+    )
+    active = webhook is not None and webhook.state == "active"
+    context = {
+        "delivery": delivery, "webhook": webhook, "event": event, "attempts": attempts,
+        "others": others, "replayed_by": by, "state": display.delivery_state(delivery, active),
+        "state_of": lambda other: display.delivery_state(other, active),
+        "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
+    }  # fmt: skip
+    return pages.live(request, visitor, "delivery.html", "parts/delivery.html", context)
+
+
+async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Send its event again, as a new delivery, whose page comes next."""
+    try:
+        replayed, active = await request.app[DB].write(
+            _replay, visitor.caller, pages.id_of(request)
+        )
+    except replay.NotReplayable as why:
+        raise Refusal("conflict", str(why)) from None
+    return pages.to(f"/console/deliveries/{replayed}", "replayed" if active else "replay_parked")
+
+
+async def _page(
+    tx: Tx, caller: Caller, webhook_id: str, only: log.Filter, after: str
+) -> tuple[Webhook, log.Page]:
+    webhook = await webhooks.one(tx, caller, webhook_id)
+    return webhook, await log.page(tx, webhook_id, only, after)
+
+
+async def _own(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
+    delivery = await log.one(tx, delivery_id)
+    if delivery is None:
+        raise Refusal("not_found", "error.not_found_help")
+    must_own(caller, delivery.owner_id, "delivery")
+    return delivery
+
+
+async def _whole(
+    tx: Tx, caller: Caller, delivery_id: str
+) -> tuple[Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None]:
+    delivery = await _own(tx, caller, delivery_id)
+    by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
+    return (
+        delivery,
+        await endpoints.one(tx, delivery.webhook_id),
+        await log.event(tx, delivery.event_id),
+        await log.attempts(tx, delivery_id),
+        await log.siblings(tx, delivery),
+        by["name"] if by is not None else None,
+    )
+
+
+async def _replay(tx: Tx, caller: Caller, delivery_id: str) -> tuple[str, bool]:
+    delivery = await _own(tx, caller, delivery_id)
+    caller.must("write")
+    replayed = await replay.one(tx, delivery_id, caller.user_id)
+    webhook = await endpoints.one(tx, delivery.webhook_id)
+    return replayed, webhook is not None and webhook.state == "active"

@@ -1,0 +1,146 @@
+"""Who is looking at a page, and whether a form comes from one of our pages.
+
+The browser holds one random token in a cookie. Signed in, it is the key of a session; before, it
+only carries the CSRF token, which is a digest of it.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from gateway.access import Caller
+from gateway.appkeys import CLIENT, CONFIG, DB, IDS
+from gateway.errors import Refusal
+from gateway.proxies import Client
+from gateway.resources.account import sessions
+from gateway.resources.account.sessions import Session
+
+Fields = Mapping[str, Sequence[object]]
+SAFE = frozenset({"GET", "HEAD"})
+HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whoever looks at a page; `fresh` says that the browser has yet to get its cookie."""
+
+    token: str
+    fresh: bool
+    session: Session | None
+
+    @property
+    def csrf(self) -> str:
+        """The token that every form of this browser carries."""
+        return hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
+
+    @property
+    def caller(self) -> Caller:
+        """The signed-in user. Raises unauthenticated."""
+        if self.session is None:
+            raise Refusal("unauthenticated", "Sign in first.")
+        return Caller(self.session.owner_id, "session")
+
+
+class Form:
+    """The text fields of a form that passed the guard; files in it count as absent."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def text(self, name: str) -> str:
+        """The first value of a field, empty when it is missing."""
+        return next(iter(self.all(name)), "")
+
+    def all(self, name: str) -> Sequence[str]:
+        """All values of a field."""
+        return [value for value in self._fields.get(name, ()) if isinstance(value, str)]
+
+
+def client_of(request: web.Request) -> Client:
+    """The other end of the request, proxies looked through."""
+    client: Client = request[CLIENT]
+    return client
+
+
+def origin_of(request: web.Request) -> str:
+    """Scheme and host under which the browser sees this console."""
+    public = request.app[CONFIG].server.public_url.rstrip("/")
+    client = client_of(request)
+    return (public or f"{client.scheme}://{client.host}").lower()
+
+
+def on_our_host(request: web.Request) -> bool:
+    """Whether the request came to the console's own host, if it has one."""
+    public = request.app[CONFIG].server.public_url
+    return not public or client_of(request).host.lower() == urlsplit(public).netloc.lower()
+
+
+def cookie_name(request: web.Request) -> str:
+    """`__Host-` binds the cookie to this very host, but browsers want https for it."""
+    return "__Host-carteiro" if origin_of(request).startswith("https:") else "carteiro"
+
+
+async def recognise(request: web.Request) -> Visitor:
+    """The visitor behind a request; notes now and then that the session is in use."""
+    token = request.cookies.get(cookie_name(request), "")
+    if not 20 <= len(token) <= 100 or not token.isascii():
+        return Visitor(new_token(request), True, None)
+    database = request.app[DB]
+    session = await database.read(sessions.find, token)
+    if session is not None and session.stale(database.clock.wall()):
+        await database.write(sessions.seen, session.id)
+    return Visitor(token, False, session)
+
+
+def new_token(request: web.Request) -> str:
+    """256 random bits as text."""
+    return base64.urlsafe_b64encode(request.app[IDS].token(32)).decode().rstrip("=")
+
+
+def give_cookie(
+    request: web.Request, response: web.StreamResponse, token: str, seconds: int | None
+) -> None:
+    """Hand the browser its token, until it closes (None) or for so many seconds."""
+    response.set_cookie(
+        cookie_name(request), token, max_age=seconds, path="/", httponly=True, samesite="Lax",
+        secure=origin_of(request).startswith("https:"),
+    )  # fmt: skip
+
+
+async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
+    """Begin a session under a new token, and end the one that this browser had."""
+    token = new_token(request)
+    lifetime = request.app[CONFIG].console.session_hours * HOUR
+    agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
+    database = request.app[DB]
+    await database.write(
+        sessions.start, user_id, token, lifetime=lifetime,
+        address=client_of(request).address, agent=agent,
+    )  # fmt: skip
+    if visitor.session is not None:
+        await database.write(sessions.end, visitor.session.owner_id, visitor.session.id)
+    return token
+
+
+async def form_of(request: web.Request, visitor: Visitor) -> Form:
+    """The fields of a form. Raises forbidden unless one of our pages sent it."""
+    origin = request.headers.get("Origin")
+    elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+    if elsewhere if origin is None else origin.lower() != origin_of(request):
+        raise Refusal("forbidden", "error.origin_help")
+    try:
+        sent = await request.post()
+    # Bytes that are not in the form's own character set, or no form at all.
+    except (ValueError, LookupError, HttpProcessingError):
+        raise Refusal("validation_error", "This form cannot be read; send it as UTF-8.") from None
+    form = Form({name: sent.getall(name) for name in sent})
+    token = form.text("csrf_token").encode("utf-8", "replace")
+    if not hmac.compare_digest(token, visitor.csrf.encode()):
+        raise Refusal("forbidden", "error.csrf_help")
+    return form

@@ -1,0 +1,90 @@
+"""The page of API keys: make one (shown once), see their use, revoke one."""
+
+import re
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from gateway.appkeys import CREDENTIALS, DB, IDS
+from gateway.console import guard, pages, reveal
+from gateway.console.guard import Form, Visitor
+from gateway.errors import Fault, Refusal
+from gateway.resources.account import keys
+from gateway.resources.account.webhooks import NOT_TEXT
+
+LIST = "/console/keys"
+DAY = 86_400_000_000
+DAYS = (30, 90, 365)
+LONGEST_NAME = 100
+SCOPES = ("read", "write")
+EMPTY = ("", SCOPES, "")
+
+
+async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """All keys, the form for a new one, and the newest key itself if it was made just now."""
+    shown = await reveal.now(request, visitor, LIST)
+    return await _page(request, visitor, shown=shown)
+
+
+async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Make a key; the page then shows it once."""
+    name, scopes, days = form.text("name").strip(), tuple(form.all("scopes")), form.text("expires")
+    faults = _faults(name, scopes, days)
+    if faults:
+        return await _page(request, visitor, typed=(name, scopes, days), faults=faults, status=400)
+    database = request.app[DB]
+    text = keys.make(request.app[IDS])
+    await database.write(
+        keys.add, owner_id=visitor.caller.user_id, name=name, text=text, scopes=scopes,
+        expires_at=database.clock.wall() + int(days) * DAY if days else None,
+    )  # fmt: skip
+    await reveal.later(request, visitor, LIST, text)
+    return pages.to(LIST, "key_created")
+
+
+async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask before it is revoked."""
+    key = await request.app[DB].read(keys.one, pages.id_of(request))
+    if key is None or key["owner_id"] != visitor.caller.user_id:
+        raise Refusal("not_found", "error.not_found_help")
+    return pages.render(request, visitor, "revoke.html", {"key": key})
+
+
+async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """End a key at once."""
+    key_id = pages.id_of(request)
+    if not await request.app[DB].write(keys.revoke, visitor.caller.user_id, key_id):
+        raise Refusal("not_found", "error.not_found_help")
+    request.app[CREDENTIALS].forget()
+    return pages.to(LIST, "revoked")
+
+
+async def _page(
+    request: web.Request,
+    visitor: Visitor,
+    *,
+    shown: str | None = None,
+    typed: tuple[str, Sequence[str], str] = EMPTY,
+    faults: Sequence[Fault] = (),
+    status: int = 200,
+) -> web.Response:
+    found = await request.app[DB].read(keys.listed, visitor.caller.user_id)
+    context = {
+        "keys": [(key, sorted(keys.scopes_of(key))) for key in found], "shown": shown,
+        "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
+        "faults": {fault.field: fault.message for fault in faults},
+        "origin": guard.origin_of(request),
+    }  # fmt: skip
+    return pages.render(request, visitor, "keys.html", context, status=status)
+
+
+def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
+    faults = []
+    if not name or len(name) > LONGEST_NAME or NOT_TEXT.search(name):
+        text = f"Name the key, in at most {LONGEST_NAME} characters."
+        faults.append(Fault("name", "required", text))
+    if not scopes or not set(scopes) <= set(SCOPES):
+        faults.append(Fault("scopes", "required", "Choose what the key may do."))
+    if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):
+        faults.append(Fault("expires", "out_of_range", "Choose when the key expires."))
+    return faults

@@ -1,0 +1,174 @@
+"""Signing in and out, the first account, and the account page with its sessions."""
+
+from aiohttp import web
+
+from gateway import formats
+from gateway.appkeys import CONFIG, DB, LIMITS, METRICS, PASSWORDS
+from gateway.console import guard, pages
+from gateway.console.guard import Form, Visitor
+from gateway.errors import Fault, Refusal
+from gateway.passwords import LONGEST, SHORTEST
+from gateway.proxies import share_of
+from gateway.resource import Wrong
+from gateway.resources.account import sessions, users
+from gateway.resources.account.webhooks import NOT_TEXT
+from outbox.database import Tx
+
+HOME = "/console/webhooks"
+
+
+async def home(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """The console's own address."""
+    return pages.to(HOME)
+
+
+async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """The sign-in form; who is signed in already goes on."""
+    where = _inside(request.query.get("next", ""))
+    if visitor.session is not None:
+        return pages.to(where)
+    return _sign_in_form(request, visitor, where, "")
+
+
+async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Check email and password; both a wrong one and an unknown email get the same answer."""
+    where = _inside(form.text("next"))
+    email = form.text("email")
+    try:
+        request.app[LIMITS].sign_in(share_of(guard.client_of(request).address))
+    except Refusal as slow:
+        wait = slow.headers.get("Retry-After", "60")
+        response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
+        response.headers.update(slow.headers)
+        return response
+    user = None if NOT_TEXT.search(email) else await request.app[DB].read(users.by_email, email)
+    stored = None if user is None or user["disabled_at"] is not None else user["password_hash"]
+    password = form.text("password").encode("utf-8", "replace").decode()
+    right = await request.app[PASSWORDS].verify(stored, password)
+    request.app[METRICS].authenticated("password", "ok" if right else "bad")
+    if not right or user is None:
+        return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401)
+    return await _welcome(request, visitor, user["id"], where)
+
+
+async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """End this browser's session."""
+    if visitor.session is not None:
+        await request.app[DB].write(sessions.end, visitor.session.owner_id, visitor.session.id)
+    return _goodbye(request, "signed_out")
+
+
+async def first_account_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """The form behind the one-time link that `serve` prints."""
+    token = request.query.get("token", "")
+    open_ = await request.app[DB].read(sessions.first_account_open, token)
+    return _first_account_form(request, visitor, token, open_)
+
+
+async def first_account(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Create the first account and sign in with it."""
+    token, email, name = form.text("token"), form.text("email").strip(), form.text("name").strip()
+    password = form.text("password")
+    if not await request.app[DB].read(sessions.first_account_open, token):
+        return _first_account_form(request, visitor, token, False, status=403)
+    faults = _account_faults(email, name, password)
+    if faults:
+        typed = {"email": email, "name": name}
+        return _first_account_form(request, visitor, token, True, faults, typed, 400)
+    hashed = await request.app[PASSWORDS].hash(password)
+    try:
+        user_id = await request.app[DB].write(_found, token, email, name, hashed)
+    except Refusal:
+        return _first_account_form(request, visitor, token, False, status=403)
+    return await _welcome(request, visitor, user_id, HOME)
+
+
+async def account(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Who you are and where you are signed in."""
+    found = await request.app[DB].read(sessions.listed, visitor.caller.user_id)
+    return pages.render(request, visitor, "account.html", {"sessions": found})
+
+
+async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Sign one of your browsers out."""
+    session_id = request.match_info["id"]
+    await request.app[DB].write(sessions.end, visitor.caller.user_id, session_id)
+    if visitor.session is not None and visitor.session.id == session_id:
+        return _goodbye(request, "signed_out")
+    return pages.to("/console/account", "session_ended")
+
+
+async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Sign out everywhere."""
+    await request.app[DB].write(sessions.end_all, visitor.caller.user_id)
+    return _goodbye(request, "signed_out_everywhere")
+
+
+async def _found(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
+    await sessions.take_first_account(tx, token)
+    return await users.add(tx, email=email, name=name, password_hash=password_hash)
+
+
+async def _welcome(
+    request: web.Request, visitor: Visitor, user_id: str, where: str
+) -> web.StreamResponse:
+    token = await guard.sign_in(request, visitor, user_id)
+    response = pages.to(where)
+    guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
+    return response
+
+
+def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
+    response = pages.to("/console/sign-in", done)
+    guard.give_cookie(request, response, guard.new_token(request), None)
+    return response
+
+
+def _sign_in_form(
+    request: web.Request,
+    visitor: Visitor,
+    where: str,
+    email: str,
+    fault: str = "",
+    wait: str = "",
+    status: int = 200,
+) -> web.Response:
+    context = {"next": where, "email": email, "fault": fault, "wait": wait}
+    return pages.render(request, visitor, "sign_in.html", context, status=status)
+
+
+def _first_account_form(
+    request: web.Request,
+    visitor: Visitor,
+    token: str,
+    is_open: bool,
+    faults: list[Fault] | None = None,
+    typed: dict[str, str] | None = None,
+    status: int = 200,
+) -> web.Response:
+    context = {
+        "token": token, "open": is_open, "shortest": SHORTEST, "longest": LONGEST,
+        "faults": {fault.field: fault.message for fault in faults or ()},
+        "typed": typed or {"email": "", "name": ""},
+    }  # fmt: skip
+    return pages.render(request, visitor, "first_account.html", context, status=status)
+
+
+def _inside(where: str) -> str:
+    """`where` if it is an address of this console, else the first page: never another site."""
+    plain = where.isascii() and where.isprintable() and "\\" not in where
+    return where if plain and where.startswith("/console/") else HOME
+
+
+def _account_faults(email: str, name: str, password: str) -> list[Fault]:
+    faults = []
+    try:
+        formats.email().parse(email)
+    except Wrong as wrong:
+        faults.append(Fault("email", wrong.code, wrong.message))
+    if not name or len(name) > 200 or NOT_TEXT.search(name):
+        faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
+    if not SHORTEST <= len(password) <= LONGEST:
+        text = f"A password has {SHORTEST} to {LONGEST} characters."
+        faults.append(Fault("password", "length", text))
+    return faults

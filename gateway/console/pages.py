@@ -1,0 +1,249 @@
+"""What all pages share: the templates and their filters, the headers, the answer to a fault."""
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp_jinja2
+import jinja2
+from aiohttp import web
+from markupsafe import Markup
+
+from gateway.appkeys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
+from gateway.console import display, guard
+from gateway.console.guard import Form, Visitor
+from gateway.console.text import ENGLISH, translate
+from gateway.errors import Refusal
+from gateway.logs import logger
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import is_id
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+ENVIRONMENT = web.AppKey("CONSOLE_TEMPLATES", jinja2.Environment)
+FILES = web.AppKey("CONSOLE_FILES", dict[str, tuple[Path, str]])
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Page = Callable[[web.Request, Visitor], Awaitable[web.StreamResponse]]
+Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
+
+# pico.css draws its check marks and chevrons from data: images.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not no-referrer: under it browsers send `Origin: null` with our own forms.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+FORGED = ("error.csrf_help", "error.origin_help")
+TIMES = re.compile("<time [^>]*>[^<]*</time>")
+MARK = "@seen@"
+YEAR = 31_536_000
+
+
+def set_up(app: web.Application) -> None:
+    """Load the templates and the list of static files."""
+    files = {
+        path.relative_to(STATIC).as_posix(): (path, _digest(path))
+        for path in sorted(STATIC.rglob("*"))
+        if path.suffix in (".css", ".js", ".svg")
+    }
+    app[FILES] = files
+    t = partial(translate, ENGLISH)
+    environment = aiohttp_jinja2.setup(
+        app,
+        app_key=ENVIRONMENT,
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        t=t, static=lambda name: f"/console/static/{name}?v={files[name][1]}"
+    )
+    environment.filters.update(
+        took=display.took,
+        size=display.size,
+        browser=display.browser,
+        inert=display.inert,
+        exact=display.exact,
+    )
+
+
+def render(
+    request: web.Request,
+    visitor: Visitor | None,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> web.Response:
+    """The answer that a template makes."""
+    now = request.app[DB].clock.wall()
+    t = partial(translate, ENGLISH)
+    done = request.query.get("done", "")
+    values = {
+        "visitor": visitor,
+        "csrf": visitor.csrf if visitor else "",
+        "session": visitor.session if visitor else None,
+        "service": request.app[CONFIG].service.name,
+        "path": request.path,
+        "done": f"done.{done}" if f"done.{done}" in ENGLISH else None,
+        "when": lambda micros: display.when(micros, now, t),
+        "now": now,
+    }
+    return aiohttp_jinja2.render_template(
+        template, request, values | dict(context or {}), app_key=ENVIRONMENT, status=status
+    )
+
+
+def live(
+    request: web.Request, visitor: Visitor, template: str, part: str, context: Mapping[str, Any]
+) -> web.Response:
+    """A page with a part that htmx asks for again and again; `{{ live }}` is where it stands.
+
+    Asked for what it shows already (times apart), the answer is 204: nothing in the page moves
+    while somebody reads, selects or opens things in it.
+    """
+    text = render(request, visitor, part, {**context, "seen": MARK}).text or ""
+    digest = hashlib.sha256(TIMES.sub("", text).encode()).hexdigest()[:16]
+    text = text.replace(MARK, digest)
+    if "HX-Request" not in request.headers:
+        return render(request, visitor, template, {**context, "live": Markup(text)})  # noqa: S704 - our own template
+    if request.query.get("seen") == digest:
+        return web.Response(status=204)
+    return web.Response(text=text, content_type="text/html")
+
+
+def page(handler: Page, *, public: bool = False) -> Handler:
+    """A route that shows something; `public` ones also to people who are not signed in."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await _answer(request, lambda visitor: handler(request, visitor), public)
+
+    return answer
+
+
+def action(handler: Action, *, public: bool = False) -> Handler:
+    """A route that a form is sent to; the handler gets its fields once the guard let them by."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        async def act(visitor: Visitor) -> web.StreamResponse:
+            return await handler(request, visitor, await guard.form_of(request, visitor))
+
+        return await _answer(request, act, public)
+
+    return answer
+
+
+async def _answer(
+    request: web.Request,
+    act: Callable[[Visitor], Awaitable[web.StreamResponse]],
+    public: bool,
+) -> web.StreamResponse:
+    visitor: Visitor | None = None
+    response: web.StreamResponse
+    try:
+        if not guard.on_our_host(request):
+            raise Refusal("not_found", "error.not_found_help")
+        visitor = await guard.recognise(request)
+        if visitor.session is not None:
+            request[CALLER] = visitor.caller
+        if visitor.session is None and not public:
+            response = to_sign_in(request)
+        else:
+            response = await act(visitor)
+    except Refusal as refusal:
+        response = refused(request, visitor, refusal)
+    except DatabaseUnavailable as fault:
+        logger().warning("console_database", error_kind=fault.kind)
+        response = refused(request, visitor, Refusal("unavailable", "error.unavailable_help"))
+    except web.HTTPRequestEntityTooLarge:
+        response = refused(request, visitor, Refusal("payload_too_large", "error.too_large"))
+    except (web.HTTPException, ConnectionError):
+        raise
+    except Exception as fault:  # noqa: BLE001 - a person gets a page, and the log the traceback
+        logger().error(
+            "console_failed", error_kind=type(fault).__name__, exc_info=fault,
+            request_id=request[REQUEST_ID],
+        )  # fmt: skip
+        response = refused(request, visitor, Refusal("internal_error", "error.internal_help"))
+    if visitor is not None and visitor.fresh and not response.cookies:
+        guard.give_cookie(request, response, visitor.token, None)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
+    """The page of a refusal. Its message is a key of the catalogue or a sentence."""
+    title = f"error.{refusal.code}"
+    if refusal.message == "error.csrf_help":
+        title = "error.csrf"
+    if refusal.code == "forbidden":
+        request.app[METRICS].rejected(
+            "console", "csrf" if refusal.message in FORGED else "forbidden"
+        )
+    context = {
+        "title": title if title in ENGLISH else "error.other",
+        "key": refusal.message if refusal.message in ENGLISH else None,
+        "message": refusal.message,
+        "request_id": request.get(REQUEST_ID, ""),
+    }
+    response = render(request, visitor, "error.html", context, status=refusal.status)
+    response.headers.update(refusal.headers)
+    return response
+
+
+def id_of(request: web.Request) -> str:
+    """The id in the address. Raises not_found for what cannot be one."""
+    text = request.match_info["id"]
+    if not is_id(text):
+        raise Refusal("not_found", "error.not_found_help")
+    return text.lower()
+
+
+def to(path: str, done: str = "") -> web.Response:
+    """Show `path` next; `done` is what its page then says, a key `done.…` of the catalogue."""
+    where = f"{path}?done={done}" if done else path
+    return web.Response(status=303, headers={"Location": where})
+
+
+def to_sign_in(request: web.Request) -> web.Response:
+    """Ask for a sign-in and come back here after it; htmx is told to change the whole page."""
+    here = request.path_qs if request.method in guard.SAFE else "/console"
+    where = f"/console/sign-in?next={quote(here, safe='/')}"
+    if "HX-Request" in request.headers:
+        return web.Response(status=401, headers={"HX-Redirect": "/console/sign-in"})
+    return web.Response(status=303, headers={"Location": where})
+
+
+def not_found(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
+    """Every address under /console that is none."""
+    raise Refusal("not_found", "error.not_found_help")
+
+
+async def static(request: web.Request) -> web.StreamResponse:
+    """A file of ours; under its digest it may be kept for ever."""
+    name = request.match_info["name"]
+    if name not in request.app[FILES]:
+        raise web.HTTPNotFound
+    path, digest = request.app[FILES][name]
+    keep = f"max-age={YEAR}, immutable" if request.query.get("v") == digest else "no-cache"
+    return web.FileResponse(
+        path, headers={"Cache-Control": keep, "X-Content-Type-Options": "nosniff"}
+    )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]

@@ -1,0 +1,37 @@
+"""Secrets that a page shows once: kept sealed with the session from the form to the next page."""
+
+import json
+
+from aiohttp import web
+
+from gateway.appkeys import DB, KEYRING
+from gateway.console.guard import Visitor
+from gateway.resources.account import sessions
+from outbox.sealing import SealBroken
+
+
+async def later(request: web.Request, visitor: Visitor, subject: str, secret: str) -> None:
+    """Let the next page about `subject` show `secret`."""
+    if visitor.session is not None:
+        plain = json.dumps([subject, secret]).encode()
+        sealed = request.app[KEYRING].seal(plain, visitor.session.id)
+        await request.app[DB].write(sessions.keep_reveal, visitor.session.id, sealed)
+
+
+async def now(request: web.Request, visitor: Visitor, subject: str) -> str | None:
+    """The secret that this page is to show, for the first and the last time."""
+    if visitor.session is None or not visitor.session.reveals or request.method != "GET":
+        return None
+    if "HX-Request" in request.headers:
+        return None
+    sealed = await request.app[DB].read(sessions.reveal, visitor.session.id)
+    if sealed is None:
+        return None
+    try:
+        meant, secret = json.loads(request.app[KEYRING].open(sealed, visitor.session.id))
+    except SealBroken:
+        return None
+    if meant != subject:
+        return None
+    await request.app[DB].write(sessions.forget_reveal, visitor.session.id)
+    return str(secret)

@@ -1,0 +1,49 @@
+"""Every address of the console on one screen."""
+
+from aiohttp import web
+
+from gateway.console import deliveries, keys, login, webhooks
+from gateway.console.pages import action, not_found, page, set_up, static
+
+
+def add_console(app: web.Application) -> None:
+    """Hang the console under /console of an application that has the keys of gateway.appkeys."""
+    set_up(app)
+    get, post = app.router.add_get, app.router.add_post
+    get("/", page(login.home, public=True))
+    get("/console/static/{name:.+}", static)
+
+    get("/console", page(login.home, public=True))
+    get("/console/sign-in", page(login.sign_in_page, public=True))
+    post("/console/sign-in", action(login.sign_in, public=True))
+    post("/console/sign-out", action(login.sign_out, public=True))
+    get("/console/first-account", page(login.first_account_page, public=True))
+    post("/console/first-account", action(login.first_account, public=True))
+
+    get("/console/webhooks", page(webhooks.index))
+    post("/console/webhooks", action(webhooks.create))
+    get("/console/webhooks/new", page(webhooks.new))
+    get("/console/webhooks/{id}", page(webhooks.show))
+    post("/console/webhooks/{id}", action(webhooks.edit))
+    get("/console/webhooks/{id}/edit", page(webhooks.edit_page))
+    post("/console/webhooks/{id}/pause", action(webhooks.pause))
+    get("/console/webhooks/{id}/activate", page(webhooks.activate_page))
+    post("/console/webhooks/{id}/activate", action(webhooks.activate))
+    get("/console/webhooks/{id}/delete", page(webhooks.delete_page))
+    post("/console/webhooks/{id}/delete", action(webhooks.delete))
+    post("/console/webhooks/{id}/test", action(webhooks.test))
+
+    get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
+    get("/console/deliveries/{id}", page(deliveries.show))
+    post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
+
+    get("/console/keys", page(keys.index))
+    post("/console/keys", action(keys.create))
+    get("/console/keys/{id}/revoke", page(keys.revoke_page))
+    post("/console/keys/{id}/revoke", action(keys.revoke))
+
+    get("/console/account", page(login.account))
+    post("/console/account/sessions/{id}/end", action(login.end_session))
+    post("/console/account/sign-out-everywhere", action(login.end_all))
+
+    get("/console/{rest:.*}", page(not_found, public=True))

@@ -1,0 +1,53 @@
+// What pages gain when scripts run: copy buttons, select-all, times that stay true. Every page
+// works without it.
+"use strict";
+
+for (const part of document.querySelectorAll(".js-only")) part.hidden = false;
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.copy) {
+    const source = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = button.dataset.copied;
+    } catch {
+      // No clipboard here (plain http): select it, so that one key press copies it.
+      window.getSelection().selectAllChildren(source);
+    }
+  }
+  if (button.dataset.check) {
+    for (const box of button.closest("fieldset").querySelectorAll("input[type=checkbox]")) {
+      box.checked = button.dataset.check === "all";
+    }
+  }
+});
+
+// Counted on the server's clock, whatever this machine's says.
+const behind = Number(document.body.dataset.clock) - Date.now();
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+function words(seconds) {
+  const said = document.body.dataset;
+  if (Math.abs(seconds) < 1 || (seconds >= 0 && seconds < 5)) {
+    return seconds < 0 ? said.soon : said.now;
+  }
+  const whole = Math.floor(seconds < 0 ? 0.5 - seconds : seconds);
+  const [size, unit] = UNITS.find(([size]) => whole >= size);
+  const span = `${Math.floor(whole / size)} ${unit}`;
+  return (seconds < 0 ? said.in : said.ago).replace("{span}", span);
+}
+
+setInterval(() => {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    time.textContent = words((Date.now() + behind - Date.parse(time.dateTime)) / 1000);
+  }
+}, 5000);
+
+// The address keeps no trace of what was done, so that a reload does not say it again.
+const here = new URL(location.href);
+if (here.searchParams.has("done")) {
+  here.searchParams.delete("done");
+  history.replaceState(null, "", here);
+}

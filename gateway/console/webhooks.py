@@ -1,0 +1,226 @@
+"""The pages of webhooks: list, create, edit, pause, activate, delete, test."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from gateway.access import Caller
+from gateway.appkeys import CONFIG, DB, GUARD, IDS, KEYRING
+from gateway.catalogue import EVENT_NAMES
+from gateway.console import display, pages, reveal
+from gateway.console.guard import Form, Visitor
+from gateway.errors import Refusal
+from gateway.resources.account import webhooks
+from outbox import log, parking
+from outbox.database import Tx
+from outbox.endpoints import Draft, Webhook, open_headers
+from outbox.envelope import MOST_CUSTOM, Header
+from outbox.signing import SECRET_BYTES, new_secret
+
+LIST = "/console/webhooks"
+COUNTED = 100_000
+"""Parked deliveries are counted up to here before an owner is asked about them."""
+EMPTY: Mapping[str, Any] = {
+    "url": "",
+    "events": (),
+    "description": "",
+    "timeout": "",
+    "headers": "",
+}
+
+
+def groups() -> Mapping[str, Sequence[str]]:
+    """The events of the catalogue by what they are about."""
+    found: dict[str, list[str]] = {}
+    for name in EVENT_NAMES:
+        found.setdefault(name.partition(".")[0], []).append(name)
+    return found
+
+
+async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """All webhooks with their health; htmx asks for the table alone."""
+    rows = await request.app[DB].read(_with_health, visitor.caller)
+    context = {
+        "rows": rows, "total": len(EVENT_NAMES), "cap": log.CAP, "state_of": display.webhook_state,
+        "most": request.app[CONFIG].limits.webhooks_per_owner,
+    }  # fmt: skip
+    return pages.live(request, visitor, "webhooks.html", "parts/webhook_rows.html", context)
+
+
+async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """An empty form."""
+    return _form(request, visitor, None, EMPTY)
+
+
+async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Make a webhook; its page then shows the secret once."""
+    app = request.app
+    typed = _typed(form)
+    try:
+        draft = _judged(request, typed)
+        secret = new_secret(app[IDS].token(SECRET_BYTES))
+        webhook_id = await app[DB].write(
+            webhooks.create, visitor.caller, draft, secret=secret, ring=app[KEYRING],
+            most=app[CONFIG].limits.webhooks_per_owner,
+        )  # fmt: skip
+    except Refusal as refusal:
+        return _form(request, visitor, None, typed, refusal)
+    await reveal.later(request, visitor, webhook_id, secret)
+    return pages.to(f"{LIST}/{webhook_id}", "created")
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """One webhook: state, health, settings, latest deliveries, and its secret if it is new."""
+    webhook_id = pages.id_of(request)
+    webhook, health = await request.app[DB].read(_one_with_health, visitor.caller, webhook_id)
+    context: dict[str, Any] = {
+        "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
+        "cap": log.CAP, "groups": groups(), "own_timeout": _own_timeout(request),
+        "headers": open_headers(webhook.headers, request.app[KEYRING], webhook_id),
+        "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
+    }  # fmt: skip
+    context["secret"] = await reveal.now(request, visitor, webhook_id)
+    return pages.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
+
+
+async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """The form with what is set now."""
+    webhook = await request.app[DB].read(webhooks.one, visitor.caller, pages.id_of(request))
+    kept = open_headers(webhook.headers, request.app[KEYRING], webhook.id)
+    typed = {
+        "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
+        "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
+        "headers": webhooks.shown(kept),
+    }  # fmt: skip
+    return _form(request, visitor, webhook, typed)
+
+
+async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Save an edited webhook, unless somebody changed it since the form was loaded."""
+    webhook_id = pages.id_of(request)
+    webhook = await request.app[DB].read(webhooks.one, visitor.caller, webhook_id)
+    typed = _typed(form)
+    seen = form.text("version")
+    kept = open_headers(webhook.headers, request.app[KEYRING], webhook_id)
+    try:
+        draft = _judged(request, typed, kept)
+        version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
+        await request.app[DB].write(
+            webhooks.change, visitor.caller, webhook_id, version, draft, request.app[KEYRING]
+        )
+    except Refusal as refusal:
+        if refusal.code == "conflict":
+            raise
+        return _form(request, visitor, webhook, typed, refusal)
+    return pages.to(f"{LIST}/{webhook_id}", "saved")
+
+
+async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Stop sending; what waits is parked."""
+    webhook_id = pages.id_of(request)
+    done = await request.app[DB].write(webhooks.pause, visitor.caller, webhook_id)
+    return pages.to(f"{LIST}/{webhook_id}", "paused" if done else "")
+
+
+async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask what is to become of the parked deliveries."""
+    webhook, parked = await request.app[DB].read(
+        _one_with_parked, visitor.caller, pages.id_of(request)
+    )
+    # Who was cut off did not choose to miss anything; who paused did.
+    chosen = "all" if webhook.state == "disabled" else "none"
+    context = {"webhook": webhook, "parked": parked, "cap": COUNTED, "chosen": chosen}
+    return pages.render(request, visitor, "activate.html", context)
+
+
+async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Send again; `parked` says what of the backlog: none (the default), newest or all."""
+    webhook_id = pages.id_of(request)
+    await request.app[DB].read(webhooks.one, visitor.caller, webhook_id)
+    asked = form.text("parked") or "none"
+    choice = next((choice for choice in parking.CHOICES if choice == asked), None)
+    if choice is None:
+        raise Refusal("validation_error", "The field parked must be none, newest or all.")
+    visitor.caller.must("write")
+    await parking.activate(request.app[DB], webhook_id, choice)
+    return pages.to(f"{LIST}/{webhook_id}", "activated")
+
+
+async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask before it is deleted."""
+    webhook, waiting = await request.app[DB].read(
+        _one_with_parked, visitor.caller, pages.id_of(request)
+    )
+    context = {
+        "webhook": webhook, "waiting": waiting, "cap": COUNTED,
+        "days": request.app[CONFIG].retention.deliveries_days,
+    }  # fmt: skip
+    return pages.render(request, visitor, "delete.html", context)
+
+
+async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Delete it; what waits ends cancelled."""
+    webhook_id = pages.id_of(request)
+    await request.app[DB].read(webhooks.one, visitor.caller, webhook_id)
+    visitor.caller.must("write")
+    await parking.remove(request.app[DB], webhook_id)
+    return pages.to(LIST, "deleted")
+
+
+async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Send a sample of an event to this webhook alone."""
+    webhook_id = pages.id_of(request)
+    await request.app[DB].write(webhooks.test, visitor.caller, webhook_id, form.text("event"))
+    return pages.to(f"{LIST}/{webhook_id}", "tested")
+
+
+async def _with_health(tx: Tx, caller: Caller) -> list[tuple[Webhook, log.Health]]:
+    return [
+        (webhook, await log.health(tx, webhook.id)) for webhook in await webhooks.listed(tx, caller)
+    ]
+
+
+async def _one_with_health(tx: Tx, caller: Caller, webhook_id: str) -> tuple[Webhook, log.Health]:
+    webhook = await webhooks.one(tx, caller, webhook_id)
+    return webhook, await log.health(tx, webhook.id)
+
+
+async def _one_with_parked(tx: Tx, caller: Caller, webhook_id: str) -> tuple[Webhook, int]:
+    webhook = await webhooks.one(tx, caller, webhook_id)
+    return webhook, await parking.count(tx, webhook_id, COUNTED)
+
+
+def _typed(form: Form) -> Mapping[str, Any]:
+    return {
+        "url": form.text("url"), "events": tuple(form.all("events")),
+        "description": form.text("description"), "timeout": form.text("timeout"),
+        "headers": form.text("headers"),
+    }  # fmt: skip
+
+
+def _judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header] = ()) -> Draft:
+    return webhooks.judge(rules=request.app[GUARD].rules, kept=kept, **typed)
+
+
+def _own_timeout(request: web.Request) -> str:
+    return f"{request.app[CONFIG].delivery.total_seconds:g}"
+
+
+def _form(
+    request: web.Request,
+    visitor: Visitor,
+    webhook: Webhook | None,
+    typed: Mapping[str, Any],
+    refusal: Refusal | None = None,
+) -> web.Response:
+    context = {
+        "webhook": webhook, "typed": typed, "groups": groups(),
+        "faults": {fault.field: fault.message for fault in refusal.faults} if refusal else {},
+        "refusal": refusal.message if refusal and not refusal.faults else "",
+        "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": _own_timeout(request),
+        "most_headers": MOST_CUSTOM,
+        "http": request.app[CONFIG].egress.allow_http,
+    }  # fmt: skip
+    status = refusal.status if refusal else 200
+    return pages.render(request, visitor, "webhook_form.html", context, status=status)
