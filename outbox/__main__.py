@@ -1,0 +1,74 @@
+"""`python -m outbox`: a drain with no web server, beside programs that only enqueue."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.egress import Guard, Rules, parse_place
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.migrate import migrate
+from outbox.sealing import read_key_file
+from outbox.send import Sender
+from outbox.worker import Worker, WorkerSettings
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+GRACE_SECONDS = 10.0
+
+
+def main() -> int:
+    """Exit status: 0 after SIGTERM or SIGINT, 1 with one clear line when it cannot start."""
+    parser = argparse.ArgumentParser(
+        prog="python -m outbox",
+        description=__doc__,
+        epilog="example: python -m outbox sqlite:///data/app.db data/app.key",
+    )
+    parser.add_argument("database", help="sqlite:///file.db or postgresql://user@host/name")
+    parser.add_argument("keys", help="the key file that seals the webhooks' secrets")
+    parser.add_argument("--slots", type=int, default=256, help="sends at once (256)")
+    parser.add_argument("--service", default="Carteiro", help="names us in User-Agent (Carteiro)")
+    parser.add_argument("--allow-http", action="store_true", help="deliver to plain http as well")
+    parser.add_argument(
+        "--allow", action="append", default=[], metavar="CIDR[:port]",
+        help="open a place that egress refuses; may be repeated",
+    )  # fmt: skip
+    args = parser.parse_args()
+    try:
+        asyncio.run(_drain(args))
+    except (CannotStart, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _drain(args: argparse.Namespace) -> None:
+    clock, ids = SystemClock(), Ids()
+    ring = read_key_file(args.keys, ids)
+    rules = Rules(allow_http=args.allow_http, allow=tuple(map(parse_place, args.allow)))
+    db = await database.open(args.database, clock=clock, ids=ids, serving=True)
+    try:
+        await migrate(db, [("outbox", MIGRATIONS)])
+        sender = Sender(Guard(rules, clock), clock)
+        settings = WorkerSettings(slots=args.slots, service=args.service)
+        worker = Worker(db, ring, sender, clock=clock, ids=ids, settings=settings)
+        loop = asyncio.get_running_loop()
+        told = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, told.set)
+        running = asyncio.create_task(worker.run())
+        print(f"draining {args.database}", flush=True)
+        await told.wait()
+        await worker.drain(GRACE_SECONDS)
+        await sender.close()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    finally:
+        await db.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
