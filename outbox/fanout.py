@@ -8,12 +8,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import structlog
+
 from outbox import bulk, lanes
 from outbox.bulk import IDS, ITEMS, items
 from outbox.database import Row, Tx
 from outbox.deliveries import FIRST_WINDOW, Claimed, Room
 
 EVENTS_AT_ONCE = 500
+
+log = structlog.get_logger("outbox")
 
 # Another node that is fanning out will do these events too, so nobody waits here.
 TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
@@ -76,7 +80,7 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     owners = items(sorted({row["owner_id"] for row in events}))
     subscribed: dict[str, list[tuple[Row, frozenset[str]]]] = {}
     for webhook in await tx.all(WEBHOOKS, owners):
-        names = frozenset(json.loads(webhook["events"]))
+        names = _names(webhook)
         subscribed.setdefault(webhook["owner_id"], []).append((webhook, names))
 
     due = await lanes.due_now(tx)
@@ -121,6 +125,15 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     await lanes.wake(tx, ready, due)
     met = Counter(event["name"] for event in events)
     return FannedOut(met, created, claimed, replace(room, slots=left, windows=windows))
+
+
+def _names(webhook: Row) -> frozenset[str]:
+    """The events it subscribes to. A damaged row must not stop everybody's fan-out."""
+    try:
+        return frozenset(json.loads(webhook["events"]))
+    except (ValueError, TypeError):
+        log.exception("subscription_unreadable", webhook_id=webhook["id"])
+        return frozenset()
 
 
 def _wants(webhook: Row, names: frozenset[str], event: Row) -> bool:

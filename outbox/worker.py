@@ -358,11 +358,16 @@ class Worker:
         return True
 
     async def _settle_each(self, batch: list[Settled]) -> bool:
-        """One row that cannot be written must not hold up the others: it ends `dead`."""
+        """One row that cannot be written must not hold up the others: it is written with less."""
         if len(batch) > 1:
             return all([await self._settle([settled]) for settled in batch])
         [settled] = batch
-        if settled.outcome is None:
+        outcome = settled.outcome
+        if outcome is None:
+            # Nothing is left to leave out; kept, or it would stay in flight as long as we live.
+            self._results = [settled, *self._results]
             return False
-        reason = dead("its answer could not be recorded")
-        return await self._settle([replace(settled, outcome=None, decision=reason)])
+        bare = unanswered(outcome.outcome, "its answer could not be recorded", 0.0)
+        # First without what the receiver said, then without the attempt's row.
+        less = replace(bare, status=outcome.status, total_us=outcome.total_us)
+        return await self._settle([replace(settled, outcome=None if outcome == less else less)])

@@ -351,3 +351,48 @@ async def _until_slow(box: Inbox, count: int) -> None:
         await box.changed.wait_for(
             lambda: len([g for g in box.got if g.path.startswith("/slow")]) >= count
         )
+
+
+async def test_a_damaged_subscription_stops_nobody_else(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        broken = await running.webhook(f"{box.url}/broken")
+        await running.webhook(f"{box.url}/fine")
+
+        async def spoil(tx: Tx) -> None:
+            await tx.run("update webhooks set events = '[\"thing' where id = $1", broken)
+
+        await db.write(spoil)
+        await db.write(make, "r1")
+        await box.until(1, "/fine")
+        assert [got.path for got in box.got] == ["/fine"]
+
+
+async def test_an_attempt_that_cannot_be_logged_still_counts(db: Database) -> None:
+    """Two rows of one number: the second attempt's cannot be written, its delivery must be."""
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id = await running.webhook(box.url)
+        refuse = asyncio.Event()
+
+        async def wait(_: web.Request) -> web.Response:
+            await refuse.wait()
+            return web.Response()
+
+        box.answer = wait
+        await db.write(make, "r1")
+        await box.until(1)
+
+        async def occupy(tx: Tx) -> None:
+            await tx.run(
+                """
+                insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
+                  outcome, started_at, total_us, url, request_headers, truncated, node_id)
+                select owner_id, id, webhook_id, event_id, 1, 'event', 'success', 0, 0, '', '[]',
+                  false, '' from deliveries
+                """
+            )
+
+        await db.write(occupy)
+        refuse.set()
+        await running.watch.until("delivery_finished")
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert (delivery["state"], delivery["webhook_id"]) == ("delivered", webhook_id)

@@ -16,9 +16,9 @@ def claimed(webhook_id: str) -> Claimed:
 
 def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
     windows = Windows(256)
-    widths = []
-    for _ in range(2 + 3 + 4):
-        widths.append(windows.finish(windows.start(claimed("w"), False, 0.0), "grow"))
+    widths = [
+        windows.finish(windows.start(claimed("w"), False, 0.0), "grow") for _ in range(2 + 3 + 4)
+    ]
     assert widths == [2, 3, 3, 3, 4, 4, 4, 4, 5]
 
 

@@ -103,7 +103,7 @@ class Counted:
         return note
 
     async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
-        """Until `key` (a method, or a method and its arguments but floats) was called `count` times."""
+        """Until `key` (a method, or it and its arguments but floats) was called `count` times."""
         async with asyncio.timeout(seconds):
             while self.counts.get(key, 0) < count:
                 self._changed.clear()

@@ -130,9 +130,9 @@ class Verdict:
         return record
 
     def find(self, count: int, what: str) -> int:
-        """Note that `count` things are wrong; returns `count`."""
+        """Note that `count` things are wrong (a bool: that it is so); returns `count`."""
         if count and len(self.findings) < 20:
-            self.findings.append(f"{count} {what}")
+            self.findings.append(what if count is True else f"{count} {what}")
         return count
 
 

@@ -1,0 +1,70 @@
+"""The product with one rule broken, to show that the kill ledger sees it: settles before sending.
+
+Run in place of `python -m gateway`. Every send is taken for done, and goes out only when that has
+been written and committed; a kill in between loses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gateway import delivery
+from gateway.__main__ import main
+from outbox.deliveries import Settled
+from outbox.outcome import Outcome, unanswered
+from outbox.send import Sender
+from outbox.worker import Worker
+
+WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
+
+
+class Pledges:
+    """What was taken for done and has to be sent yet: when it is settled, the event is set."""
+
+    def __init__(self) -> None:
+        self.settled: dict[tuple[str, str], asyncio.Event] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+
+
+PLEDGES = Pledges()
+
+
+class HastySender(Sender):
+    """Says that it has sent, and sends when that is written down."""
+
+    async def send(
+        self, url: str, headers: Sequence[tuple[str, str]], *rest: Any, **more: Any
+    ) -> Outcome:
+        [event_id] = [text for name, text in headers if name == "X-Webhook-Id"]
+        written = PLEDGES.settled[event_id, url] = asyncio.Event()
+
+        async def later() -> None:
+            await written.wait()
+            await super(HastySender, self).send(url, headers, *rest, **more)
+
+        task = asyncio.create_task(later())
+        PLEDGES.tasks.add(task)
+        task.add_done_callback(PLEDGES.tasks.discard)
+        return WELL
+
+
+class HastyWorker(Worker):
+    """Tells the sender what is written down."""
+
+    async def _settle(self, batch: list[Settled]) -> bool:
+        written = await super()._settle(batch)
+        for settled in batch if written else ():
+            event = PLEDGES.settled.pop((settled.delivery.event_id, settled.url), None)
+            if event is not None:
+                event.set()
+        return written
+
+
+if __name__ == "__main__":
+    delivery.Sender = HastySender  # type: ignore[attr-defined] # the rule that is broken
+    delivery.Worker = HastyWorker  # type: ignore[attr-defined] # and what it needs
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Databases that cannot grow: one unit of a batch fails (SQLite), the whole disk is full (R5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.support.engines import state_after_kill
+from tests.support.ledger import Held, Verdict, judge, read_rows, until_drained
+from tests.support.load import Load
+from tests.support.product import Product
+from tests.support.recipients import Recipients, recipients
+from tests.support.tenants import settle_in
+from tests.support.volume import tmpfs
+
+NOTES = 10_000
+"""Characters of notes that no page has room for."""
+DISK_MIB = 24
+FULL_SECONDS = 3.0
+REFUSAL_SECONDS = 1.0
+RECOVERY_SECONDS = 5.0
+DRAIN_SECONDS = 20.0
+
+
+@dataclass
+class _Site:
+    url: str
+    load: Load
+    there: Recipients
+    product: Product
+
+    async def verdict(self, fault: str, in_flight: Iterable[Held] = ()) -> Verdict:
+        """Drain, then the ledger."""
+        rss = self.product.rss()
+        left = await until_drained(self.url, DRAIN_SECONDS)
+        rows = await read_rows(self.url)
+        verdict = judge(fault, self.load, rows, self.there.got, in_flight=in_flight, rss=rss)
+        verdict.find(left, "events and deliveries unfinished")
+        return verdict
+
+
+@asynccontextmanager
+async def _site(home: Path, disk: Path, seed: int, module: str) -> AsyncIterator[_Site]:
+    """The product on an SQLite file on `disk`, its log there too."""
+    url = f"sqlite:///{disk / 'carteiro.db'}"
+    async with recipients(6, seed=seed) as there:
+        tenants = await settle_in(url, home, there.ports, owners=6)
+        product = Product(disk, url, tenants.key_file, module=module)
+        try:
+            await product.start()
+            yield _Site(url, Load(tenants, seed), there, product)
+        finally:
+            await product.close()
+
+
+async def run_batch_failures(rounds: int, seed: int) -> dict[str, Any]:
+    """Three writes at once, of which the long one does not fit: it alone is refused."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-batch-") as home:
+        folder = Path(home)
+        async with _site(folder, folder, seed, "tests.system.tight_serve") as site:
+            load, product = site.load, site.product
+            alone = 0
+            async with aiohttp.ClientSession(product.address) as http:
+                for _ in range(rounds):
+                    first, long, last = await asyncio.gather(
+                        load.write(http), load.write(http, NOTES), load.write(http)
+                    )
+                    alone += long in load.refused and first in load.acked and last in load.acked
+            ended = [
+                line["again"]
+                for line in map(json.loads, product.log.read_text().splitlines())
+                if line["event"] == "batch_ended_by_sqlite"
+            ]
+            # The drain hardly gets on under this limit, so the product itself takes over.
+            product.kill()
+            await product.ended()
+            met, integrity = await state_after_kill(site.url)
+            site.product = Product(folder, site.url, load.tenants.key_file)
+            try:
+                await site.product.start()
+                verdict = await site.verdict("batch failure, sqlite", [met])
+            finally:
+                await site.product.close()
+    verdict.find(integrity != "ok", f"file damaged: {integrity}")
+    shared = sum(count >= 1 for count in ended)
+    verdict.find(sum(not r.unavailable for r in load.refused.values()), "refusals other than 503")
+    verdict.find(len(load.broken), "writes without an answer")
+    # Now and then a short write needs a page too, or the three do not meet in one batch.
+    verdict.find(max(rounds // 2 - alone, 0), "rounds too few in which only the long one failed")
+    verdict.find(max(rounds // 4 - shared, 0), "batches too few that SQLite ended for the others")
+    verdict.figures |= {
+        "rounds": rounds,
+        "refused": len(load.refused),
+        "only_the_long_one": alone,
+        "batches_ended": shared,
+    }
+    return verdict.told()
+
+
+async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
+    """A disk that fills under load and is given space again; database and log lie on it."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-full-") as home:
+        with tmpfs(Path(home), DISK_MIB) as disk:
+            async with _site(Path(home), disk, seed, "gateway") as site:
+                load, product = site.load, site.product
+                async with load.writing(product.address, rate=rate):
+                    await load.until_sent(40)
+                    ballast = await asyncio.to_thread(_fill, disk)
+                    await _until(load, lambda: len(load.refused) >= 3)
+                    acked = len(load.acked)
+                    answers = await _ask_while_full(site, FULL_SECONDS)
+                    while_full = len(load.acked) - acked
+                    ballast.unlink()
+                    freed = time.monotonic()
+                    have = len(load.acked)
+                    await _until(load, lambda: len(load.acked) >= have + 20)
+                    back = time.monotonic() - freed
+                verdict = await site.verdict("disk full, sqlite")
+    slowest = max(refused.seconds for refused in load.refused.values())
+    wrong = [r for r in load.refused.values() if not r.unavailable]
+    verdict.find(len(wrong), f"refusals other than a good 503: {wrong[:3]}")
+    verdict.find(slowest > REFUSAL_SECONDS, f"a refusal took longer than 1 s ({slowest:.2f} s)")
+    verdict.find(sum(s != 200 for s in answers), "reads and probes that failed while it was full")
+    verdict.find(back > RECOVERY_SECONDS, f"back only {back:.1f} s after space was freed")
+    verdict.find(len(load.broken), "writes without an answer")
+    verdict.figures |= {
+        "refused": len(load.refused),
+        "acked_while_full": while_full,
+        "slowest_refusal_s": round(slowest, 3),
+        "reads_while_full": len(answers),
+        "back_s": round(back, 2),
+    }
+    return verdict.told()
+
+
+def _fill(disk: Path) -> Path:
+    """Take all the space there is."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as handle:
+        for size in (2**16, 2**12):
+            try:
+                while True:
+                    handle.write(b"\0" * size)
+            except OSError:
+                continue
+    return ballast
+
+
+async def _until(load: Load, enough: Callable[[], bool]) -> None:
+    while not enough():
+        await load.until_sent(load.count + 1)
+
+
+async def _ask_while_full(site: _Site, seconds: float) -> list[int]:
+    """Read records, health and metrics over and over; the statuses."""
+    [owner, *_] = site.load.tenants.keys
+    headers = {"X-API-Key": site.load.tenants.keys[owner]}
+    end = time.monotonic() + seconds
+    statuses = []
+    async with aiohttp.ClientSession(site.product.address, headers=headers) as http:
+        while time.monotonic() < end:
+            for path in ("/api/contacts", "/livez", "/metrics", "/console/sign-in"):
+                async with http.get(path) as answer:
+                    statuses.append(answer.status)
+            await asyncio.sleep(0.1)
+    return statuses

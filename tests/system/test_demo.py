@@ -1,0 +1,64 @@
+"""`carteiro demo` as a stranger runs it: a process, its output, its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+async def demo(*words: str) -> Process:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "demo", *words),
+        cwd=ROOT,
+        env=environment,
+        stdout=PIPE,
+        stderr=PIPE,
+    )
+
+
+async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -> None:
+    process = await demo("--once", "--folder", str(tmp_path / "demo"))
+    out, err = await process.communicate()
+    text = out.decode()
+    assert process.returncode == 0, text + err.decode()
+    assert "every event arrived once, well signed" in text
+    assert re.search(r"60 writes   120 deliveries   [1-9]\d* retries .* 0 bad", text), text
+    assert (tmp_path / "demo" / "carteiro.db").is_file()
+
+
+async def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+    process = await demo("--folder", str(tmp_path))
+    assert process.stdout is not None
+    url = ""
+    async for line in process.stdout:
+        found = re.match(rb"console   (http://\S+)/console", line)
+        url = found[1].decode() if found else url
+        if re.search(rb"[1-9]\d* deliveries", line):
+            break
+    assert url
+    process.send_signal(signal.SIGINT)
+    _, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+
+
+async def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    process = await demo("--once", "--folder", str(tmp_path / "file" / "demo"))
+    _, err = await process.communicate()
+    assert process.returncode == 1
+    assert len(err.decode().strip().splitlines()) == 1
+    assert err.startswith(b"carteiro demo: ")

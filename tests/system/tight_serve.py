@@ -1,0 +1,45 @@
+"""The product on a database that may grow by a few pages a batch only (`PRAGMA max_page_count`).
+
+Run in place of `python -m gateway`, on SQLite. Each batch waits a moment first, so that writes
+sent together are gathered, and what SQLite does to a batch is told on standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from gateway.__main__ import main
+from outbox.sqlite.steps import Job
+from outbox.sqlite.threads import Writer
+
+PAGES = 2
+"""How far the file may grow in one batch; a record with long notes needs more."""
+GATHER_SECONDS = 0.02
+
+_batch = Writer._batch
+_each_alone = Writer._each_alone
+
+
+def tight_batch(self: Writer, done: list[Job]) -> None:
+    """As the product's, after a pause and under a limit."""
+    time.sleep(GATHER_SECONDS)
+    connection = self._open()
+    [pages] = connection.execute("pragma page_count").fetchone()
+    connection.execute(f"pragma max_page_count = {pages + PAGES}")
+    _batch(self, done)
+
+
+def told_each_alone(self: Writer, jobs: list[Job]) -> None:
+    """As the product's; says how many units it runs once more."""
+    line = json.dumps({"event": "batch_ended_by_sqlite", "again": len(jobs)})
+    os.write(2, line.encode() + b"\n")
+    _each_alone(self, jobs)
+
+
+if __name__ == "__main__":
+    Writer._batch = tight_batch  # type: ignore[method-assign] # the limit is put here
+    Writer._each_alone = told_each_alone  # type: ignore[method-assign] # and told here
+    sys.exit(main())
