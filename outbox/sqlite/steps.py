@@ -41,7 +41,7 @@ def fault_of(error: BaseException) -> BaseException:
 class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit can be stepped to its end."""
 
-    __slots__ = ("_connection", "_ids", "now", "outgoing", "wake")
+    __slots__ = ("_connection", "_ids", "now", "outgoing", "wake", "wrote")
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
     def __init__(self, connection: sqlite3.Connection, ids: Ids, now: int) -> None:
@@ -50,29 +50,40 @@ class SqliteTx:
         self.now = now
         self.outgoing: list[tuple[Any, ...]] = []
         self.wake = False
+        self.wrote = False
+        """Whether a statement ran that may have changed something."""
 
     def new_id(self) -> str:
         return self._ids.new(self.now)
 
     def write_events(self) -> None:
         """Write what was enqueued; the last thing before the unit ends."""
-        self._connection.executemany(translate(INSERT, "sqlite"), self.outgoing)
+        self.wrote = True
+        insert = translate(INSERT, "sqlite")
+        for row in self.outgoing:
+            self._connection.execute(insert, row)
 
     async def one(self, sql: str, *args: Any) -> Row | None:
-        cursor = self._connection.execute(translate(sql, "sqlite"), args)
+        text = translate(sql, "sqlite")
+        self.wrote = self.wrote or not text.startswith("select")
+        cursor = self._connection.execute(text, args)
         row: Row | None = cursor.fetchone()
         # An unfinished statement would keep its snapshot; closing resets it.
         cursor.close()
         return row
 
     async def all(self, sql: str, *args: Any) -> list[Row]:
-        return self._connection.execute(translate(sql, "sqlite"), args).fetchall()
+        text = translate(sql, "sqlite")
+        self.wrote = self.wrote or not text.startswith("select")
+        return self._connection.execute(text, args).fetchall()
 
     async def run(self, sql: str, *args: Any) -> int:
+        self.wrote = True
         return self._connection.execute(translate(sql, "sqlite"), args).rowcount
 
     async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         text = translate(sql, "sqlite")
+        self.wrote = True
         # executemany refuses statements that return rows, and only those name `returning`.
         if "returning" not in text:
             self._connection.executemany(text, rows)

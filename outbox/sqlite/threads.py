@@ -17,7 +17,7 @@ from outbox.sqlite.file import File
 from outbox.sqlite.steps import Job, SqliteTx, fault_of
 
 BATCH_UNITS = 256
-BATCH_SECONDS = 0.005
+BATCH_SECONDS = 0.01
 BATCH_READS = 32
 
 Jobs = queue.SimpleQueue[Job | None]
@@ -101,27 +101,56 @@ class Writer:
         self._drop()
 
     def _batch(self, done: list[Job]) -> None:
-        """Run the one job of `done` and what is waiting behind it; `done` grows along."""
-        clock = self._clock
-        began = clock.monotonic()
+        """Run the one job of `done` and what is waiting behind it; `done` grows along.
+
+        A savepoint per unit would cost two statements each, and hardly any unit fails after it
+        has written: when one does, the batch is rolled back and run again with savepoints.
+        """
+        began = self._clock.monotonic()
         connection = self._open()
         connection.execute("begin immediate")
         job: Job | None = done[0]
         while job is not None:
-            self._unit(connection, job)
+            wrote = self._unit(connection, job)
             if not connection.in_transaction:
                 # SQLite has ended the transaction itself; this unit is the one that failed.
-                self._finish("write", [done.pop()], clock.monotonic() - began)
+                self._finish("write", [done.pop()], self._clock.monotonic() - began)
                 self._each_alone(done)
                 return
-            job = self._next(len(done), clock.monotonic() - began)
+            if wrote and job.error is not None:
+                connection.execute("rollback")
+                self._with_savepoints(connection, done, began)
+                return
+            job = self._next(len(done), self._clock.monotonic() - began)
             if job is not None:
                 done.append(job)
+        self._end(connection, done, began)
+
+    def _with_savepoints(
+        self, connection: sqlite3.Connection, done: list[Job], began: float
+    ) -> None:
+        """Run a batch again in which a unit fails after it has written: only that is undone."""
+        connection.execute("begin immediate")
+        for job in done:
+            connection.execute("savepoint unit")
+            self._unit(connection, job)
+            if job.error is not None and connection.in_transaction:
+                connection.execute("rollback to unit")
+            if not connection.in_transaction:
+                done.remove(job)
+                self._finish("write", [job], self._clock.monotonic() - began)
+                self._each_alone(done)
+                return
+            connection.execute("release unit")
+        self._end(connection, done, began)
+
+    def _end(self, connection: sqlite3.Connection, done: list[Job], began: float) -> None:
+        """COMMIT and answer."""
         if self._commit(connection, done) and len(done) > 1:
             # One big unit may have filled the disk for all; each tries once more by itself.
             self._each_alone(done)
             return
-        self._finish("write", done, clock.monotonic() - began)
+        self._finish("write", done, self._clock.monotonic() - began)
 
     def _next(self, count: int, seconds: float) -> Job | None:
         if count >= BATCH_UNITS or seconds >= BATCH_SECONDS or self._jobs.empty():
@@ -144,27 +173,22 @@ class Writer:
                 connection = self._open()
                 connection.execute("begin immediate")
                 self._unit(connection, job)
-                if connection.in_transaction:
+                if connection.in_transaction and job.error is not None:
+                    connection.execute("rollback")
+                elif connection.in_transaction:
                     self._commit(connection, [job])
             except sqlite3.Error as error:
                 job.error = fault_of(error)
             self._finish("write", [jobs.pop(0)], clock.monotonic() - began)
 
-    def _unit(self, connection: sqlite3.Connection, job: Job) -> None:
-        """Step `job` inside a savepoint; a failure rolls back to it alone."""
+    def _unit(self, connection: sqlite3.Connection, job: Job) -> bool:
+        """Step `job`; its failure is kept in it. Whether it may have written."""
         tx = SqliteTx(connection, self._ids, self._clock.wall())
         try:
-            connection.execute("savepoint unit")
             job.step(tx)
-            connection.execute("release unit")
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             job.error = fault_of(error)
-            if connection.in_transaction:
-                try:
-                    connection.execute("rollback to unit")
-                    connection.execute("release unit")
-                except sqlite3.Error:
-                    connection.execute("rollback")
+        return tx.wrote
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
         """COMMIT; when that fails, every unit that had succeeded gets the error.
