@@ -96,6 +96,10 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro --config config.toml check-config", commands.check_config,
     ),
     Command(
+        "openapi", "Print the OpenAPI document of the REST API.",
+        "carteiro openapi > openapi.json", commands.openapi,
+    ),
+    Command(
         "user add", "Create a user and print the id.",
         "carteiro user add maria@example.com --name 'Maria Silva'", commands.user_add, _user_add,
     ),

@@ -136,12 +136,12 @@ def must_match(current: View, if_match: str | None) -> None:
 
 async def zone_of(tx: Tx, resource: Resource, caller: Caller) -> str:
     """The owner's time zone, asked only where a derived field needs it."""
-    return await time_zone(tx, caller) if resource.derived else "UTC"
+    return await time_zone(tx, caller.user_id) if resource.derived else "UTC"
 
 
-async def time_zone(tx: Tx, caller: Caller) -> str:
+async def time_zone(tx: Tx, owner_id: str) -> str:
     """The time zone by which the owner's days end."""
-    row = await tx.one("select timezone from users where id = $1", caller.user_id)
+    row = await tx.one("select timezone from users where id = $1", owner_id)
     return str(row[0]) if row else "UTC"
 
 

@@ -57,10 +57,15 @@ def charge(request: web.Request, caller: Caller) -> None:
 
 
 def presented(request: web.Request, scheme: Scheme) -> str | None:
-    """The credential of this scheme that the request carries; other schemes are ignored."""
+    """The credential of this scheme that the request carries; other schemes are ignored.
+
+    A header that is given twice is the one list of RFC 9110, 5.3, and so no credential: a proxy
+    may have judged another line of it than we would.
+    """
     if scheme == "api_key":
-        return request.headers.get("X-API-Key")
-    word, _, rest = request.headers.get("Authorization", "").partition(" ")
+        lines = request.headers.getall("X-API-Key", ())
+        return ", ".join(lines) if lines else None
+    word, _, rest = ", ".join(request.headers.getall("Authorization", ())).partition(" ")
     return rest.strip() if word.lower() == "bearer" else None
 
 

@@ -10,11 +10,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
+
 from gateway import formats, startup
 from gateway.config import Config
 from gateway.passwords import LONGEST, SHORTEST, Passwords
 from gateway.resource import Wrong
 from gateway.resources.account import keys, sessions, users
+from gateway.rest.openapi import document as openapi_document
+from gateway.rest.routes import ROUTES
 from gateway.serve import serve as run_server
 from outbox.clock import SystemClock
 from outbox.database import Database, Row, Tx
@@ -43,6 +47,12 @@ async def migrate(config: Config, given: Namespace, say: Say) -> None:
 async def check_config(config: Config, given: Namespace, say: Say) -> None:
     """Reading it was the check."""
     say("The configuration is good.")
+
+
+async def openapi(config: Config, given: Namespace, say: Say) -> None:
+    """Print the document, indented for people."""
+    document = msgspec.json.encode(openapi_document(ROUTES))
+    say(msgspec.json.format(document, indent=2).decode())
 
 
 async def user_add(config: Config, given: Namespace, say: Say) -> None:

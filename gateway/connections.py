@@ -131,7 +131,8 @@ class Connection(RequestHandler):
         server = self._manager
         if status == 400 and isinstance(server, Server):
             server.refused("bad_request")
-        elif exc is not None:
+        elif exc is not None and not isinstance(exc, ConnectionError):
+            # Clients that go away are daily life, and have their line as such.
             logger().error("request_failed", error_kind=type(exc).__name__, exc_info=exc)
         response = web.Response(status=status, headers={"Server": "Carteiro"})
         response.force_close()

@@ -36,6 +36,10 @@ class Credentials:
 
     async def recognise(self, text: str, scheme: Scheme) -> Caller | None:
         """The caller behind a key or token; None when it proves nobody."""
+        if not text.isascii():
+            # No key or token is, and bytes that are no UTF-8 have no digest.
+            self._observer.authenticated(scheme, "bad")
+            return None
         digest = keys.digest_of(text)
         now = self._clock.monotonic()
         known = self._known.get(digest)

@@ -65,6 +65,11 @@ def today(now: int, zone: str) -> int:
     )
 
 
+def passed(at: int, is_day: bool, now: int, zone: str) -> bool:
+    """Whether a date has passed: an instant by the clock, a bare date by the end of its day."""
+    return at < (today(now, zone) if is_day else now)
+
+
 def month(day: int) -> tuple[int, int]:
     """The first and the last day of the month of `day`, each as a bare date is kept."""
     first = (_EPOCH + timedelta(microseconds=day)).replace(day=1)

@@ -11,9 +11,11 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
 def fold(text: str) -> str:
-    """NFKD, casefold, NFKD again, marks dropped, cut at BYTES bytes of UTF-8."""
+    """NFKD, casefold, NFKD again, marks dropped, cut at BYTES characters before and bytes after."""
+    # Sorting a long run of marks takes the square of its length.
+    text = text[:BYTES]
     if text.isascii():
-        return text.lower()[:BYTES]
+        return text.lower()
     spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     for character in set(_FOREIGN.findall(spread)):
         if unicodedata.category(character)[0] == "M":

@@ -15,8 +15,9 @@ import phonenumbers
 
 from gateway import cnpj as cnpj_number
 from gateway import dates
-from gateway.patterns import BLANK, EMAIL, PHONE, SLUG, URL, VISIBLE, WEBSITE
+from gateway.patterns import BLANK, CNPJ, EMAIL, PHONE, SLUG, URL, VISIBLE, WEBSITE
 from gateway.resource import Format, Wrong
+from gateway.schemas import ID, INSTANT
 from gateway.strictjson import InvalidJson, decode
 from outbox.ids import is_id
 
@@ -159,7 +160,7 @@ def cnpj() -> Format:
             )
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 32})
+    return Format(parse, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
 
 
 def boolean() -> Format:
@@ -235,7 +236,7 @@ def show_money(centavos: int) -> int | float:
 
 
 def instant() -> Format:
-    """A point in time, shown as a UTC instant with milliseconds."""
+    """A point in time, kept and shown as a UTC instant with milliseconds."""
 
     def parse(value: Any) -> int:
         micros = dates.parse(_string(value, 40))
@@ -245,13 +246,14 @@ def instant() -> Format:
                 "Send an ISO 8601 date or date-time that exists, such as 2026-11-21 or "
                 "2026-11-21T14:30:00Z.",
             )
-        return micros
+        # No finer than it is shown, so that what was read may be sent back and changes nothing.
+        return micros // 1000 * 1000
 
     schema = {
         "type": "string",
         "anyOf": [{"format": "date-time"}, {"format": "date"}],
     }
-    return Format(parse, schema, dates.show)
+    return Format(parse, schema, dates.show, INSTANT)
 
 
 def id_of(noun: str) -> Format:
@@ -263,7 +265,7 @@ def id_of(noun: str) -> Format:
             raise missing(noun)
         return sent.lower()
 
-    return Format(parse, _ID)
+    return Format(parse, _ID, None, ID)
 
 
 def missing(noun: str) -> Wrong:

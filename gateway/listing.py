@@ -82,7 +82,7 @@ def plan(resource: Resource, query: Mapping[str, str]) -> Plan:
         found.order = CHANGES
     if query.get("sort"):
         found.order = _order(resource, query["sort"])
-        found.walks = False
+        found.walks = found.order == NEWEST
     if query.get("cursor"):
         if not found.walks:
             raise _refused("cursor", "A cursor walks the default order; leave sort out.")

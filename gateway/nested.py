@@ -8,6 +8,7 @@ from msgspec import Raw, json
 
 from gateway import formats
 from gateway.resource import Format, Wrong
+from gateway.schemas import or_null
 from gateway.strictjson import depth, dumps
 
 
@@ -31,7 +32,8 @@ def _list(item: Format, most: int) -> Format:
         return dumps(kept)
 
     schema = {"type": "array", "items": item.schema, "maxItems": most}
-    return Format(parse, schema, json.decode)
+    shown = None if item.shown is None else {**schema, "items": item.shown}
+    return Format(parse, schema, json.decode, shown)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,7 +100,11 @@ def object_of(members: Sequence[Member]) -> Format:
     schema = {
         "type": "object",
         "properties": {
-            m.name: {**m.format.schema, "description": m.description} for m in members
+            m.name: {
+                **(m.format.schema if m.required else or_null(m.format.schema)),
+                "description": m.description,
+            }
+            for m in members
         },
         "required": [m.name for m in members if m.required],
     }  # fmt: skip

@@ -4,9 +4,11 @@
 """
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+from multidict import MultiMapping
 
 from gateway.logs import logger
 
@@ -17,8 +19,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 class Client(NamedTuple):
     """The other end of a request: its address, and the scheme and host that it used.
 
-    `outside` says that the request was forwarded by a proxy that is not trusted, so that the
-    address is the proxy's and says nothing of who is behind it.
+    `outside` says that the request was forwarded by a proxy that is not trusted, or that did not
+    tell for whom, so that the address is the proxy's and says nothing of who is behind it.
     """
 
     address: str
@@ -49,7 +51,7 @@ class Proxies:
         self._trusted = Networks(trusted)
         self._warned = False
 
-    def client(self, peer: str, scheme: str, host: str, headers: Mapping[str, str]) -> Client:
+    def client(self, peer: str, scheme: str, host: str, headers: MultiMapping[str]) -> Client:
         """The client of a request that came from `peer` over `scheme` asking for `host`."""
         # Spelled out, because this runs for every request.
         if not (
@@ -62,25 +64,25 @@ class Proxies:
         if not self._trusted.hold(peer):
             self._warn(peer)
             return Client(peer, scheme, host, True)
-        hops = _words(headers.get("X-Forwarded-For", ""))
-        address, place = peer, -1
+        hops = _words(headers, "X-Forwarded-For")
+        address, place, told = peer, -1, False
         for index in range(len(hops) - 1, -1, -1):
             hop = parse(hops[index])
             if hop is None:
                 break
-            address, place = str(hop), index - len(hops)
+            address, place, told = str(hop), index - len(hops), True
             if not self._trusted.hold(address):
                 break
         # A chain of proxies may each have added its word ("https, http"): the client's stands
         # where its address stands; where only some proxies add one, the last word counts.
-        schemes = _words(headers.get("X-Forwarded-Proto", ""))
-        hosts = _words(headers.get("X-Forwarded-Host", ""))
+        schemes = _words(headers, "X-Forwarded-Proto")
+        hosts = _words(headers, "X-Forwarded-Host")
         claimed = _at(schemes, place, len(hops)).lower()
         return Client(
             address,
             claimed if claimed in ("http", "https") else scheme,
             _at(hosts, place, len(hops)) or host,
-            False,
+            not told,
         )
 
     def _warn(self, peer: str) -> None:
@@ -121,8 +123,14 @@ def share_of(text: str) -> str:
     return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _words(headers: MultiMapping[str], name: str) -> list[str]:
+    """The words of a header; a proxy may have added a line of its own below the client's."""
+    return [
+        word.strip()
+        for line in headers.getall(name, ())
+        for word in line.split(",")
+        if word.strip()
+    ]
 
 
 def _at(words: Sequence[str], place: int, hops: int) -> str:

@@ -28,12 +28,14 @@ class Wrong(ValueError):
 class Format:
     """How a value is checked and kept: `parse` sent → stored (raises Wrong), `show` stored → sent.
 
-    `schema` is its JSON Schema. `show` is None when the stored value is what is shown.
+    `schema` is the JSON Schema of what is sent, `shown` of what is shown where that is narrower.
+    `show` is None when the stored value is what is shown.
     """
 
     parse: Callable[[Any], Any]
     schema: Mapping[str, Any]
     show: Callable[[Any], Any] | None = None
+    shown: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,6 +77,10 @@ class Field:
     """Whether null in a body clears it: to `default`, where the field has one."""
     always: bool = False
     """Shown even when unset: null then."""
+    made: bool = False
+    """The server gives it a value when a create does not send one, so every record has it."""
+    shown_example: Any = None
+    """How the example is shown, where that does not follow from the format."""
     beside: Sequence[Beside] = ()
     reference: Reference | None = None
     listed_in: str = ""
@@ -102,7 +108,8 @@ class Derived:
 class Filter:
     """A query parameter of the list. `sql` has `{}` where the value stands; `$1` is the owner.
 
-    `{now}` in it is the time, and `{today}` the owner's day as a bare date is kept. `parse` turns the text into the value and raises Wrong when no record can match.
+    `{now}` in it is the time, and `{today}` the owner's day as a bare date is kept.
+    `parse` turns the text into the value and raises Wrong when no record can match.
     """
 
     name: str

@@ -82,8 +82,11 @@ def _inspect(value: Any) -> None:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
+        first: dict[str, Any] = {}
         for key, given in pairs:
-            if _exactly(given) != _exactly(value[key]):
+            before = first.setdefault(key, given)
+            # What is given once is not written out: doing so at each level anew takes minutes.
+            if before is not given and _exactly(before) != _exactly(given):
                 # The key itself may hold anything, so it is shown as JSON and cut.
                 shown = json.dumps(key)[:80]
                 raise InvalidJson(f"The body gives the key {shown} twice with different values.")

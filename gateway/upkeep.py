@@ -8,6 +8,7 @@ from pathlib import Path
 from gateway.credentials import Credentials
 from gateway.metrics import Metrics
 from gateway.resources.account import tokens
+from gateway.resources.crm import quotes
 from outbox import gauges
 from outbox.database import Database
 from outbox.scheduler import Scheduler
@@ -15,6 +16,9 @@ from outbox.scheduler import Scheduler
 READING_SECONDS = 10.0
 FLUSH_SECONDS = 60.0
 PURGE_SECONDS = 3600.0
+EXPIRY_SECONDS = 60.0
+EXPIRED_AT_ONCE = 20
+"""How many quotes one transaction lets expire."""
 LOOP_SECONDS = 0.25
 
 
@@ -38,6 +42,7 @@ class Upkeep:
         self._scheduler.every(READING_SECONDS, "gauges", self.read_gauges)
         self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
         self._scheduler.every(PURGE_SECONDS, "tokens", self._purge)
+        self._scheduler.every(EXPIRY_SECONDS, "quotes", self.expire_quotes)
         self._scheduler.start()
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
 
@@ -75,6 +80,11 @@ class Upkeep:
 
     async def _purge(self) -> None:
         await self._db.write(tokens.purge)
+
+    async def expire_quotes(self) -> None:
+        """Write down which quotes have expired, in small transactions."""
+        while await self._db.write(quotes.expire_quotes, EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
+            pass
 
     async def _watch_loop(self) -> None:
         loop = asyncio.get_running_loop()

@@ -52,7 +52,13 @@ _END = 2**62
 
 
 async def page(
-    tx: Tx, owner_id: str, *, after: str = "", names: Sequence[str] = (), since: int, limit: int
+    tx: Tx,
+    owner_id: str,
+    *,
+    after: str = "",
+    names: Sequence[str] | None = None,
+    since: int,
+    limit: int,
 ) -> Page:
     """Up to `limit` events after the event `after`, none older than `since`; test events never.
 
@@ -65,9 +71,11 @@ async def page(
     if names:
         bound = await tx.one(_BOUND, owner_id, start, SCANNED - 1)
     end = _END if bound is None else bound["seq"]
-    wanted = ", ".join(f"${n}" for n in range(6, 6 + len(names)))
-    sql = _PAGE.format(names=f"and name in ({wanted})" if names else "")
-    rows = await tx.all(sql, owner_id, start, end, since, limit + 1, *names)
+    rows: list[Row] = []
+    if names is None or names:
+        wanted = ", ".join(f"${n}" for n in range(6, 6 + len(names or ())))
+        sql = _PAGE.format(names=f"and name in ({wanted})" if names else "")
+        rows = await tx.all(sql, owner_id, start, end, since, limit + 1, *(names or ()))
     entries = [_entry(row) for row in rows[:limit]]
     if len(rows) > limit:
         return Page(entries, entries[-1].id, True)

@@ -136,8 +136,11 @@ async def form_of(request: web.Request, visitor: Visitor) -> Form:
         raise Refusal("forbidden", "error.origin_help")
     try:
         sent = await request.post()
-    # Bytes that are not in the form's own character set, or no form at all.
-    except (ValueError, LookupError, HttpProcessingError):
+        # Some character sets can write half of a surrogate pair, which no page could show again.
+        "".join(value for value in sent.values() if isinstance(value, str)).encode()
+    # Bytes that are not in the form's own character set, a part in an encoding that aiohttp does
+    # not know (its RuntimeError), or no form at all.
+    except (ValueError, LookupError, RuntimeError, HttpProcessingError):
         raise Refusal("validation_error", "This form cannot be read; send it as UTF-8.") from None
     form = Form({name: sent.getall(name) for name in sent})
     token = form.text("csrf_token").encode("utf-8", "replace")

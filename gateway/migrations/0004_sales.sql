@@ -135,6 +135,7 @@ create table tasks (
 create index tasks_newest on tasks (owner_id, created_at desc, id desc);
 create index tasks_changed on tasks (owner_id, (coalesce(updated_at, created_at)), id);
 create index tasks_completed on tasks (owner_id, completed, created_at desc, id desc);
+create index tasks_priority on tasks (owner_id, priority, created_at desc, id desc);
 create index tasks_due on tasks (owner_id, (coalesce(due_at, 9223372036854775807)), id);
 -- What is overdue or due soon; `due_day` rides along so that counting reads the index alone.
 create index tasks_open on tasks (owner_id, due_at, id, due_day) where completed_at is null;

@@ -4,33 +4,115 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
 
 from gateway import dates
 from gateway.access import Caller
 from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, PASSWORDS
-from gateway.auth import authenticate, presented
+from gateway.auth import CHALLENGE, authenticate, presented
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
-from gateway.passwords import LONGEST
 from gateway.proxies import share_of
+from gateway.resource import Resource
 from gateway.resources.account import keys, tokens, users, webhooks
-from gateway.rest.handlers import read_body
-from gateway.strictjson import InvalidJson, decode
+from gateway.resources.account.keys import KEY
+from gateway.resources.account.users import SIGN_IN
+from gateway.resources.account.webhooks import Record
+from gateway.rest import shapes
+from gateway.rest.entries import id_of
+from gateway.rest.handlers import JSON, read_body
+from gateway.rest.operations import operation
+from gateway.schemas import Id, Instant
+from gateway.validation import Draft, draft, refusal
 from outbox.database import Row
 from outbox.ids import is_id
 
-JSON = "application/json"
-LONGEST_NAME = 100
-SCOPES = ("read", "write")
 PRIVATE = {"Cache-Control": "no-store"}
+LATER = "2030-01-31T00:00:00.000Z"
 
 
+class Token(Struct, frozen=True, rename="camel"):
+    """A bearer token, shown once; `expiresIn` is in seconds."""
+
+    token: str
+    token_type: str
+    expires_in: int
+    expires_at: Instant
+
+
+class Me(Struct, frozen=True, rename="camel"):
+    """The user behind a credential, and what the credential may do; `keyId` when it is a key."""
+
+    id: Id
+    email: str
+    name: str
+    timezone: str
+    created_at: Instant
+    scopes: list[str]
+    key_id: Id | UnsetType = UNSET
+
+
+class Key(Struct, frozen=True, rename="camel"):
+    """An API key as it may be shown again and again."""
+
+    id: Id
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: Instant
+    expires_at: Instant | UnsetType = UNSET
+    last_used_at: Instant | UnsetType = UNSET
+
+
+class NewKey(Key, frozen=True, kw_only=True, rename="camel"):
+    """An API key with its secret part, shown once."""
+
+    key: str
+
+
+class Keys(Struct, frozen=True):
+    """The API keys of a user that were not revoked, newest first."""
+
+    data: list[Key]
+
+
+class Webhooks(Struct, frozen=True, rename="camel"):
+    """The webhooks of a user, and all events that one may subscribe to."""
+
+    data: list[Record]
+    available_events: list[str]
+
+
+class Done(Struct, frozen=True):
+    """What was done."""
+
+    message: str
+
+
+class Revoked(Struct, frozen=True):
+    """What was done, and to which key."""
+
+    message: str
+    id: Id
+
+
+KEY_EXAMPLE = Key(shapes.example_id("key"), "Zapier", "crt_4fZk2TqW", ["read"], shapes.NOW, LATER)
+WEBHOOK_EXAMPLE = Record(
+    shapes.example_id("webhook"), "https://hooks.example.com/carteiro",
+    ["contact.created", "deal.updated"], True, shapes.NOW, shapes.NOW,
+)  # fmt: skip
+
+
+@operation(
+    "createToken", "Account", "Get a bearer token for a password",
+    shapes.struct(Token("cst_dPy5vVnh0kQ3mC8r", "Bearer", 43_200, LATER)),
+    credential="none", body=shapes.new(SIGN_IN), refusals=("unauthenticated",),
+)  # fmt: skip
 async def create_token(request: web.Request) -> web.Response:
     """POST /api/auth/token: a bearer token for an e-mail address and a password."""
     request.app[LIMITS].sign_in(share_of(request[CLIENT].address))
-    body = await _object(request)
-    email = _text(body, "email", 254)
-    password = _text(body, "password", LONGEST)
+    asked = (await _asked(request, SIGN_IN)).values
+    email, password = asked["email"], asked["password"]
     db = request.app[DB]
     user = await db.read(users.by_email, email)
     stored = None if user is None or user["disabled_at"] is not None else user["password_hash"]
@@ -38,22 +120,19 @@ async def create_token(request: web.Request) -> web.Response:
         raise Refusal(
             "unauthenticated",
             "The e-mail address or the password is wrong.",
-            headers={"WWW-Authenticate": "Bearer, ApiKey"},
+            headers=CHALLENGE,
         )
     lifetime = request.app[CONFIG].auth.token_hours * 3600
     issued = await db.write(
         tokens.add, owner_id=user["id"], text=tokens.make(request.app[IDS]), lifetime=lifetime
     )
-    return _answer(
-        {
-            "token": issued.text,
-            "tokenType": "Bearer",
-            "expiresIn": lifetime,
-            "expiresAt": dates.show(issued.expires_at),
-        }
-    )
+    return _answer(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
 
 
+@operation(
+    "deleteToken", "Account", "End the token that the request carries",
+    shapes.struct(Done("The token was ended.")), credential="token",
+)  # fmt: skip
 async def delete_token(request: web.Request) -> web.Response:
     """DELETE /api/auth/token: end the token that this request carries."""
     await authenticate(request)
@@ -62,64 +141,81 @@ async def delete_token(request: web.Request) -> web.Response:
         raise Refusal("forbidden", "Send the token to be ended as Authorization: Bearer.")
     await request.app[DB].write(tokens.revoke, keys.digest_of(text))
     request.app[CREDENTIALS].forget()
-    return _answer({"message": "The token was ended."})
+    return _answer(Done("The token was ended."))
 
 
+@operation(
+    "getMe", "Account", "Read who is calling",
+    shapes.struct(
+        Me(
+            shapes.example_id("user"), "maria@example.com", "Maria Silva", "America/Sao_Paulo",
+            shapes.NOW, ["read", "write"], shapes.example_id("key"),
+        )
+    ),
+)  # fmt: skip
 async def me(request: web.Request) -> web.Response:
     """GET /api/me: the user behind the credential, and what the credential may do."""
     caller = await authenticate(request)
     user = await request.app[DB].read(users.one, caller.user_id)
     if user is None:
         raise Refusal("not_found", "There is no such user.")
-    answer: dict[str, Any] = {
-        "id": user["id"],
-        "email": user["email"],
-        "name": user["name"],
-        "timezone": user["timezone"],
-        "createdAt": dates.show(user["created_at"]),
-        "scopes": sorted(caller.scopes),
-    }
-    if caller.key_id is not None:
-        answer["keyId"] = caller.key_id
-    return _answer(answer)
+    return _answer(
+        Me(
+            user["id"], user["email"], user["name"], user["timezone"],
+            dates.show(user["created_at"]), sorted(caller.scopes), caller.key_id or UNSET,
+        )
+    )  # fmt: skip
 
 
+@operation(
+    "listWebhooks", "Webhooks", "List webhooks and all events",
+    shapes.struct(Webhooks([WEBHOOK_EXAMPLE], list(EVENT_NAMES))),
+    description="Webhooks are created, changed and deleted in the console.",
+)  # fmt: skip
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: the caller's webhooks, and all events that one may subscribe to."""
     caller = await authenticate(request)
     found = await request.app[DB].read(webhooks.listed, caller)
-    return _answer(
-        {
-            "data": [webhooks.record(webhook) for webhook in found],
-            "availableEvents": list(EVENT_NAMES),
-        }
-    )
+    return _answer(Webhooks([webhooks.record(one) for one in found], list(EVENT_NAMES)))
 
 
+@operation(
+    "listKeys", "Account", "List API keys", shapes.struct(Keys([KEY_EXAMPLE])), credential="token"
+)
 async def list_keys(request: web.Request) -> web.Response:
     """GET /api/keys: the caller's keys, without their secret part."""
     caller = await _with_token(request)
     rows = await request.app[DB].read(keys.listed, caller.user_id)
-    return _answer({"data": [_key(row) for row in rows]})
+    return _answer(Keys([Key(*_key(row)) for row in rows]))
 
 
+@operation(
+    "createKey", "Account", "Create an API key",
+    shapes.struct(NewKey(*msgspec.structs.astuple(KEY_EXAMPLE), key="crt_4fZk2TqW_0pL7sJd2")),
+    status=201, headers=("X-Ignored-Fields",), credential="token", body=shapes.new(KEY),
+)  # fmt: skip
 async def create_key(request: web.Request) -> web.Response:
     """POST /api/keys: a new key, shown in this answer and never again."""
     caller = await _with_token(request)
-    body = await _object(request)
-    name = _text(body, "name", LONGEST_NAME)
-    scopes = body.get("scopes", list(SCOPES))
-    if not isinstance(scopes, list) or not scopes or not all(s in SCOPES for s in scopes):
-        raise _invalid("scopes", "not_allowed", "Send a list of: read, write.")
+    asked = await _asked(request, KEY)
+    expires_at = asked.values.get("expires_at")
+    if expires_at is not None and expires_at <= request.app[DB].clock.wall():
+        raise refusal([Fault("expiresAt", "out_of_range", "Send an instant ahead.")])
     db = request.app[DB]
     text = keys.make(request.app[IDS])
     row = await db.write(
-        keys.add, owner_id=caller.user_id, name=name, text=text, scopes=scopes,
-        expires_at=_expiry(body.get("expiresAt"), db.clock.wall()),
+        keys.add, owner_id=caller.user_id, name=asked.values["name"], text=text,
+        scopes=asked.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
     )  # fmt: skip
-    return _answer(_key(row) | {"key": text}, status=201)
+    return _answer(NewKey(*_key(row), key=text), 201, asked)
 
 
+@operation(
+    "deleteKey", "Account", "Revoke an API key",
+    shapes.struct(Revoked("The API key was revoked.", shapes.example_id("key"))),
+    description="It stops within a second on every node.", credential="token",
+    parameters=(id_of("key"),),
+)  # fmt: skip
 async def delete_key(request: web.Request) -> web.Response:
     """DELETE /api/keys/{id}: revoke a key; it stops within a second on every node."""
     caller = await _with_token(request)
@@ -131,7 +227,7 @@ async def delete_key(request: web.Request) -> web.Response:
         raise Refusal("forbidden", "This API key belongs to another user.")
     await request.app[DB].write(keys.revoke, caller.user_id, key_id)
     request.app[CREDENTIALS].forget()
-    return _answer({"message": "The API key was revoked.", "id": key_id})
+    return _answer(Revoked("The API key was revoked.", key_id))
 
 
 async def _with_token(request: web.Request) -> Caller:
@@ -145,51 +241,23 @@ async def _with_token(request: web.Request) -> Caller:
     return caller
 
 
-def _key(row: Row) -> dict[str, Any]:
-    """A key as it may be shown again and again."""
-    record: dict[str, Any] = {
-        "id": row["id"],
-        "name": row["name"],
-        "prefix": row["visible"],
-        "scopes": sorted(keys.scopes_of(row)),
-        "createdAt": dates.show(row["created_at"]),
-    }
-    for member, column in (("expiresAt", "expires_at"), ("lastUsedAt", "last_used_at")):
-        if row[column] is not None:
-            record[member] = dates.show(row[column])
-    return record
+def _key(row: Row) -> tuple[Any, ...]:
+    """The values of a Key."""
+    ends = (row["expires_at"], row["last_used_at"])
+    return (
+        row["id"], row["name"], row["visible"], sorted(keys.scopes_of(row)),
+        dates.show(row["created_at"]), *(UNSET if at is None else dates.show(at) for at in ends),
+    )  # fmt: skip
 
 
-async def _object(request: web.Request) -> dict[str, Any]:
-    try:
-        body = decode(await read_body(request))
-    except InvalidJson as wrong:
-        raise Refusal("invalid_json", str(wrong)) from None
-    if not isinstance(body, dict):
-        raise Refusal("validation_error", "The body must be a JSON object.")
-    return body
+async def _asked(request: web.Request, of: Resource) -> Draft:
+    asked = draft(of, await read_body(request), creating=True)
+    asked.must_hold()
+    return asked
 
 
-def _text(body: dict[str, Any], field: str, most: int) -> str:
-    value = body.get(field)
-    if not isinstance(value, str) or not value.strip() or len(value) > most or "\0" in value:
-        raise _invalid(field, "required", f"Send {field} as text of 1 to {most} characters.")
-    return value
-
-
-def _expiry(value: Any, now: int) -> int | None:
-    if value is None:
-        return None
-    instant = dates.parse(value) if isinstance(value, str) else None
-    if instant is None or instant <= now:
-        raise _invalid("expiresAt", "not_a_date", "Send an instant ahead, such as 2030-01-31.")
-    return instant
-
-
-def _invalid(field: str, code: str, message: str) -> Refusal:
-    return Refusal("validation_error", message, faults=[Fault(field, code, message)])
-
-
-def _answer(body: dict[str, Any], status: int = 200) -> web.Response:
+def _answer(body: Struct, status: int = 200, asked: Draft | None = None) -> web.Response:
     headers = {"Content-Type": JSON} | PRIVATE
+    if asked is not None and asked.ignored:
+        headers["X-Ignored-Fields"] = asked.ignored_header
     return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)

@@ -1,6 +1,6 @@
 """Handlers of the REST door, generic over a resource. They know HTTP and call `actions`."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from email.message import Message
 from functools import lru_cache
 from typing import Any
@@ -16,20 +16,22 @@ from gateway.auth import authenticate
 from gateway.errors import Refusal
 from gateway.idempotency import Answer
 from gateway.resource import Resource
+from gateway.rest import entries, shapes
+from gateway.rest.operations import Operation
 from gateway.validation import Draft, draft
 from gateway.views import View
 from outbox.database import Tx
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
 Create = Callable[[Tx, Caller, Resource, Draft], Awaitable[View]]
 Change = Callable[[Tx, Caller, Resource, str, Draft, str | None], Awaitable[View]]
 Verb = Callable[[Tx, Caller, str], Awaitable[View]]
+VerbWith = Callable[[Tx, Caller, str, Draft], Awaitable[View]]
 
 JSON = "application/json"
 _encode = msgspec.json.Encoder().encode
 
 
-def create(resource: Resource, unit: Create = actions.create) -> Handler:
+def create(resource: Resource, unit: Create = actions.create) -> Operation:
     """POST on the collection: 201 with the new record."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -48,10 +50,10 @@ def create(resource: Resource, unit: Create = actions.create) -> Handler:
         db = request.app[DB]
         return respond(await idempotency.write(db, use, answer, unit, caller, resource, asked))
 
-    return handle
+    return entries.create(resource)(handle)
 
 
-def read(resource: Resource) -> Handler:
+def read(resource: Resource) -> Operation:
     """GET one record: 200, or 304 when the client has this state already."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -59,10 +61,12 @@ def read(resource: Resource) -> Handler:
         record_id = request.match_info["id"]
         return show(request, await request.app[DB].read(actions.read, caller, resource, record_id))
 
-    return handle
+    return entries.read(resource)(handle)
 
 
-def change(resource: Resource, unit: Change = actions.change) -> Handler:
+def change(
+    resource: Resource, unit: Change = actions.change, refusals: Sequence[str] = ()
+) -> Operation:
     """PUT and PATCH one record: what is sent is written over it (RFC 7396)."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -74,10 +78,10 @@ def change(resource: Resource, unit: Change = actions.change) -> Handler:
         )  # fmt: skip
         return show_change(changed, asked)
 
-    return handle
+    return entries.change(resource, refusals)(handle)
 
 
-def remove(resource: Resource) -> Handler:
+def remove(resource: Resource) -> Operation:
     """DELETE one record: 200 with a message and its id."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -89,11 +93,11 @@ def remove(resource: Resource) -> Handler:
         message = f"The {resource.noun} was deleted."
         return respond(Answer(200, _encode({"message": message, "id": record_id.lower()}), {}))
 
-    return handle
+    return entries.remove(resource)(handle)
 
 
-def verb(unit: Verb) -> Handler:
-    """POST a verb without a body on one record: 200 with the record."""
+def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] = ()) -> Operation:
+    """POST a verb without a body on one record: 200 with the record. Named after its unit."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -111,10 +115,50 @@ def verb(unit: Verb) -> Handler:
             await idempotency.write(db, use, answer, unit, caller, request.match_info["id"])
         )
 
-    return handle
+    return entries.verb(resource, _word(unit), summary, refusals=refusals)(handle)
 
 
-def page(resource: Resource, **of: str) -> Handler:
+def verb_with(
+    resource: Resource,
+    takes: Sequence[str],
+    unit: VerbWith,
+    summary: str,
+    *,
+    makes: Resource | None = None,
+    refusals: Sequence[str] = (),
+) -> Operation:
+    """POST a verb on one record, with a body or none: 200, or 201 for the record that it `makes`.
+
+    The body takes the fields `takes` of the record that is answered. Named after its unit.
+    """
+    result = makes or resource
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        body = await read_body(request)
+        asked = draft(result, body or b"{}", takes=takes)
+
+        def answer(done: View) -> Answer:
+            headers = {"ETag": done.etag} | _ignored(asked)
+            if makes is not None:
+                headers["Location"] = f"{makes.path}/{done.record_id}"
+            return Answer(200 if makes is None else 201, _encode(done.shown), headers)
+
+        use = idempotency.ticket(
+            caller.user_id, request.headers.get("Idempotency-Key"), "POST", request.path, body
+        )
+        db = request.app[DB]
+        return respond(
+            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"], asked)
+        )
+
+    return entries.verb(
+        resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
+        refusals=refusals,
+    )(handle)  # fmt: skip
+
+
+def page(resource: Resource, **of: str) -> Operation:
     """GET the collection: one page of the caller's own records.
 
     `of` names filters whose value stands in the path: filter=path parameter.
@@ -142,7 +186,7 @@ def page(resource: Resource, **of: str) -> Handler:
             headers["Link"] = f'<{request.rel_url.raw_path}?{onward}>; rel="next"'
         return web.Response(body=_encode(body), headers=headers)
 
-    return handle
+    return entries.page(resource, **of)(handle)
 
 
 async def read_body(request: web.Request) -> bytes:
@@ -174,6 +218,12 @@ def respond(answer: Answer) -> web.Response:
     if answer.replayed:
         headers["Idempotent-Replayed"] = "true"
     return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+def _word(unit: Any) -> str:
+    """The verb that a unit does."""
+    word: str = unit.__name__
+    return word
 
 
 def _ignored(asked: Draft) -> dict[str, str]:

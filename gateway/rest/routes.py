@@ -1,58 +1,83 @@
 """Every route of the REST door."""
 
+from typing import NoReturn
+
 from aiohttp import web
 
-from gateway.resources.crm import activities, deals, tasks
+from gateway import actions
+from gateway.resource import Resource
+from gateway.resources.crm import activities, deals, invoices, quotes, tasks
 from gateway.resources.crm.activities import ACTIVITIES
 from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
 from gateway.resources.crm.deals import DEALS
+from gateway.resources.crm.invoices import INVOICES
+from gateway.resources.crm.products import PRODUCTS
+from gateway.resources.crm.quotes import QUOTES
+from gateway.resources.crm.reports.index import REPORTS
 from gateway.resources.crm.tasks import TASKS
-from gateway.rest import account, sales
-from gateway.rest.handlers import Handler, change, create, page, read, remove, verb
+from gateway.rest import account, apidocs, feed, handlers, reports, sales
+from gateway.rest.handlers import Change, Create, page, verb, verb_with
+from gateway.rest.operations import Handler, Operation
+
+Route = tuple[str, str, Operation]
+
+
+def records(
+    of: Resource,
+    create: Create = actions.create,
+    change: Change = actions.change,
+    refusals: tuple[str, ...] = (),
+) -> tuple[Route, ...]:
+    """List, create, read, change and, unless declared otherwise, delete; `refusals` of a change."""
+    one = f"{of.path}/{{id}}"
+    changing = handlers.change(of, change, refusals)
+    routes: tuple[Route, ...] = (
+        ("GET", of.path, page(of)),
+        ("POST", of.path, handlers.create(of, create)),
+        ("GET", one, handlers.read(of)),
+        ("PUT", one, changing),
+        ("PATCH", one, changing),
+    )
+    return (*routes, ("DELETE", one, handlers.remove(of))) if of.deletable else routes
+
+
+MOVES = ("invalid_transition", "conflict")
 
 # Fixed paths stand before the ones with {id}.
-ROUTES: tuple[tuple[str, str, Handler], ...] = (
-    ("GET", "/api/contacts", page(CONTACTS)),
-    ("POST", "/api/contacts", create(CONTACTS)),
-    ("GET", "/api/contacts/{id}", read(CONTACTS)),
-    ("PUT", "/api/contacts/{id}", change(CONTACTS)),
-    ("PATCH", "/api/contacts/{id}", change(CONTACTS)),
-    ("DELETE", "/api/contacts/{id}", remove(CONTACTS)),
-    ("GET", "/api/companies", page(COMPANIES)),
-    ("POST", "/api/companies", create(COMPANIES)),
-    ("GET", "/api/companies/{id}", read(COMPANIES)),
-    ("PUT", "/api/companies/{id}", change(COMPANIES)),
-    ("PATCH", "/api/companies/{id}", change(COMPANIES)),
-    ("DELETE", "/api/companies/{id}", remove(COMPANIES)),
-    ("GET", "/api/deals", page(DEALS)),
-    ("POST", "/api/deals", create(DEALS, deals.create)),
+ROUTES: tuple[Route, ...] = (
+    *records(CONTACTS),
+    *records(COMPANIES),
     ("GET", "/api/deals/pipeline-stats", sales.pipeline_stats),
-    ("GET", "/api/deals/{id}", read(DEALS)),
-    ("PUT", "/api/deals/{id}", change(DEALS, deals.change)),
-    ("PATCH", "/api/deals/{id}", change(DEALS, deals.change)),
-    ("DELETE", "/api/deals/{id}", remove(DEALS)),
+    *records(DEALS, deals.create, deals.change),
     ("GET", "/api/settings/pipeline", sales.read_pipeline),
     ("PUT", "/api/settings/pipeline", sales.change_pipeline),
-    ("GET", "/api/tasks", page(TASKS)),
-    ("POST", "/api/tasks", create(TASKS)),
-    ("GET", "/api/tasks/overdue", sales.by_due_date(tasks.overdue)),
-    ("GET", "/api/tasks/upcoming", sales.by_due_date(tasks.upcoming)),
+    ("GET", "/api/tasks/overdue", sales.overdue),
+    ("GET", "/api/tasks/upcoming", sales.upcoming),
     ("GET", "/api/tasks/calendar", sales.calendar),
-    ("GET", "/api/tasks/{id}", read(TASKS)),
-    ("PUT", "/api/tasks/{id}", change(TASKS)),
-    ("PATCH", "/api/tasks/{id}", change(TASKS)),
-    ("DELETE", "/api/tasks/{id}", remove(TASKS)),
-    ("POST", "/api/tasks/{id}/complete", verb(tasks.complete)),
-    ("POST", "/api/tasks/{id}/reopen", verb(tasks.reopen)),
-    ("GET", "/api/activities", page(ACTIVITIES)),
-    ("POST", "/api/activities", create(ACTIVITIES, activities.create)),
+    *records(TASKS),
+    ("POST", "/api/tasks/{id}/complete", verb(TASKS, tasks.complete, "Mark a task as done")),
+    ("POST", "/api/tasks/{id}/reopen", verb(TASKS, tasks.reopen, "Mark a task as not done")),
     ("GET", "/api/activities/recent", sales.recent_activities),
     ("GET", "/api/activities/entity/{entityId}", page(ACTIVITIES, relatedTo="entityId")),
-    ("GET", "/api/activities/{id}", read(ACTIVITIES)),
-    ("PUT", "/api/activities/{id}", change(ACTIVITIES)),
-    ("PATCH", "/api/activities/{id}", change(ACTIVITIES)),
-    ("DELETE", "/api/activities/{id}", remove(ACTIVITIES)),
+    *records(ACTIVITIES, activities.create),
+    *records(PRODUCTS),
+    *records(QUOTES, quotes.create, quotes.change, MOVES),
+    ("POST", "/api/quotes/{id}/send", verb(QUOTES, quotes.send, "Send a quote", MOVES)),
+    ("POST", "/api/quotes/{id}/accept", verb(QUOTES, quotes.accept, "Accept a quote", MOVES)),
+    ("POST", "/api/quotes/{id}/reject", verb(QUOTES, quotes.reject, "Reject a quote", MOVES)),
+    ("POST", "/api/quotes/{id}/cancel", verb(QUOTES, quotes.cancel, "Take a quote back", MOVES)),
+    ("POST", "/api/quotes/{id}/convert", verb_with(
+        QUOTES, quotes.CONVERT_TAKES, quotes.convert, "Make the invoice of an accepted quote",
+        makes=INVOICES, refusals=MOVES)),
+    *records(INVOICES, invoices.create, invoices.change, MOVES),
+    ("POST", "/api/invoices/{id}/pay", verb_with(
+        INVOICES, invoices.PAY_TAKES, invoices.pay, "Mark an invoice as paid", refusals=MOVES)),
+    ("POST", "/api/invoices/{id}/cancel", verb_with(
+        INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
+    ("GET", "/api/reports", reports.index),
+    *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
+    ("GET", "/api/events", feed.list_events),
     ("GET", "/api/webhooks", account.list_webhooks),
     ("POST", "/api/auth/token", account.create_token),
     ("DELETE", "/api/auth/token", account.delete_token),
@@ -60,12 +85,30 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/api/keys", account.list_keys),
     ("POST", "/api/keys", account.create_key),
     ("DELETE", "/api/keys/{id}", account.delete_key),
-)
+    ("GET", "/api/openapi.json", apidocs.document),
+    ("GET", "/api/docs", apidocs.page),
+)  # fmt: skip
+
+
+def _all_but(path: str) -> Handler:
+    """The refusal of the methods that this path has no route for."""
+    allowed = {method for method, its_path, _ in ROUTES if its_path == path}
+    if "GET" in allowed:
+        allowed.add("HEAD")
+
+    async def refuse(request: web.Request) -> NoReturn:
+        raise web.HTTPMethodNotAllowed(request.method, sorted(allowed))
+
+    return refuse
 
 
 def add_routes(app: web.Application) -> None:
     """Hang the door on `app`. HEAD answers wherever GET does."""
-    for method, path, handler in ROUTES:
-        app.router.add_route(method, path, handler)
+    for method, path, operation in ROUTES:
+        app.router.add_route(method, path, operation.handle)
         if method == "GET":
-            app.router.add_route("HEAD", path, handler)
+            app.router.add_route("HEAD", path, operation.handle)
+    for path in {path for _, path, _ in ROUTES if "{" not in path}:
+        # No other method may fall through to the path with {id}, for which `recent` is no id.
+        app.router.add_route("*", path, _all_but(path))
+    apidocs.add_assets(app, ROUTES)

@@ -12,23 +12,40 @@ from gateway.appkeys import DB
 from gateway.auth import authenticate
 from gateway.listing import window
 from gateway.resources.crm import activities, deals, pipelines, tasks
-from gateway.resources.crm.pipelines import PIPELINE
-from gateway.rest.handlers import JSON, Handler, read_body, show, show_change
+from gateway.resources.crm.activities import ACTIVITIES
+from gateway.resources.crm.deals import PipelineStats, StageStats
+from gateway.resources.crm.pipelines import PIPELINE, STAGES, Pipeline
+from gateway.resources.crm.tasks import TASKS
+from gateway.rest import shapes
+from gateway.rest.entries import IF_MATCH, IF_NONE_MATCH, PAGE, page_size
+from gateway.rest.handlers import JSON, read_body, show, show_change
+from gateway.rest.operations import Handler, Parameter, operation
 from gateway.validation import draft
 from outbox.database import Tx
 
 ByDate = Callable[[Tx, Caller, int, int], Awaitable[Shown]]
 
+STATS = PipelineStats(
+    3, 22500.5, {"proposal": StageStats(2, 20000.5), "closing": StageStats(1, 2500)}, 1, 1, 50.0
+)
+WINDOW = (PAGE, page_size(tasks.MOST, tasks.MOST))
+DUE = shapes.page_of(shapes.record(TASKS), walks=False)
+BOUND = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
 
+
+@operation(
+    "getPipelineStats", "Deals", "Figures over all deals", shapes.struct(STATS),
+    description="All deals of the caller, whatever their status; a deal without a stage counts "
+    "under `(none)`. `conversionRate` is a percentage: 100 x won / (won + lost), with 2 decimals, "
+    "and 0 while none is won or lost.",
+)  # fmt: skip
 async def pipeline_stats(request: web.Request) -> web.Response:
     """GET /api/deals/pipeline-stats: figures over all deals of the caller."""
     caller = await authenticate(request)
     return _answer(await request.app[DB].read(deals.pipeline_stats, caller))
 
 
-def by_due_date(unit: ByDate) -> Handler:
-    """GET /api/tasks/overdue and /upcoming: `data`, and in `total` how many there are in all."""
-
+def _by_due_date(unit: ByDate) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
@@ -38,6 +55,27 @@ def by_due_date(unit: ByDate) -> Handler:
     return handle
 
 
+overdue = operation(
+    "listOverdueTasks", "Tasks", "Open tasks whose due date has passed", DUE,
+    description="Earliest first; `total` is how many there are in all.", parameters=WINDOW,
+)(_by_due_date(tasks.overdue))  # fmt: skip
+upcoming = operation(
+    "listUpcomingTasks", "Tasks", "Open tasks that are due within 7 days", DUE,
+    description="Earliest first; `total` is how many there are in all.", parameters=WINDOW,
+)(_by_due_date(tasks.upcoming))  # fmt: skip
+
+
+@operation(
+    "listTasksByDueDate", "Tasks", "Tasks of a period, for a calendar", DUE,
+    description="Tasks that are due from `start` to `end`, both inclusive, done or not. Without "
+    "bounds it is the current month, with one of them 31 days. A bound that cannot be read finds "
+    "nothing.",
+    parameters=(
+        Parameter("start", BOUND, "First instant or day.", "2026-12-01"),
+        Parameter("end", BOUND, "Last instant or day; a day counts to its end.", "2026-12-31"),
+        *WINDOW,
+    ),
+)  # fmt: skip
 async def calendar(request: web.Request) -> web.Response:
     """GET /api/tasks/calendar: the tasks that are due from `start` to `end`."""
     caller = await authenticate(request)
@@ -49,6 +87,11 @@ async def calendar(request: web.Request) -> web.Response:
     return _answer(_due(found, page, limit))
 
 
+@operation(
+    "listRecentActivities", "Activities", "The latest activities",
+    shapes.list_of(shapes.record(ACTIVITIES), "RecentActivities"),
+    parameters=(page_size(activities.RECENT),),
+)  # fmt: skip
 async def recent_activities(request: web.Request) -> web.Response:
     """GET /api/activities/recent: the latest activities of the caller."""
     caller = await authenticate(request)
@@ -56,12 +99,23 @@ async def recent_activities(request: web.Request) -> web.Response:
     return _answer({"data": await request.app[DB].read(activities.recent, caller, limit)})
 
 
+PIPELINE_SHAPE = shapes.struct(Pipeline([*STAGES], False))
+
+
+@operation(
+    "getPipeline", "Deals", "Read the stages of the pipeline", PIPELINE_SHAPE,
+    headers=("ETag",), parameters=(IF_NONE_MATCH,),
+)  # fmt: skip
 async def read_pipeline(request: web.Request) -> web.Response:
     """GET /api/settings/pipeline: the stages of the caller's deals."""
     caller = await authenticate(request)
     return show(request, await request.app[DB].read(pipelines.read, caller))
 
 
+@operation(
+    "updatePipeline", "Deals", "Set the stages of the pipeline", PIPELINE_SHAPE,
+    headers=("ETag", "X-Ignored-Fields"), parameters=(IF_MATCH,), body=shapes.changes(PIPELINE),
+)  # fmt: skip
 async def change_pipeline(request: web.Request) -> web.Response:
     """PUT /api/settings/pipeline: set what is sent."""
     caller = await authenticate(request)

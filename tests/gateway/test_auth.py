@@ -70,6 +70,8 @@ async def test_nobody_and_bad_credentials(site: Site) -> None:
         {"Authorization": "Bearer cst_unknown"},
         {"X-API-Key": key, "Authorization": f"Bearer {stranger}"},
         {"X-API-Key": stranger, "Authorization": f"Bearer {key}"},
+        {"X-API-Key": f"{key}é"},
+        {"Authorization": "Bearer cst_é"},
     ]
     for headers in cases:
         status, body, answered = await me(site, headers)
@@ -77,6 +79,30 @@ async def test_nobody_and_bad_credentials(site: Site) -> None:
         assert body["code"] == "unauthenticated"
         assert answered["WWW-Authenticate"] == "Bearer, ApiKey"
         assert body["requestId"] == answered["X-Request-Id"]
+
+
+async def raw(site: Site, *lines: bytes) -> bytes:
+    """The status line of a request that no HTTP client would write."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    head = [b"GET /api/me HTTP/1.1", b"Host: a", b"Connection: close", *lines, b"", b""]
+    writer.write(b"\r\n".join(head))
+    answer = await reader.readline()
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize("line", [b"X-API-Key: \xff", b"Authorization: Bearer cst_\xff"])
+async def test_a_credential_that_is_no_text_is_a_bad_one(site: Site, line: bytes) -> None:
+    assert b" 401 " in await raw(site, line)
+
+
+async def test_of_two_lines_neither_is_chosen(site: Site) -> None:
+    mine = (await site.key(await site.user("a@example.com"))).encode()
+    theirs = (await site.key(await site.user("b@example.com"))).encode()
+    assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
+    for name in (b"X-API-Key: ", b"Authorization: Bearer "):
+        for other in (mine, theirs, b"junk"):
+            assert b" 401 " in await raw(site, name + mine, name + other)
 
 
 async def test_two_good_credentials_of_different_users(site: Site) -> None:
@@ -227,9 +253,9 @@ async def test_keys_are_managed_with_a_token_alone(site: Site) -> None:
     [
         ({"name": ""}, "name"),
         ({"name": "x" * 101}, "name"),
-        ({"name": "x", "scopes": ["admin"]}, "scopes"),
+        ({"name": "x", "scopes": ["admin"]}, "scopes[0]"),
         ({"name": "x", "scopes": []}, "scopes"),
-        ({"name": "x", "scopes": [["read"]]}, "scopes"),
+        ({"name": "x", "scopes": [["read"]]}, "scopes[0]"),
         ({"name": "x", "expiresAt": "2001-01-01"}, "expiresAt"),
         ({"name": "x", "expiresAt": 5}, "expiresAt"),
     ],

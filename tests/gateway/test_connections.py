@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog
 
 from gateway.appkeys import METRICS
 from gateway.config import Config, Limits
@@ -48,6 +49,24 @@ def rejected(site: Site, reason: str) -> float:
         "http_requests_rejected_total", {"surface": "api", "reason": reason}
     )
     return value or 0.0
+
+
+async def test_a_client_that_goes_away_is_no_fault_of_ours(site: Site) -> None:
+    active = site.app[METRICS].active
+    with structlog.testing.capture_logs() as lines:
+        async with connected(site) as (_, writer):
+            writer.write(BODY + b"{")
+            await until(lambda: active["api"] == 1)
+            writer.transport.abort()
+            await until(lambda: active["api"] == 0)
+    assert [line for line in lines if line["log_level"] == "error"] == []
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Give way to the server until it has got so far."""
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.001)
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])

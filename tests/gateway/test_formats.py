@@ -189,6 +189,8 @@ def test_an_instant_reads_what_it_shows(moment: Any) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", shown)
     assert dates.parse(shown) == micros // 1000 * 1000
     assert shown[:23] == moment.isoformat(timespec="milliseconds")
+    instant = formats.instant()
+    assert instant.parse(shown) == instant.parse(moment.isoformat())
 
 
 @pytest.mark.parametrize(

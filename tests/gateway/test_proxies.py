@@ -1,6 +1,6 @@
 """Whose word counts about where a request comes from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 import structlog
@@ -11,7 +11,7 @@ from gateway.proxies import Client, Proxies, parse, share_of
 TRUSTED = ("127.0.0.0/8", "::1/128", "10.0.0.0/8")
 
 
-def seen(headers: Mapping[str, str], peer: str = "127.0.0.1") -> Client:
+def seen(headers: Mapping[str, str] | Sequence[tuple[str, str]], peer: str = "127.0.0.1") -> Client:
     return Proxies(TRUSTED).client(peer, "http", "a:80", CIMultiDict(headers))
 
 
@@ -83,7 +83,32 @@ def test_an_untrusted_peer_is_not_believed_and_warned_of_once(
 
 def test_forwarded_alone_also_says_that_there_is_a_proxy() -> None:
     assert seen({"Forwarded": "for=10.0.0.1"}, "203.0.113.5").outside
-    assert not seen({"Forwarded": "for=10.0.0.1"}).outside
+    assert not seen({"X-Forwarded-For": "10.0.0.1"}).outside
+
+
+def test_a_line_of_its_own_counts_like_a_word_behind_a_comma() -> None:
+    lines = [
+        ("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-For", "203.0.113.9"),
+        ("X-Forwarded-Proto", "http"), ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Host", "crm.example.com"),
+    ]  # fmt: skip
+    assert seen(lines) == Client("203.0.113.9", "https", "crm.example.com", False)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Forwarded": "for=203.0.113.9"},
+        {"X-Forwarded-Proto": "https"},
+        {"X-Forwarded-Host": "crm.example.com"},
+        {"X-Forwarded-For": ""},
+        {"X-Forwarded-For": "unknown"},
+        {"X-Forwarded-For": "127.0.0.1, unknown"},
+    ],
+)
+def test_a_proxy_that_names_nobody_does_not_lend_its_own_address(headers: dict[str, str]) -> None:
+    client = seen(headers)
+    assert (client.address, client.outside) == ("127.0.0.1", True)
 
 
 def test_what_one_subscriber_holds() -> None:

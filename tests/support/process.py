@@ -93,13 +93,18 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving_process(folder: Path, *words: str, **settings: str) -> Iterator[Serving]:
-    """`carteiro serve` from ready to whatever end the test brings it to."""
+def serving_process(
+    folder: Path, *words: str, module: str = "gateway", **settings: str
+) -> Iterator[Serving]:
+    """`carteiro serve` from ready to whatever end the test brings it to.
+
+    `module` is another entry point in its place.
+    """
     port = free_port()
     settings = {"CARTEIRO_SERVER__PORT": str(port)} | settings
     with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as err:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "serve", *words],
+            [sys.executable, "-m", module, "serve", *words],
             cwd=folder, env=environment(folder, **settings), stdout=out, stderr=err,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip

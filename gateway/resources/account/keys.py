@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from gateway import formats, nested
+from gateway.resource import Field, Format, Resource
 from outbox.database import Row, Tx
 from outbox.ids import Ids
 
@@ -19,6 +21,33 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 SHAPE = re.compile(r"crt_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}", re.ASCII)
 VISIBLE = len("crt_") + 8
 CHECKSUM = 6
+SCOPES = ("read", "write")
+_SCOPE = formats.one_of(*SCOPES)
+
+
+def _scopes(value: Any) -> list[str]:
+    return nested.several(_SCOPE, value, len(SCOPES), least=1)
+
+
+# Declared as a resource for its fields' sake: its rows are this module's affair.
+KEY = Resource(
+    noun="key",
+    plural="keys",
+    table="api_keys",
+    description="An API key, without its secret part.",
+    fields=(
+        Field("name", "name", formats.title(100), "What it is for.", "Zapier", required=True),
+        Field(
+            "scopes", "scopes", Format(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
+            "What it may do; both unless sent.", ["read"],
+        ),
+        Field(
+            "expiresAt", "expires_at", formats.instant(), "When it ends; never unless sent.",
+            "2030-01-31",
+        ),
+    ),
+    events={},
+)  # fmt: skip
 
 
 def base62(number: int, length: int) -> str:

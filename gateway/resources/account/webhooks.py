@@ -4,14 +4,16 @@ The record of `GET /api/webhooks` is made here too; the row itself is outbox.end
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from msgspec import Struct
 
 from gateway import dates
 from gateway.access import Caller, must_own
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
 from gateway.resources.account.samples import sample
+from gateway.schemas import Id, Instant
 from outbox import egress, endpoints
 from outbox.database import Tx
 from outbox.endpoints import Draft, Webhook
@@ -169,13 +171,20 @@ async def listed(tx: Tx, caller: Caller) -> list[Webhook]:
     return await endpoints.listed(tx, caller.user_id)
 
 
-def record(webhook: Webhook) -> Mapping[str, Any]:
+class Record(Struct, frozen=True, rename="camel"):
+    """A webhook as the REST API shows it."""
+
+    id: Id
+    url: str
+    events: list[str]
+    is_active: bool
+    created_at: Instant
+    updated_at: Instant
+
+
+def record(webhook: Webhook) -> Record:
     """The webhook as the REST API shows it."""
-    return {
-        "id": webhook.id,
-        "url": webhook.url,
-        "events": list(webhook.events),
-        "isActive": webhook.state == "active",
-        "createdAt": dates.show(webhook.created_at),
-        "updatedAt": dates.show(webhook.updated_at),
-    }
+    return Record(
+        webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
+        dates.show(webhook.created_at), dates.show(webhook.updated_at),
+    )  # fmt: skip

@@ -45,7 +45,7 @@ ACTIVITIES = Resource(
         ),
         Field(
             "createdBy", "created_by", formats.id_of("user"), "The user who noted it.",
-            "018f3a5b7c9d1e2f3a4b5c60", on_create=False, on_update=False,
+            "018f3a5b7c9d1e2f3a4b5c60", on_create=False, on_update=False, made=True,
         ),
     ),
     # The contract has no event for activities.

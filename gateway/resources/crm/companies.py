@@ -60,6 +60,8 @@ COMPANIES = Resource(
     cascades=(
         Unset("contacts", "company_id"),
         Unset("deals", "company_id"),
+        Unset("quotes", "company_id"),
+        Unset("invoices", "company_id"),
         Remove("activities", "related_id"),
     ),
 )  # fmt: skip

@@ -73,6 +73,8 @@ CONTACTS = Resource(
     ),
     cascades=(
         Unset("tasks", "contact_id"),
+        Unset("quotes", "contact_id"),
+        Unset("invoices", "contact_id"),
         Drop("deals", "contact_ids", "deal_contacts"),
         Remove("activities", "related_id"),
     ),

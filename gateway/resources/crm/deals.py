@@ -122,7 +122,12 @@ DEALS = Resource(
         # What has none last; indexed in exactly this spelling.
         Sort("expectedCloseDate", "coalesce(expected_close_at, 9223372036854775807)"),
     ),
-    cascades=(Unset("tasks", "deal_id"), Remove("activities", "related_id")),
+    cascades=(
+        Unset("tasks", "deal_id"),
+        Unset("quotes", "deal_id"),
+        Unset("invoices", "deal_id"),
+        Remove("activities", "related_id"),
+    ),
     compute=_close,
     announce_on=("status",),
 )  # fmt: skip
@@ -204,20 +209,20 @@ async def pipeline_stats(tx: Tx, caller: Caller) -> PipelineStats:
         formats.show_money(sum(worth for _, worth in by_stage.values())),
         {
             name: StageStats(by_stage[name][0], formats.show_money(by_stage[name][1]))
-            for name in _in_order(by_stage, await pipelines.of(tx, caller))
+            for name in in_order(by_stage, await pipelines.of(tx, caller))
         },
         won,
         lost,
-        _percent(won, won + lost),
+        percent(won, won + lost),
     )
 
 
-def _in_order(stages: Mapping[str, Any], wanted: pipelines.Pipeline) -> list[str]:
+def in_order(stages: Mapping[str, Any], wanted: pipelines.Pipeline) -> list[str]:
     """The pipeline's stages first, then others by name, and what has none last."""
     place = {stage: i for i, stage in enumerate(wanted.stages)}
     return sorted(stages, key=lambda s: (s == NO_STAGE, place.get(s, len(place)), s))
 
 
-def _percent(part: int, whole: int) -> float:
+def percent(part: int, whole: int) -> float:
     """100 · part / whole, rounded half up to 2 decimals; 0 of nothing."""
     return (20_000 * part + whole) // (2 * whole) / 100 if whole else 0.0

@@ -41,10 +41,13 @@ MEMBERS = (
     Member("total", formats.money(), "What the line comes to; checked when sent."),
 )
 EXAMPLE = [{"description": "Coffee beans 1 kg", "quantity": 2, "unitPrice": 89.9, "discount": 9.8}]
+SHOWN_EXAMPLE = [
+    {"id": "019a9d1c2f004b7de1a0c3f2", **EXAMPLE[0], "total": 170},
+]
 
 
 def items(least: int) -> Format:
-    """The field `items`; its parsed value is a list of Line, to be kept by `text`."""
+    """The field `items`; what is parsed is `text` of lines, some of them without an id yet."""
     members = nested.object_of(MEMBERS)
 
     def one(value: Any) -> Line:
@@ -52,10 +55,23 @@ def items(least: int) -> Format:
 
     line = Format(one, members.schema)
 
-    def parse(value: Any) -> list[Line]:
-        return nested.several(line, value, MOST, least)
+    def parse(value: Any) -> str:
+        return text(nested.several(line, value, MOST, least))
 
-    return Format(parse, nested.list_schema(line, MOST, least), _show)
+    # A line that is shown has all of its members but the product, which it may lack.
+    whole = [m.name for m in MEMBERS if m.name != "productId"]
+    shown = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                m.name: {**(m.format.shown or m.format.schema), "description": m.description}
+                for m in MEMBERS
+            },
+            "required": whole,
+        },
+    }
+    return Format(parse, nested.list_schema(line, MOST, least), _show, shown)
 
 
 def text(lines: Sequence[Line]) -> str:

@@ -109,7 +109,7 @@ async def overdue(tx: Tx, caller: Caller, page: int, limit: int) -> Shown:
 
     An instant passes by the clock, a day when it ends in the owner's time zone.
     """
-    today = dates.today(tx.now, await actions.time_zone(tx, caller))
+    today = dates.today(tx.now, await actions.time_zone(tx, caller.user_id))
     wanted = _open(page, limit)
     _due(wanted, "<", tx.now, today)
     return await actions.page(tx, caller, TASKS, wanted)
@@ -120,7 +120,7 @@ async def upcoming(tx: Tx, caller: Caller, page: int, limit: int) -> Shown:
 
     A day is in as long as any of it is; none is both overdue and upcoming.
     """
-    zone, until = await actions.time_zone(tx, caller), tx.now + WEEK
+    zone, until = await actions.time_zone(tx, caller.user_id), tx.now + WEEK
     wanted = _open(page, limit)
     _due(wanted, ">=", tx.now, dates.today(tx.now, zone))
     _due(wanted, "<=", until, dates.today(until, zone))
@@ -136,7 +136,7 @@ async def calendar(
     finds nothing.
     """
     wanted = Plan(page, limit, order=f"{DUE}, id", walks=False)
-    today = dates.today(tx.now, await actions.time_zone(tx, caller))
+    today = dates.today(tx.now, await actions.time_zone(tx, caller.user_id))
     bounds = _period(start.strip(), end.strip(), today)
     if bounds is None:
         wanted.empty = True

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.access import Caller
@@ -251,7 +252,7 @@ async def test_the_api_lists_the_same_webhooks(console: Site, maria: Guest) -> N
     await maria.submit(f"{LIST}/{made.id}/pause", at=LIST + "/" + made.id)
     caller = await caller_of(console, "maria@example.com")
     [webhook] = await console.db.read(webhooks.listed, caller)
-    record = webhooks.record(webhook)
+    record = msgspec.to_builtins(webhooks.record(webhook))
     assert set(record) == {"id", "url", "events", "isActive", "createdAt", "updatedAt"}
     assert record["id"] == made.id
     assert record["events"] == ["quote.created"]

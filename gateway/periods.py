@@ -1,0 +1,142 @@
+"""The time that a report looks at: from its query to instants, and cut into days, weeks, months.
+
+A day is its date at 00:00 UTC, as gateway.dates keeps bare dates; instants are microseconds UTC.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from gateway import dates
+from gateway.errors import Fault, Refusal
+
+TIMES = ("day", "week", "month")
+MOST = 1000
+"""The most periods that one report has."""
+BACK = {"day": 30, "week": 12, "month": 12}
+"""How many periods a report looks back, the present one included, when it is not told."""
+# Far enough from the ends of the calendar for every time zone and period.
+_FIRST, _LAST = -70 * 366 * dates.DAY, 7000 * 365 * dates.DAY
+_EPOCH = date(1970, 1, 1)
+
+
+class Period(NamedTuple):
+    """A stretch of time: `first` belongs to it, `until` does not."""
+
+    label: str
+    first: int
+    until: int
+
+
+class Span(NamedTuple):
+    """What a report was asked: the time, or None where it is unbounded, and how to group."""
+
+    first: int | None
+    until: int | None
+    zone: str
+    group_by: str
+
+    def periods(self) -> list[Period]:
+        """The periods from `first` to `until`, the outer ones cut short. Raises validation_error.
+
+        The labels are ISO 8601: 2026-11-21, 2026-W47, 2026-11.
+        """
+        assert self.first is not None, "a span by time has bounds"
+        assert self.until is not None, "a span by time has bounds"
+        found: list[Period] = []
+        day = _begin_of(self.group_by, _date_of(dates.today(self.first, self.zone)))
+        begins = self.first
+        while begins < self.until:
+            if len(found) == MOST:
+                raise _refused(
+                    "groupBy",
+                    f"That is more than {MOST} periods; send later dates or a longer period.",
+                )
+            after = _next(self.group_by, day)
+            ends = min(begin(_day_of(after), self.zone), self.until)
+            found.append(Period(_label(self.group_by, day), begins, ends))
+            day, begins = after, ends
+        return found
+
+
+def span(query: Mapping[str, str], group_by: Sequence[str], now: int, zone: str) -> Span:
+    """Read `from`, `to`, `timezone` and `groupBy`; the first of `group_by` is the default.
+
+    A date without a time begins and ends with its day in the time zone; `to` is inclusive.
+    Raises validation_error.
+    """
+    zone = _zone(query.get("timezone") or zone)
+    wanted = query.get("groupBy") or group_by[0]
+    if wanted not in group_by:
+        raise _refused("groupBy", f"Send one of: {', '.join(group_by)}.")
+    first, until = query.get("from"), query.get("to")
+    begins = _bound("from", first, zone) if first else None
+    ends = _bound("to", until, zone, last=True) if until else None
+    if wanted in TIMES:
+        if ends is None:
+            ends = begin(dates.today(now, zone) + dates.DAY, zone)
+        if begins is None:
+            day = _begin_of(wanted, _date_of(dates.today(ends - 1, zone)))
+            for _ in range(BACK[wanted] - 1):
+                day = _begin_of(wanted, day - timedelta(days=1))
+            begins = begin(_day_of(day), zone)
+    if begins is not None and ends is not None and begins >= ends:
+        raise _refused("to", "Send a time that is not before `from`.")
+    return Span(begins, ends, zone, wanted)
+
+
+def begin(day: int, zone: str) -> int:
+    """The instant at which a day begins in a time zone."""
+    found = datetime.combine(_date_of(day), datetime.min.time(), ZoneInfo(zone)).astimezone(UTC)
+    return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _bound(name: str, text: str, zone: str, *, last: bool = False) -> int:
+    micros = dates.from_query(text)
+    if micros is None or not _FIRST < micros < _LAST:
+        raise _refused(name, "Send an ISO 8601 date or date-time, such as 2026-11-21.")
+    if dates.is_day(text):
+        return begin(micros + (dates.DAY if last else 0), zone)
+    return micros + 1 if last else micros
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        # OSError: the name of a folder of the time zone database, or one too long for a file.
+        raise _refused("timezone", "Send an IANA time zone such as America/Sao_Paulo.") from None
+    return name
+
+
+def _begin_of(group_by: str, day: date) -> date:
+    if group_by == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if group_by == "month" else day
+
+
+def _next(group_by: str, day: date) -> date:
+    length = {"day": 1, "week": 7, "month": 31}[group_by]
+    return _begin_of(group_by, day + timedelta(days=length))
+
+
+def _label(group_by: str, day: date) -> str:
+    if group_by == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02d}"
+    return day.isoformat()[:7] if group_by == "month" else day.isoformat()
+
+
+def _date_of(day: int) -> date:
+    return _EPOCH + timedelta(days=day // dates.DAY)
+
+
+def _day_of(day: date) -> int:
+    return (day - _EPOCH).days * dates.DAY
+
+
+def _refused(name: str, message: str) -> Refusal:
+    return Refusal(
+        "validation_error", f"{name}: {message}", faults=[Fault(name, "invalid_parameter", message)]
+    )

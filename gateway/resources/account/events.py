@@ -1,0 +1,75 @@
+"""The events feed as its owner reads it: what may be asked for, and how an event is shown."""
+
+from collections.abc import Mapping
+
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway import dates
+from gateway.access import Caller
+from gateway.catalogue import EVENT_NAMES
+from gateway.errors import Fault, Refusal
+from gateway.listing import window
+from gateway.schemas import Id, Instant
+from outbox import feed
+from outbox.database import Tx
+from outbox.feed import UnknownPlace
+from outbox.ids import is_id
+
+
+class Event(Struct, frozen=True, rename="camel"):
+    """An event. `body` is byte for byte what webhooks receive; null once a person was erased."""
+
+    id: Id
+    event: str
+    record_id: Id
+    record_version: int
+    occurred_at: Instant
+    body: str | None
+    request_id: str | UnsetType = UNSET
+    erased_at: Instant | UnsetType = UNSET
+
+
+class Events(Struct, frozen=True, rename="camel"):
+    """Events, oldest first. Send `nextCursor` as `after` to go on, at once while `hasMore`."""
+
+    data: list[Event]
+    has_more: bool
+    next_cursor: Id | UnsetType = UNSET
+
+
+async def page(tx: Tx, caller: Caller, query: Mapping[str, str], days: int) -> Events:
+    """A page of the caller's events of the last `days`. Raises forbidden, validation_error."""
+    caller.must("read")
+    after = query.get("after", "").strip().lower()
+    if after and not is_id(after):
+        raise _unknown()
+    _, limit = window(query)
+    types = {name for part in query.get("types", "").split(",") if (name := part.strip())}
+    # A name that is not in the catalogue finds nothing.
+    names = tuple(name for name in EVENT_NAMES if name in types) if types else None
+    try:
+        found = await feed.page(
+            tx, caller.user_id, after=after, names=names, since=tx.now - days * dates.DAY,
+            limit=limit,
+        )  # fmt: skip
+    except UnknownPlace:
+        raise _unknown() from None
+    place: str | UnsetType = UNSET if found.place is None else found.place
+    return Events([_shown(entry) for entry in found.entries], found.more, place)
+
+
+def _shown(entry: feed.Entry) -> Event:
+    return Event(
+        entry.id, entry.name, entry.record_id, entry.record_version, dates.show(entry.occurred_at),
+        None if entry.body is None else entry.body.decode(),
+        UNSET if entry.request_id is None else entry.request_id,
+        UNSET if entry.erased_at is None else dates.show(entry.erased_at),
+    )  # fmt: skip
+
+
+def _unknown() -> Refusal:
+    message = "Send the nextCursor of the page before, the id of an event of yours, or nothing."
+    return Refusal(
+        "validation_error", f"after: {message}",
+        faults=[Fault("after", "invalid_parameter", message)],
+    )  # fmt: skip

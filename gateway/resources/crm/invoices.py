@@ -1,0 +1,197 @@
+"""Invoices: what customers owe an owner. Pending until they are paid or canceled."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway import dates, formats
+from gateway.access import Caller
+from gateway.resource import (
+    BY_TIME,
+    Beside,
+    Derived,
+    Field,
+    Filter,
+    Reference,
+    Resource,
+    Sort,
+    Wrong,
+)
+from gateway.resources.crm import documents, lines
+from gateway.resources.crm.documents import Kind
+from gateway.validation import Draft
+from gateway.views import View
+from outbox.database import Tx
+
+TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
+METHODS = ("pix", "boleto", "card", "transfer", "cash")
+PAY_TAKES = ("paidAt", "method", "reference")
+CANCEL_TAKES = ("reason",)
+_STAMPS = {"paid": "paid_at", "canceled": "canceled_at"}
+
+
+def _overdue(row: Mapping[str, Any], now: int, zone: str) -> bool:
+    return row["status"] == "pending" and dates.passed(row["due_at"], row["due_day"], now, zone)
+
+
+def _stamp(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) -> dict[str, Any]:
+    """When it was paid or canceled: now, unless that was sent."""
+    column = _STAMPS.get(values.get("status", ""))
+    return {column: now} if column and values.get(column) is None else {}
+
+
+def _bound(text: str) -> int:
+    micros = dates.from_query(text)
+    if micros is None:
+        raise Wrong("invalid_date", "No invoice matches a date that cannot be read.")
+    return micros
+
+
+def _end(text: str) -> int:
+    """A date without a time stands for the whole day."""
+    return _bound(text) + (dates.DAY - 1 if dates.is_day(text) else 0)
+
+
+def _only(name: str, column: str, noun: str) -> Filter:
+    return Filter(
+        name, f"{column} = {{}}", str.lower, {"type": "string"}, f"Only invoices of this {noun}."
+    )
+
+
+_MONEY = formats.money()
+_INSTANT = formats.instant()
+
+INVOICES = Resource(
+    noun="invoice",
+    plural="invoices",
+    table="invoices",
+    description="What somebody owes: lines or a plain total, and the day by which it is due.",
+    fields=(
+        Field(
+            "number", "number", formats.text(40), "Its number, without gaps.", "INV-000001",
+            on_create=False, on_update=False, made=True,
+        ),
+        Field(
+            "status", "status", formats.one_of(*TRANSITIONS),
+            "Pending on create; then paid or canceled, which are final.", "pending",
+            on_create=False, default="pending", nullable=False,
+        ),
+        Field(
+            "items", "items", lines.items(0), "The lines; without any, send the total.",
+            lines.EXAMPLE, default="[]", shown_example=lines.SHOWN_EXAMPLE,
+        ),
+        Field(
+            "subtotal", "subtotal", _MONEY, "What the lines come to, in BRL.", 170,
+            on_create=False, on_update=False, made=True,
+        ),
+        Field("discount", "discount", _MONEY, "Taken off the subtotal, in BRL.", 10, default=0),
+        Field("shipping", "shipping", _MONEY, "Added for shipping, in BRL.", 15.5, default=0),
+        Field(
+            "total", "total", _MONEY,
+            "Subtotal less discount plus shipping; needed without items, checked with them.", 175.5,
+            made=True,
+        ),
+        Field(
+            "currency", "currency", formats.one_of("BRL"), "Currency of the amounts.", "BRL",
+            on_create=False, on_update=False, default="BRL",
+        ),
+        Field(
+            "dueDate", "due_at", _INSTANT,
+            "By when; a date without a time lasts until that day ends in the owner's time zone.",
+            "2026-12-15", required=True, beside=(Beside("due_day", dates.is_day),),
+        ),
+        Field(
+            "paidAt", "paid_at", _INSTANT, "When it was paid.", "2026-12-10T14:30:00.000Z",
+            on_create=False, on_update=False,
+        ),
+        Field(
+            "method", "method", formats.one_of(*METHODS), "How it was paid.", "pix",
+            on_create=False, on_update=False,
+        ),
+        Field(
+            "reference", "reference", formats.text(200), "What the payment is known by elsewhere.",
+            "E18236120202612101430s0a1b2c3d4e", on_create=False, on_update=False,
+        ),
+        Field(
+            "canceledAt", "canceled_at", _INSTANT, "When it was canceled.",
+            "2026-12-11T09:00:00.000Z", on_create=False, on_update=False,
+        ),
+        Field(
+            "reason", "reason", formats.text(formats.LONG), "Why it was canceled.", "Ordered twice",
+            on_create=False, on_update=False,
+        ),
+        *documents.parties("invoice"),
+        Field(
+            "quoteId", "quote_id", formats.id_of("quote"), "The quote that it came from.",
+            "018f3a5b7c9d1e2f3a4b5c71", reference=Reference("quote", "quotes"),
+        ),
+        Field(
+            "orderId", "order_id", formats.id_of("order"), "The order that it is for.",
+            "018f3a5b7c9d1e2f3a4b5c72", on_create=False, on_update=False,
+        ),
+        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Pix key: ana@x.br"),
+    ),
+    events={
+        "created": ("id", "number", "total", "status", "dueDate", "createdAt"),
+        "updated": ("id", "number", "status", "updatedAt"),
+        "paid": ("id", "number", "total", "paidAt"),
+    },
+    filters=(
+        Filter(
+            "status", "status = {}", str, {"type": "string", "enum": list(TRANSITIONS)},
+            "Only invoices of this status.",
+        ),
+        Filter(
+            "overdue",
+            "(status = 'pending' and due_at < case when due_day then {today} else {now} end) = {}",
+            formats.from_query(formats.boolean()), {"type": "boolean"},
+            "Only invoices that are overdue, or only those that are not.",
+        ),
+        Filter(
+            "from", "created_at >= {}", _bound, _INSTANT.schema,
+            "Only invoices made at this time or later.",
+        ),
+        Filter(
+            "to", "created_at <= {}", _end, _INSTANT.schema,
+            "Only invoices made up to this time; a date without a time includes its whole day, "
+            "in UTC.",
+        ),
+        _only("contactId", "contact_id", "contact"),
+        _only("companyId", "company_id", "company"),
+        _only("dealId", "deal_id", "deal"),
+        _only("quoteId", "quote_id", "quote"),
+        Filter("number", "number = {}", str, {"type": "string"}, "Only the one with this number."),
+    ),
+    sorts=(*BY_TIME, Sort("dueDate", "due_at")),
+    derived=(
+        Derived(
+            "overdue", _overdue, {"type": "boolean"},
+            "Whether it is pending although its due date has passed.", False,
+        ),
+    ),
+    compute=_stamp,
+    deletable=False,
+)  # fmt: skip
+
+INVOICE = Kind(INVOICES, "INV", TRANSITIONS, open="pending", announced={"paid": "paid"})
+
+
+async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> View:
+    """A new pending invoice. See documents.create."""
+    return await documents.create(tx, caller, INVOICE, draft)
+
+
+async def change(
+    tx: Tx, caller: Caller, resource: Resource, record_id: str, draft: Draft, if_match: str | None
+) -> View:
+    """Change a pending invoice; its `status` may be set to what the verbs do. documents.change."""
+    return await documents.change(tx, caller, INVOICE, record_id, draft, if_match)
+
+
+async def pay(tx: Tx, caller: Caller, record_id: str, draft: Draft) -> View:
+    """Mark it paid; the draft takes PAY_TAKES. Emits invoice.paid alone. See documents.step."""
+    return await documents.step(tx, caller, INVOICE, record_id, "paid", draft)
+
+
+async def cancel(tx: Tx, caller: Caller, record_id: str, draft: Draft) -> View:
+    """Cancel it; the draft takes CANCEL_TAKES. See documents.step."""
+    return await documents.step(tx, caller, INVOICE, record_id, "canceled", draft)

@@ -1,0 +1,1 @@
+"""Reports: figures over many records of one owner, one report per file."""

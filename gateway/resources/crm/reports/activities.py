@@ -1,0 +1,68 @@
+"""What was done: activities by period and type."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from gateway.access import Caller
+from gateway.resources.crm.activities import TYPES
+from gateway.resources.crm.reports.figures import PERIODS, Report, as_rows, asked_of, head
+from outbox.database import Tx
+
+GROUPS = ("day", "week", "month")
+_ACTIVITIES = f"""
+select p.n as n, a.type as type, count(*) as counted
+from {PERIODS} cross join activities a
+where a.owner_id = $1 and a.created_at >= p.first and a.created_at < p.until
+group by p.n, a.type
+"""
+
+
+class ActivitiesTotals(Struct, frozen=True):
+    """How many of each type."""
+
+    call: int
+    email: int
+    meeting: int
+    note: int
+    task: int
+    total: int
+
+
+class ActivitiesRow(Struct, frozen=True):
+    """One period; `group` is its name."""
+
+    group: str
+    call: int
+    email: int
+    meeting: int
+    note: int
+    task: int
+    total: int
+
+
+class ActivitiesReport(Report, frozen=True, kw_only=True):
+    data: list[ActivitiesRow]
+    totals: ActivitiesTotals
+
+
+async def activities(tx: Tx, caller: Caller, query: Mapping[str, str]) -> ActivitiesReport:
+    """How many activities there were in each period, by type."""
+    asked = await asked_of(tx, caller, query, GROUPS)
+    found = asked.periods()
+    figures = [[0] * len(TYPES) for _ in found]
+    for row in await tx.all(_ACTIVITIES, caller.user_id, as_rows(found)):
+        figures[row["n"]][TYPES.index(row["type"])] = row["counted"]
+    totals = [sum(column) for column in zip(*figures, strict=True)]
+    return ActivitiesReport(
+        **head("activities", asked),
+        data=[
+            ActivitiesRow(group=period.label, **_by_type(row))
+            for period, row in zip(found, figures, strict=True)
+        ],
+        totals=ActivitiesTotals(**_by_type(totals)),
+    )
+
+
+def _by_type(counts: list[int]) -> dict[str, int]:
+    return {**dict(zip(TYPES, counts, strict=True)), "total": sum(counts)}

@@ -1,0 +1,170 @@
+"""Handlers of the reports: as JSON, or their rows as CSV."""
+
+import csv
+import io
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from gateway.appkeys import DB
+from gateway.auth import authenticate
+from gateway.errors import Fault, Refusal
+from gateway.resources.crm.reports.activities import (
+    ActivitiesReport,
+    ActivitiesRow,
+    ActivitiesTotals,
+)
+from gateway.resources.crm.reports.figures import Report
+from gateway.resources.crm.reports.funnel import FunnelReport, FunnelRow, FunnelTotals
+from gateway.resources.crm.reports.index import REPORTS, Kind
+from gateway.resources.crm.reports.leads import LeadsReport, LeadsRow, LeadsTotals
+from gateway.resources.crm.reports.receivables import (
+    ReceivablesReport,
+    ReceivablesRow,
+    ReceivablesTotals,
+)
+from gateway.resources.crm.reports.sales import SalesReport, SalesRow, SalesTotals
+from gateway.rest import shapes
+from gateway.rest.handlers import JSON
+from gateway.rest.operations import Operation, Parameter, operation
+
+FORMATS = ("json", "csv")
+# What a spreadsheet would take for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class ReportKind(Struct, frozen=True, rename="camel"):
+    """A report that can be asked for."""
+
+    name: str
+    path: str
+    description: str
+    group_by: list[str]
+    formats: list[str]
+
+
+class ReportIndex(Struct, frozen=True):
+    """All of them."""
+
+    data: list[ReportKind]
+
+
+INDEX = ReportIndex(
+    [
+        ReportKind(k.name, f"/api/reports/{k.name}", k.description, [*k.groups], [*FORMATS])
+        for k in REPORTS
+    ]
+)
+_MONTH: dict[str, Any] = {
+    "first": "2026-11-01T03:00:00.000Z",
+    "last": "2026-12-01T02:59:59.999Z",
+    "timezone": "America/Sao_Paulo",
+}
+EXAMPLES: dict[str, Report] = {
+    "sales": SalesReport(
+        report="sales", **_MONTH, group_by="month", currency="BRL",
+        data=[SalesRow("2026-11", 2, 22500.5, 5, 4904.5, 3, 2942.7)],
+        totals=SalesTotals(2, 22500.5, 5, 4904.5, 3, 2942.7),
+    ),
+    "funnel": FunnelReport(
+        report="funnel", timezone="America/Sao_Paulo", group_by="stage", currency="BRL",
+        data=[FunnelRow("proposal", 3, 30000, 1, 1, 1, 12.5, 50.0)],
+        totals=FunnelTotals(3, 30000, 1, 1, 1, 12.5, 50.0),
+    ),
+    "receivables": ReceivablesReport(
+        report="receivables", timezone="America/Sao_Paulo", group_by="age", currency="BRL",
+        data=[ReceivablesRow("current", 4, 3923.6), ReceivablesRow("1-30", 1, 980.9)],
+        totals=ReceivablesTotals(5, 4904.5, 980.9),
+    ),
+    "activities": ActivitiesReport(
+        report="activities", **_MONTH, group_by="month",
+        data=[ActivitiesRow("2026-11", 4, 2, 1, 0, 0, 7)],
+        totals=ActivitiesTotals(4, 2, 1, 0, 0, 7),
+    ),
+    "leads": LeadsReport(
+        report="leads", timezone="America/Sao_Paulo", group_by="source",
+        data=[LeadsRow("web", 8, 2, 25.0)], totals=LeadsTotals(8, 2, 25.0),
+    ),
+}  # fmt: skip
+
+
+@operation("listReports", "Reports", "List the reports", shapes.struct(INDEX))
+async def index(request: web.Request) -> web.Response:
+    """GET /api/reports: which reports there are."""
+    caller = await authenticate(request)
+    caller.must("read")
+    return web.Response(body=msgspec.json.encode(INDEX), headers={"Content-Type": JSON})
+
+
+def report(kind: Kind) -> Operation:
+    """GET /api/reports/{name}."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        form = request.query.get("format") or FORMATS[0]
+        if form not in FORMATS:
+            message = f"Send one of: {', '.join(FORMATS)}."
+            raise Refusal(
+                "validation_error", f"format: {message}",
+                faults=[Fault("format", "invalid_parameter", message)],
+            )  # fmt: skip
+        found = await request.app[DB].scan(kind.unit, caller, request.query)
+        if form == "csv":
+            return web.Response(
+                body=as_csv(found).encode(),
+                headers={
+                    "Content-Type": "text/csv; charset=utf-8",
+                    "Content-Disposition": f'attachment; filename="{kind.name}.csv"',
+                },
+            )
+        return web.Response(body=msgspec.json.encode(found), headers={"Content-Type": JSON})
+
+    bound = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+    groups = {"type": "string", "enum": [*kind.groups], "default": kind.groups[0]}
+    parameters = (
+        Parameter("from", bound, "First day or instant.", "2026-11-01"),
+        Parameter("to", bound, "Last day or instant; a day counts to its end.", "2026-11-30"),
+        Parameter("groupBy", groups, "What each row stands for.", kind.groups[0]),
+        Parameter(
+            "timezone", {"type": "string"}, "Where days begin and end; by default the account's.",
+            "America/Sao_Paulo",
+        ),
+        Parameter(
+            "format", {"type": "string", "enum": [*FORMATS], "default": FORMATS[0]},
+            "JSON, or the rows as CSV.", "json",
+        ),
+    )  # fmt: skip
+    title = kind.name.capitalize()
+    return operation(
+        f"get{title}Report", "Reports", f"Report: {kind.name}",
+        shapes.struct(EXAMPLES[kind.name]), description=kind.description, parameters=parameters,
+        refusals=("validation_error",), headers=("Content-Disposition",),
+        texts={"text/csv": as_csv(EXAMPLES[kind.name])},
+    )(handle)  # fmt: skip
+
+
+def as_csv(found: Report) -> str:
+    """The rows of a report, with a line of their names first."""
+    body = msgspec.to_builtins(found)
+    kind = msgspec.structs.fields(_row_type(found))
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([field.encode_name for field in kind])
+    for row in body["data"]:
+        writer.writerow([_cell(row[field.encode_name]) for field in kind])
+    return out.getvalue()
+
+
+def _row_type(found: Report) -> type[Struct]:
+    """The struct of the rows, which is there even when no row is."""
+    [data] = [field for field in msgspec.structs.fields(found) if field.name == "data"]
+    [kind] = data.type.__args__
+    row: type[Struct] = kind
+    return row
+
+
+def _cell(value: Any) -> Any:
+    """What a user named must not run in a spreadsheet."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -1,0 +1,12 @@
+// Shows our document, and nothing of anybody else's: no validator badge, no configuration by URL.
+SwaggerUIBundle({
+  url: "/api/openapi.json",
+  dom_id: "#document",
+  deepLinking: true,
+  queryConfigEnabled: false,
+  validatorUrl: null,
+  docExpansion: "none",
+  defaultModelsExpandDepth: 0,
+  persistAuthorization: false,
+  tryItOutEnabled: true,
+});

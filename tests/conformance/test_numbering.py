@@ -1,0 +1,88 @@
+"""Numbers of documents on both engines: none is left out, none is given twice."""
+
+import asyncio
+
+import pytest
+
+from gateway import actions, numbering
+from gateway.access import Caller
+from gateway.errors import Refusal
+from gateway.resources.crm import invoices
+from gateway.resources.crm.invoices import INVOICES
+from gateway.resources.crm.products import PRODUCTS
+from gateway.validation import check
+from outbox.database import Database, Tx
+
+ANA = Caller("a" * 24, "api_key")
+BIA = Caller("b" * 24, "api_key")
+
+
+async def issue(db: Database, who: Caller = ANA) -> str:
+    draft = check(INVOICES, {"total": 1, "dueDate": "2999-01-01"}, creating=True)
+    view = await db.write(invoices.create, who, INVOICES, draft)
+    return str(view.members["number"])
+
+
+async def take_and_fail(tx: Tx) -> None:
+    await numbering.take(tx, ANA.user_id, "invoices", "INV")
+    raise Refusal("conflict", "no")
+
+
+async def test_two_hundred_at_once(db: Database) -> None:
+    async def fail() -> None:
+        with pytest.raises(Refusal):
+            await db.write(take_and_fail)
+
+    numbers, others, _ = await asyncio.gather(
+        asyncio.gather(*(issue(db) for _ in range(200))),
+        asyncio.gather(*(issue(db, BIA) for _ in range(10))),
+        asyncio.gather(*(fail() for _ in range(20))),
+    )
+    assert sorted(numbers) == [f"INV-{n:06d}" for n in range(1, 201)]
+    assert sorted(others) == [f"INV-{n:06d}" for n in range(1, 11)]
+
+
+async def test_a_failed_unit_gives_its_number_back(db: Database) -> None:
+    assert await issue(db) == "INV-000001"
+    with pytest.raises(Refusal):
+        await db.write(take_and_fail)
+    assert await issue(db) == "INV-000002"
+
+
+async def test_a_series_is_of_one_owner_and_kind(db: Database) -> None:
+    async def unit(tx: Tx) -> list[str]:
+        return [
+            await numbering.take(tx, owner.user_id, series, "X")
+            for owner, series in ((ANA, "a"), (ANA, "b"), (BIA, "a"), (ANA, "a"))
+        ]
+
+    assert await db.write(unit) == ["X-000001", "X-000001", "X-000001", "X-000002"]
+
+
+async def test_numbers_grow_past_six_digits(db: Database) -> None:
+    async def unit(tx: Tx) -> str:
+        await tx.run("insert into counters (owner_id, series, n) values ('o', 's', 999999)")
+        return await numbering.take(tx, "o", "s", "INV")
+
+    assert await db.write(unit) == "INV-1000000"
+
+
+async def test_a_value_that_is_used_once(db: Database) -> None:
+    """Field.unique_in: a race has one winner, and neither engine raises."""
+
+    async def make() -> str:
+        draft = check(PRODUCTS, {"name": "P", "price": 1, "sku": "A"}, creating=True)
+        try:
+            return (await db.write(actions.create, ANA, PRODUCTS, draft)).etag
+        except Refusal as refusal:
+            return refusal.code
+
+    found = await asyncio.gather(*(make() for _ in range(20)))
+    assert sorted(found) == ['"1"'] + ["conflict"] * 19
+
+    async def count(tx: Tx) -> int:
+        row = await tx.one("select count(*) as n from products")
+        assert row is not None
+        return int(row["n"])
+
+    assert await db.read(count) == 1

@@ -1,0 +1,235 @@
+"""Deals and tasks on both engines: running totals, races, and what a race may not break."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway import actions, listing
+from gateway.access import Caller
+from gateway.errors import Refusal
+from gateway.resource import Resource
+from gateway.resources.crm import deals, pipelines, tasks
+from gateway.resources.crm.contacts import CONTACTS
+from gateway.resources.crm.deals import DEALS
+from gateway.resources.crm.pipelines import PIPELINE
+from gateway.resources.crm.tasks import TASKS
+from gateway.validation import check
+from outbox.database import Database, Tx
+from outbox.observer import Unwatched
+
+ANA = Caller("a" * 24, "api_key")
+
+
+async def made(db: Database, resource: Resource, **body: Any) -> str:
+    draft = check(resource, body, creating=True)
+    assert draft.faults == []
+    return (await db.write(actions.create, ANA, resource, draft)).record_id
+
+
+async def changed(db: Database, resource: Resource, record_id: str, **body: Any) -> None:
+    draft = check(resource, body, creating=False)
+    await db.write(actions.change, ANA, resource, record_id, draft)
+
+
+async def rows(db: Database, sql: str) -> list[tuple[Any, ...]]:
+    async def unit(tx: Tx) -> list[tuple[Any, ...]]:
+        return [tuple(row[key] for key in row.keys()) for row in await tx.all(sql)]  # noqa: SIM118 - a row is no dict
+
+    return await db.read(unit)
+
+
+COUNTED = """
+select owner_id, coalesce(stage, '') as stage, status, cast(count(*) as bigint) as n,
+  cast(sum(value) as bigint) as value
+from deals group by owner_id, stage, status order by 1, 2, 3
+"""
+KEPT = """
+select owner_id, stage, status, cast(sum(n) as bigint) as n, cast(sum(value) as bigint) as value
+from deal_totals group by owner_id, stage, status order by 1, 2, 3
+"""
+
+
+async def totals_hold(db: Database) -> None:
+    """The running totals are what counting gives, and keep no row of nothing."""
+    assert await rows(db, KEPT) == await rows(db, COUNTED)
+    assert await rows(db, "select n from deal_totals where n <= 0") == []
+
+
+async def test_totals_follow_every_way_to_write_a_deal(db: Database) -> None:
+    ids = [
+        await made(db, DEALS, title="D", value=i, stage=stage)
+        for i in range(8)
+        for stage in (None, "lead", "closing")
+    ]
+    await totals_hold(db)
+    for record_id in ids[:6]:
+        await changed(db, DEALS, record_id, stage="lead", value=77.77)
+    for record_id in ids[4:9]:
+        await changed(db, DEALS, record_id, status="won", stage=None)
+    for record_id in ids[3:12]:
+        await db.write(actions.remove, ANA, DEALS, record_id)
+    await totals_hold(db)
+
+    async def past_the_engine(tx: Tx) -> None:
+        await tx.run("update deals set status = 'lost', value = value + 1")
+        await tx.run("delete from deals where stage = 'closing'")
+
+    await db.write(past_the_engine)
+    await totals_hold(db)
+    for record_id in {*ids} - {*ids[3:12]}:
+        if (record_id,) in await rows(db, "select id from deals"):
+            await db.write(actions.remove, ANA, DEALS, record_id)
+    assert await rows(db, "select n from deal_totals") == []
+
+
+async def test_a_refused_write_moves_no_total(db: Database) -> None:
+    await made(db, DEALS, title="D", value=5, stage="lead")
+
+    async def fails(tx: Tx) -> None:
+        draft = check(DEALS, {"title": "E", "value": 9, "stage": "lead"}, creating=True)
+        await actions.create(tx, ANA, DEALS, draft)
+        raise Refusal("conflict", "No.")
+
+    with pytest.raises(Refusal):
+        await db.write(fails)
+    await totals_hold(db)
+    assert (await db.read(deals.pipeline_stats, ANA)).total_value == 5
+
+
+class Faults(Unwatched):
+    """Counts what goes wrong between transactions."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+
+    def fault(self, kind: str) -> None:
+        self.seen[kind] += 1
+
+
+async def test_deals_that_move_in_opposite_directions(db: Database) -> None:
+    """All counters of one stage and status are one row here, so that every move meets another."""
+    ids: list[str] = []
+
+    async def fill(tx: Tx) -> None:
+        ids.clear()
+        for i in range(16):
+            ids.append(tx.new_id()[:-1] + "0")
+            await tx.run(
+                "insert into deals (id, owner_id, version, created_at, title, value, currency,"
+                " stage, status, contact_ids)"
+                " values ($1, $2, 1, $3, 'D', 1, 'BRL', $4, 'open', '[]')",
+                ids[-1], ANA.user_id, tx.now, "ab"[i % 2],
+            )  # fmt: skip
+
+    await db.write(fill)
+    db.observer = faults = Faults()
+    for turn in range(6):
+        await asyncio.gather(
+            *(
+                changed(db, DEALS, record_id, stage="ab"[(i + turn + 1) % 2])
+                for i, record_id in enumerate(ids)
+            )
+        )
+    assert faults.seen == {}
+    await totals_hold(db)
+
+
+async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
+    ids = await asyncio.gather(
+        *(made(db, DEALS, title="D", value=i, stage="abc"[i % 3]) for i in range(24))
+    )
+    await asyncio.gather(
+        *(changed(db, DEALS, r, status=s) for r in ids[:12] for s in ("won", "lost", "open")),
+        *(changed(db, DEALS, r, stage="z", value=3) for r in ids[6:18]),
+        *(db.write(actions.remove, ANA, DEALS, r) for r in ids[18:]),
+        *(made(db, DEALS, title="D", value=1) for _ in range(6)),
+    )
+    await totals_hold(db)
+    assert (await db.read(deals.pipeline_stats, ANA)).total_deals == 24
+
+
+async def test_figures_do_not_grow_with_the_deals(db: Database) -> None:
+    for i in range(60):
+        await made(db, DEALS, title="D", value=1, stage="ab"[i % 2])
+    [(n,)] = await rows(db, "select cast(count(*) as bigint) as n from deal_totals")
+    # At most 16 rows for each stage and status.
+    assert n <= 32
+
+
+async def test_a_sum_past_64_bits_is_still_told(db: Database) -> None:
+    """More than the engines can add up: two stages near the end of BIGINT."""
+    for stage in "ab":
+        await made(db, DEALS, title="D", value=1, stage=stage)
+
+    async def swell(tx: Tx) -> None:
+        await tx.run("update deal_totals set value = $1", 9_000_000_000_000_000_000)
+
+    await db.write(swell)
+    found = await db.read(deals.pipeline_stats, ANA)
+    assert found.total_value == 180_000_000_000_000_000
+
+
+async def test_racing_completions_announce_one(db: Database) -> None:
+    task = await made(db, TASKS, title="T")
+    views = await asyncio.gather(*(db.write(tasks.complete, ANA, task) for _ in range(12)))
+    assert {view.etag for view in views} == {'"2"'}
+    assert len({msgspec.json.encode(view.shown) for view in views}) == 1
+    names = await rows(db, "select name from events order by pos")
+    assert names == [("task.created",), ("task.completed",)]
+
+
+async def test_a_contact_cannot_go_between_the_check_and_the_write(db: Database) -> None:
+    for _ in range(8):
+        contact = await made(db, CONTACTS, name="M")
+        deal = await made(db, DEALS, title="D", value=1)
+        await asyncio.gather(
+            db.write(actions.remove, ANA, CONTACTS, contact),
+            changed(db, DEALS, deal, contactIds=[contact]),
+            *(made(db, DEALS, title="D", value=1, contactIds=[contact]) for _ in range(3)),
+            *(made(db, TASKS, title="T", contactId=contact) for _ in range(3)),
+            return_exceptions=True,
+        )
+    dangling = await rows(
+        db,
+        "select value from deal_contacts where value not in (select id from contacts)"
+        " union all select contact_id from tasks where contact_id is not null"
+        " union all select contact_ids from deals where contact_ids <> '[]'",
+    )
+    assert dangling == []
+
+
+async def test_racing_changes_of_a_pipeline_follow_one_another(db: Database) -> None:
+    async def put(if_match: str | None = None, **body: Any) -> str:
+        draft = check(PIPELINE, body, creating=False)
+        return (await db.write(pipelines.change, ANA, draft, if_match)).etag
+
+    etags = await asyncio.gather(*(put(stages=[f"s{i}"]) for i in range(8)))
+    assert sorted(etags) == [f'"{i}"' for i in range(1, 9)]
+    outcomes = await asyncio.gather(
+        *(put('"8"', stages=[f"t{i}"]) for i in range(6)), return_exceptions=True
+    )
+    assert outcomes.count('"9"') == 1
+    assert {o.code for o in outcomes if isinstance(o, Refusal)} == {"precondition_failed"}
+
+
+async def test_changes_that_collide_are_walked_once(db: Database) -> None:
+    """Deals by the time of their change, which is one instant for many of them."""
+
+    async def at_once(tx: Tx) -> None:
+        for i in range(7):
+            draft = check(DEALS, {"title": str(i), "value": 1}, creating=True)
+            await actions.create(tx, ANA, DEALS, draft)
+
+    await db.write(at_once)
+    walked: list[str] = []
+    query = {"updatedSince": "2000-01-01", "limit": "3"}
+    while True:
+        found = await db.read(actions.page, ANA, DEALS, listing.plan(DEALS, query))
+        walked += [msgspec.to_builtins(deal)["title"] for deal in found.records]
+        if found.cursor is None:
+            break
+        query["cursor"] = found.cursor
+    assert sorted(walked) == [str(i) for i in range(7)]

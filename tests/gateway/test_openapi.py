@@ -1,0 +1,278 @@
+"""The OpenAPI document: it tells of every route, its examples hold, and it is the one we looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+import gateway.rest
+from gateway.catalogue import EVENTS
+from gateway.rest import apidocs, openapi, operations
+from gateway.rest.openapi import Components
+from gateway.rest.operations import Operation, Shape
+from gateway.rest.routes import ROUTES
+from tests.support.process import carteiro
+from tests.support.rest import Person, RestApi
+
+# Nothing here depends on the engine.
+served = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "openapi.json"
+ASSET_FOLDER = Path(apidocs.__file__).parent / "static"
+METHODS = ("get", "post", "put", "patch", "delete")
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi.document(ROUTES)))
+
+
+def entries() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in DOCUMENT["paths"].items():
+        for method, entry in item.items():
+            yield method, path, entry
+
+
+every_entry = pytest.mark.parametrize(
+    ("method", "path", "entry"), [pytest.param(*e, id=f"{e[0]} {e[1]}") for e in entries()]
+)
+
+
+def resolved(node: Any) -> Any:
+    """What a reference into the document stands for."""
+    while isinstance(node, dict) and "$ref" in node:
+        target: Any = DOCUMENT
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        node = target
+    return node
+
+
+def faults(schema: Any, value: Any) -> list[str]:
+    """Why `value` does not fit; nothing that the schema leaves unnamed may be in it."""
+    whole = {"$ref": "#/whole", "whole": strict(schema), "components": strict(DOCUMENT["components"])}
+    validator = jsonschema_rs.validator_for(whole, validate_formats=True)
+    return [f"{list(e.instance_path)}: {e.message}" for e in validator.iter_errors(value)]
+
+
+def strict(node: Any) -> Any:
+    """The same schemas, in which an object has the members named and no other."""
+    if isinstance(node, list):
+        return [strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    found = {name: strict(member) for name, member in node.items() if name != "example"}
+    if isinstance(node.get("properties"), dict) and "type" in node:
+        found.setdefault("additionalProperties", False)
+    return found
+
+
+def test_the_snapshot_is_what_the_code_makes() -> None:
+    """Look at the difference, then: carteiro openapi > tests/snapshots/openapi.json"""
+    assert json.loads(SNAPSHOT.read_text()) == DOCUMENT
+
+
+def test_the_command_prints_the_snapshot(tmp_path: Path) -> None:
+    done = carteiro("openapi", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == SNAPSHOT.read_text()
+    assert list(tmp_path.iterdir()) == []
+
+
+@served
+async def test_what_is_served_is_the_document(api: RestApi) -> None:
+    reply = await api.nobody.get("/api/openapi.json")
+    assert reply.status == 200
+    assert reply.headers["Content-Type"] == "application/json"
+    assert reply.body == DOCUMENT
+    again = await api.nobody.get("/api/openapi.json", If_None_Match=reply.headers["ETag"])
+    assert (again.status, again.text) == (304, "")
+
+
+def test_its_head_is_what_the_contract_says() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert DOCUMENT["info"]["version"] == "1.0.0"
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert schemes["bearerAuth"]["scheme"] == "bearer"
+    assert schemes["apiKeyAuth"] == {"type": "apiKey", "in": "header", "name": "X-API-Key"}
+
+
+@served
+async def test_every_served_route_has_an_entry_and_every_entry_a_route(api: RestApi) -> None:
+    there = {
+        (route.method.lower(), route.resource.canonical)
+        for route in api.site.app.router.routes()
+        if route.resource is not None and route.resource.canonical.startswith("/api/")
+    }
+    # The files of the page that shows the document, and HEAD, which goes wherever GET does.
+    there -= {("get", apidocs.ASSETS), ("head", apidocs.ASSETS)}
+    assert {route for route in there if route[0] != "head"} == {(m, p) for m, p, _ in entries()}
+    assert {p for m, p in there if m == "head"} == {p for m, p in there if m == "get"}
+
+
+def test_every_operation_that_is_described_is_on_a_route() -> None:
+    routed = {id(operation) for _, _, operation in ROUTES}
+    lost = []
+    for module in pkgutil.iter_modules(gateway.rest.__path__, "gateway.rest."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, Operation) and id(value) not in routed:
+                lost.append(f"{module.name}.{name}")
+    assert lost == []
+
+
+def test_operation_ids_are_unique() -> None:
+    names = [entry["operationId"] for _, _, entry in entries()]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch("[a-z][A-Za-z]+", name) for name in names)
+
+
+def test_schemas_are_json_schemas() -> None:
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        jsonschema_rs.meta.validate({**schema, "$schema": "https://json-schema.org/draft/2020-12/schema"})
+        assert name
+
+
+def test_no_reference_leads_nowhere() -> None:
+    for reference in re.findall(r'"\$ref": ?"([^"]+)"', json.dumps(DOCUMENT)):
+        assert resolved({"$ref": reference})
+
+
+def test_two_shapes_of_one_name_are_refused() -> None:
+    components = Components()
+    components.use(Shape({"type": "object"}, {}, "Thing"))
+    components.use(Shape({"type": "object"}, {}, "Thing"))
+    with pytest.raises(ValueError, match="Thing"):
+        components.use(Shape({"type": "string"}, "", "Thing"))
+
+
+@every_entry
+def test_every_entry_is_whole(method: str, path: str, entry: dict[str, Any]) -> None:
+    assert entry["summary"]
+    assert entry["tags"]
+    assert isinstance(entry["security"], list)
+    in_path = [p["name"] for p in entry["parameters"] if p["in"] == "path"]
+    assert in_path == re.findall(r"\{(\w+)\}", path)
+    for parameter in entry["parameters"]:
+        assert parameter["description"].endswith("."), parameter["name"]
+        assert faults(parameter["schema"], parameter["example"]) == [], parameter["name"]
+    if "requestBody" in entry:
+        body = entry["requestBody"]["content"]["application/json"]
+        assert faults(body["schema"], body["example"]) == []
+    elif method in ("put", "patch"):
+        pytest.fail("a change without a body")
+    successes = [status for status in entry["responses"] if status.startswith("2")]
+    assert successes
+
+
+@every_entry
+def test_every_answer_has_a_schema_and_an_example_that_fits(
+    method: str, path: str, entry: dict[str, Any]
+) -> None:
+    for status, answer in entry["responses"].items():
+        told = resolved(answer)
+        assert told["description"]
+        assert "X-Request-Id" in told["headers"]
+        if status == "304":
+            continue
+        assert "application/json" in told["content"] or path == "/api/docs"
+        for media in told["content"].values():
+            assert faults(media["schema"], media["example"]) == [], status
+
+
+@every_entry
+def test_statuses_follow_from_the_kind_of_operation(
+    method: str, path: str, entry: dict[str, Any]
+) -> None:
+    told = set(entry["responses"])
+    guarded = entry["security"] != []
+    assert {"401", "403", "429", "503"} <= told or not guarded
+    assert ("404" in told) == ("{id}" in path)
+    assert {"400", "413", "415"} <= told or "requestBody" not in entry
+    assert not {"405", "500"} & told
+
+
+def test_every_event_is_a_webhook_with_exactly_its_fields() -> None:
+    assert list(DOCUMENT["webhooks"]) == list(EVENTS)
+    for event, fields in EVENTS.items():
+        media = DOCUMENT["webhooks"][event]["post"]["requestBody"]["content"]["application/json"]
+        schema = resolved(media["schema"])
+        assert list(schema["properties"]["data"]["properties"]) == list(fields)
+        assert schema["properties"]["data"]["required"] == list(fields)
+        assert list(media["example"]["data"]) == list(fields)
+        assert faults(media["schema"], media["example"]) == []
+
+
+@served
+async def test_the_examples_of_creates_can_be_sent(api: RestApi, ana: Person) -> None:
+    """Each in turn, with the ids of real records in place of made-up ones."""
+    # Contacts come first, and may name a company.
+    company = await ana.post("/api/companies", {"name": "Acme"})
+    made: dict[str, str] = {"companies": company.body["id"]}
+    for method, path, entry in entries():
+        if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
+            continue
+        body = dict(entry["requestBody"]["content"]["application/json"]["example"])
+        for name, plural in (
+            ("companyId", "companies"), ("contactId", "contacts"), ("dealId", "deals"),
+            ("quoteId", "quotes"), ("relatedTo", f"{body.get('relatedType')}s"),
+        ):  # fmt: skip
+            if name in body:
+                body[name] = made[plural]
+        if "contactIds" in body:
+            body["contactIds"] = [made["contacts"]]
+        reply = await ana.post(path, body)
+        assert reply.status == 201, (path, reply.text)
+        assert "X-Ignored-Fields" not in reply.headers, path
+        made[path.removeprefix("/api/")] = reply.body["id"]
+        schema = entry["responses"]["201"]["content"]["application/json"]["schema"]
+        assert faults(schema, reply.body) == [], path
+        example = entry["responses"]["201"]["content"]["application/json"]["example"]
+        assert list(reply.body) == list(example), path
+
+
+@served
+async def test_the_page_is_ours_alone(api: RestApi) -> None:
+    page = await api.nobody.get("/api/docs")
+    assert page.status == 200
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    policy = page.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+    assert "'unsafe-inline'" not in policy.partition("script-src")[2].partition(";")[0]
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page.text)
+    assert "<script>" not in page.text
+    for path in re.findall(r'(?:src|href)="(/[^"]+)"', page.text):
+        reply = await api.nobody.get(path)
+        assert reply.status == 200, path
+        assert path == "/api/openapi.json" or reply.headers["X-Content-Type-Options"] == "nosniff"
+    for path in ("/api/docs/", "/api/docs/assets/nothing.js", "/api/docs/assets/..%2Fopenapi.py"):
+        assert (await api.nobody.get(path)).status == 404, path
+
+
+def test_vendored_files_are_the_ones_listed() -> None:
+    folder = ASSET_FOLDER / "vendor"
+    rows = re.findall(
+        r"^\| (\S+) \|.*\(([\w.-]+)\)\) \| ([0-9a-f]{64}) \|$",
+        (folder / "VERSIONS.md").read_text(),
+        re.MULTILINE,
+    )
+    assert {name: digest for name, _, digest in rows} == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.suffix in {".js", ".css"}
+    }
+    assert all((folder / licence).is_file() for _, licence, _ in rows)
+    assert (folder / "swagger-ui.NOTICE").is_file()
+
+
+def test_declarations_are_data() -> None:
+    """An operation cannot be changed after it was described."""
+    _, _, operation = ROUTES[0]
+    with pytest.raises(AttributeError):
+        operation.name = "other"  # type: ignore[misc]  # that is the point
+    assert operations.__doc__

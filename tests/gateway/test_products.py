@@ -1,0 +1,171 @@
+"""Products over HTTP: prices, stock, categories, pictures, and skus that are used once."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.rest import Person, RestApi
+
+NOWHERE = "0" * 24
+FULL: dict[str, Any] = {
+    "name": "Café em grãos 1 kg",
+    "description": "Medium roast.",
+    "sku": "COF-1000",
+    "slug": "cafe-em-graos-1-kg",
+    "price": 89.9,
+    "compareAtPrice": 109.9,
+    "stock": 25,
+    "weightGrams": 1050,
+    "categories": ["Coffee", "Beans"],
+    "images": [{"url": "https://shop.example/c.jpg", "alt": "A bag"}, {"url": "http://x.example"}],
+    "active": True,
+    "published": False,
+}
+
+
+async def made(who: Person, **body: Any) -> dict[str, Any]:
+    reply = await who.post("/api/products", {"name": "Coffee", "price": 10} | body)
+    assert reply.status == 201, reply.text
+    found: dict[str, Any] = reply.body
+    return found
+
+
+async def test_create_answers_the_record(ana: Person) -> None:
+    reply = await ana.post("/api/products", FULL)
+    assert reply.status == 201
+    product = reply.body
+    assert product == FULL | {
+        "id": product["id"], "currency": "BRL", "createdAt": product["createdAt"],
+    }  # fmt: skip
+    assert (await ana.get(reply.headers["Location"])).body == product
+
+
+async def test_what_is_unset(ana: Person) -> None:
+    product = await made(ana)
+    assert product == {
+        "id": product["id"], "name": "Coffee", "price": 10, "currency": "BRL", "stock": None,
+        "categories": [], "images": [], "active": True, "published": True,
+        "createdAt": product["createdAt"],
+    }  # fmt: skip
+
+
+async def test_changes_and_their_events(api: RestApi, ana: Person) -> None:
+    product = await made(ana, **FULL)
+    path = f"/api/products/{product['id']}"
+    changed = (await ana.put(path, {"price": 79.95, "stock": None, "sku": None})).body
+    expected = product | {"price": 79.95, "stock": None, "updatedAt": changed["updatedAt"]}
+    del expected["sku"]
+    assert changed == expected
+    assert (await ana.put(path, {"price": 79.950, "categories": FULL["categories"]})).headers[
+        "ETag"
+    ] == '"2"'
+    reply = await ana.delete(path)
+    assert reply.body == {"message": "The product was deleted.", "id": product["id"]}
+    assert (await ana.delete(path)).status == 404
+
+    async def unit(tx: Any) -> Any:
+        return await tx.all("select name, body from events order by pos")
+
+    rows = await api.db.read(unit)
+    assert [(r["name"], json.loads(bytes(r["body"]))["data"]) for r in rows] == [
+        ("product.created", {
+            "id": product["id"], "name": product["name"], "price": 89.9,
+            "createdAt": product["createdAt"],
+        }),
+        ("product.updated", {
+            "id": product["id"], "name": product["name"], "price": 79.95,
+            "updatedAt": changed["updatedAt"],
+        }),
+        ("product.deleted", {"id": product["id"]}),
+    ]  # fmt: skip
+
+
+async def test_every_fault_is_told_at_once(ana: Person) -> None:
+    body = {
+        "price": 1.001, "compareAtPrice": -1, "stock": 1.5, "weightGrams": "1", "sku": " ",
+        "slug": "Not A Slug", "categories": [1], "active": "yes", "published": 1,
+        "images": [{"alt": 5}, {"url": "ftp://x.example"}, "x", {"url": "https://x.example/ y"}],
+    }  # fmt: skip
+    reply = await ana.post("/api/products", body)
+    assert (reply.status, reply.faults) == (400, {
+        "name": "required", "price": "too_precise", "compareAtPrice": "out_of_range",
+        "stock": "wrong_type", "weightGrams": "wrong_type", "sku": "blank", "slug": "invalid_slug",
+        "categories[0]": "wrong_type", "active": "wrong_type", "published": "wrong_type",
+        "images[0].url": "required", "images[0].alt": "wrong_type", "images[1].url": "invalid_url",
+        "images[2]": "wrong_type", "images[3].url": "invalid_url",
+    })  # fmt: skip
+    too_many = await ana.post(
+        "/api/products", FULL | {"images": [{"url": "https://x.example"}] * 51, "stock": 10**18}
+    )
+    assert too_many.faults == {"images": "too_many", "stock": "out_of_range"}
+
+
+async def test_a_sku_is_used_once_by_each_owner(ana: Person, bia: Person) -> None:
+    first = await made(ana, sku="A")
+    await made(bia, sku="A")
+    reply = await ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"})
+    assert (reply.status, reply.body["code"], reply.faults) == (409, "conflict", {"sku": "taken"})
+    assert (await ana.get("/api/products")).body["total"] == 1
+    other = await made(ana, sku="B")
+    path = f"/api/products/{other['id']}"
+    assert (await ana.put(path, {"sku": "A", "name": "Y"})).status == 409
+    assert (await ana.get(path)).body == other
+    assert (await ana.put(path, {"sku": "B", "price": 2})).status == 200
+    # Given up, it is free again: by a change, and by a deletion.
+    assert (await ana.put(f"/api/products/{first['id']}", {"sku": "C"})).status == 200
+    assert (await ana.put(path, {"sku": "A"})).status == 200
+    await ana.delete(path)
+    assert (await made(ana, sku="A"))["sku"] == "A"
+    assert (await made(ana, sku="a"))["sku"] == "a"
+    await ana.put(f"/api/products/{first['id']}", {"sku": None})
+    assert (await made(ana, sku="C"))["sku"] == "C"
+
+
+async def test_a_race_for_a_sku_has_one_winner(ana: Person) -> None:
+    others = [await made(ana) for _ in range(4)]
+    replies = await asyncio.gather(
+        *(ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"}) for _ in range(8)),
+        *(ana.put(f"/api/products/{other['id']}", {"sku": "A"}) for other in others),
+    )
+    assert sorted(reply.status for reply in replies)[1:] == [409] * 11
+    listed = (await ana.get("/api/products?sku=A")).body
+    assert (listed["total"], listed["data"][0]["sku"]) == (1, "A")
+    assert (await ana.get("/api/products")).body["total"] in (4, 5)
+
+
+async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
+    await made(bia, sku="COF-1")
+    coffee = await made(ana, name="Café", sku="COF-1", categories=["Drinks", "Beans"], price=30)
+    tea = await made(ana, name="Tea", categories=["Drinks"], active=False, price=20)
+    mug = await made(ana, name="Mug", published=False, price=25)
+    for query, found in (
+        ("", [mug, tea, coffee]), ("category=Drinks", [tea, coffee]), ("category=drinks", []),
+        ("active=true", [mug, coffee]), ("active=false", [tea]), ("active=x", []),
+        ("published=false", [mug]), ("sku=COF-1", [coffee]), ("sku=COF", []),
+        ("search=cafe", [coffee]), ("search=cof-", [coffee]), ("sort=price", [tea, mug, coffee]),
+        ("sort=-name", [tea, mug, coffee]), ("category=Drinks&active=true", [coffee]),
+    ):  # fmt: skip
+        reply = await ana.get(f"/api/products?{query}")
+        assert (reply.status, reply.body["data"]) == (200, found), query
+        assert reply.body["total"] == len(found)
+    path = f"/api/products/{coffee['id']}"
+    await ana.put(path, {"categories": ["Beans"]})
+    assert (await ana.get("/api/products?category=Drinks")).body["data"] == [tea]
+    await ana.delete(path)
+    assert (await ana.get("/api/products?category=Beans")).body["data"] == []
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+async def test_three_people_and_three_ids(
+    api: RestApi, ana: Person, bia: Person, method: str
+) -> None:
+    mine = f"/api/products/{(await made(ana))['id']}"
+    body = {"name": "X"} if method in ("PUT", "PATCH") else None
+    assert (await api.nobody.call(method, mine, body)).status == 401
+    assert (await bia.call(method, mine, body)).status == 403
+    for wrong in (NOWHERE, "xyz"):
+        reply = await ana.call(method, f"/api/products/{wrong}", body)
+        assert (reply.status, reply.body["code"]) == (404, "not_found")
+    assert (await ana.call(method, mine, body)).status == 200
