@@ -64,6 +64,7 @@ async def run_shutdown(
                     rows = await read_rows(url)
                 finally:
                     await product.close()
+                known = product.log.read_text(errors="replace")
                 cut = _cut(there.got, tenants)
                 verdict = judge(
                     f"SIGTERM{' twice' if twice else ''}, {engine}",
@@ -83,8 +84,9 @@ async def run_shutdown(
         verdict.find(len(met), "deliveries still in flight after it ended")
         answered = sum(not receipt.path.startswith(HANGING) for receipt in _gone(there.got))
         verdict.find(answered, "sends cut off although their receiver was about to answer")
-        # A connection refused was never accepted.
-        unanswered = [how for how in load.broken.values() if how != "ClientConnectorError"]
+        # One that waited in the kernel's queue when listening ended was never accepted: the
+        # server's log, which names each request that reached it, does not know it.
+        unanswered = [how for request_id, how in load.broken.items() if request_id in known]
         verdict.find(len(unanswered), f"writes without an answer: {Counter(unanswered)}")
     verdict.figures |= {
         "exit": status,

@@ -1,0 +1,42 @@
+"""`make bench`: run benchmarks, print one JSON line each; exit 1 when a bar is missed.
+
+python -m tests.benchmarks [--quick] [NAME …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from tests.benchmarks.children import ChildFailed
+from tests.benchmarks.figures import Verdict
+from tests.benchmarks.registry import BENCHMARKS, Benchmark
+from tests.benchmarks.sizes import FULL, QUICK, Size
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="only see that everything runs")
+    given = parser.parse_args(words)
+    unknown = [name for name in given.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}")
+    held = True
+    for name in given.names or BENCHMARKS:
+        verdict = asyncio.run(_run(BENCHMARKS[name], QUICK if given.quick else FULL))
+        print(verdict.line(), flush=True)
+        held = held and (verdict.holds or (given.quick and not verdict.broken))
+    return 0 if held else 1
+
+
+async def _run(benchmark: Benchmark, size: Size) -> Verdict:
+    try:
+        return await benchmark(size)
+    except (ChildFailed, OSError, RuntimeError) as error:
+        return Verdict(benchmark.__name__, broken=[f"{type(error).__name__}: {error}"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""The real drain in a process of its own, wired as `carteiro serve --role worker` wires it.
+
+Delivers what a database holds and says how long it took from its start to the last settle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+import uvloop
+
+from gateway import logs, startup
+from gateway.app import build_info
+from gateway.config import load
+from gateway.delivery import Delivery
+from gateway.metrics import Metrics
+from gateway.serve import tune_interpreter
+from outbox import deliveries
+from outbox.addresses import Rules, parse_place
+from outbox.clock import SystemClock
+from outbox.database import Tx
+from outbox.deliveries import Claimed, Room
+from outbox.egress import Guard
+from outbox.ids import Ids
+from outbox.observer import End
+
+
+class Counting(Metrics):
+    """The product's metrics, which also say when everything has ended."""
+
+    def expect(self, count: int) -> asyncio.Event:
+        self.left = count
+        self.all_ended = asyncio.Event()
+        return self.all_ended
+
+    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
+        super().delivery_finished(webhook_id, end, latency)
+        self.left -= 1
+        if not self.left:
+            self.all_ended.set()
+
+
+def watch_claims() -> list[float]:
+    """Seconds of work in each claim from now on, without fan-out and commit.
+
+    The thread's own time: the busy event loop beside it would be measured otherwise.
+    """
+    seconds: list[float] = []
+    claim = deliveries.claim
+
+    async def timed(tx: Tx, room: Room) -> tuple[list[Claimed], bool]:
+        began = time.thread_time()
+        try:
+            return await claim(tx, room)
+        finally:
+            seconds.append(time.thread_time() - began)
+
+    deliveries.claim = timed
+    return seconds
+
+
+def rss_mib() -> float:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+async def main(spec: dict[str, Any]) -> None:
+    clock, ids = SystemClock(), Ids()
+    claims = watch_claims()
+    config = load(None, os.environ | spec["environment"])
+    logs.configure(config.logging.level, clock=clock, node="drain", version="0")
+    tune_interpreter()
+    db = await startup.open_database(config, clock, ids, serving=True)
+    ring = await startup.open_keys(config, db, ids)
+    metrics = Counting(
+        clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db)
+    )
+    db.observer = metrics
+    ended = metrics.expect(int(spec["count"]))
+    rules = Rules(config.egress.allow_http, tuple(map(parse_place, config.egress.allow)))
+    guard = Guard(rules, clock)
+    delivery = Delivery(config, db, ring, guard, metrics)
+    began, used = time.perf_counter(), time.process_time()
+    delivery.start()
+    async with asyncio.timeout(300):
+        await ended.wait()
+    seconds, cpu = time.perf_counter() - began, time.process_time() - used
+    told = {"seconds": seconds, "cpu": cpu, "claims": claims, "rss_mib": rss_mib()}
+    print(json.dumps(told), flush=True)
+    await delivery.drain(5.0)
+    await guard.close()
+    await db.close()
+
+
+if __name__ == "__main__":
+    uvloop.run(main(json.load(sys.stdin)))

@@ -1,0 +1,76 @@
+"""How soon an idle system sends: from a write's commit to the request at its receiver."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from outbox.database import Row, Tx
+from tests.benchmarks.children import answer_of, child
+from tests.benchmarks.engines import fresh
+from tests.benchmarks.figures import Verdict, in_ms, quantile
+from tests.benchmarks.load import request
+from tests.benchmarks.product import product
+from tests.benchmarks.sizes import Size
+from tests.benchmarks.staging import Stage
+from tests.benchmarks.write_path import CONTACT
+
+WRITES_A_SECOND = 20.0
+
+
+async def idle_commit(size: Size) -> Verdict:
+    """Median and p99 on each engine; from the transaction's start, so the commit is in it."""
+    verdict = Verdict("idle_commit")
+    for engine in size.engines:
+        with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
+            folder = Path(name)
+            async with fresh(engine, folder) as stage:
+                times = await _times(stage, size)
+        verdict.figures[f"{engine}_writes"] = len(times)
+        if len(times) < size.singles:
+            verdict.broken.append(f"{engine}: only {len(times)} of {size.singles} arrived")
+            continue
+        verdict.figures[f"{engine}_median_ms"] = in_ms(quantile(times, 0.5))
+        verdict.figures[f"{engine}_p99_ms"] = in_ms(quantile(times, 0.99))
+    return verdict
+
+
+async def _times(stage: Stage, size: Size) -> list[int]:
+    """Microseconds from the start of each write's transaction to its arrival."""
+    log = stage.folder / "children.log"
+    with child("tests.benchmarks.receiver", "record", log=log) as receiver:
+        port = receiver.json()["port"]
+        await stage.prepare()
+        [person] = await stage.people([[f"http://127.0.0.1:{port}/hook"]])
+        with product(stage.environment(port), stage.folder) as running:
+            spec = {
+                "port": running.port,
+                "connections": 1,
+                "seconds": size.singles / WRITES_A_SECOND,
+                "per_second": WRITES_A_SECOND,
+                "expect": 201,
+                "requests": [request("POST", "/api/contacts", CONTACT, X_API_Key=person.key)],
+            }
+            answer_of("tests.benchmarks.load", log, spec)
+        # It drained before it ended, so everything has arrived.
+        arrived = arrivals(port)
+        async with stage.opened() as db:
+            rows = await db.read(events)
+    begun = {row["id"]: row["occurred_at"] for row in rows}
+    return [at - begun[event] for _, event, at in arrived]
+
+
+def arrivals(port: int) -> list[tuple[str, str, int]]:
+    """What the receiver got since it was last asked: path, event id, wall microseconds."""
+    with urlopen(f"http://127.0.0.1:{port}/report", timeout=30) as answer:
+        return [(path, event, at) for path, event, at in json.load(answer)]
+
+
+async def events(tx: Tx) -> Sequence[Row]:
+    """All events: id, owner and when their transactions began."""
+    found: Any = await tx.all("select id, owner_id, occurred_at from events")
+    return list(found)

@@ -1,0 +1,97 @@
+"""The receiver: a bare asyncio protocol in a process of its own that answers 200 at once.
+
+Paths that begin with /hang are read and never answered. `GET /count` says how many requests were
+answered; `GET /report` gives and forgets what arrived, when it was started with "record".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from typing import cast
+
+import uvloop
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+class Arrivals:
+    """What has arrived at all connections."""
+
+    def __init__(self, record: bool) -> None:
+        self.record = record
+        self.count = 0
+        self.hung = 0
+        self.rows: list[tuple[str, str, int]] = []
+        """Path, event id, wall clock in microseconds when the answer was written."""
+
+
+class Connection(asyncio.Protocol):
+    """One sender's connection."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer + data if self._buffer else data
+        while True:
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                break
+            head = buffer[:end]
+            at = head.find(b"ontent-Length: ")
+            length = 0
+            if at >= 0:
+                line_end = head.find(b"\r\n", at)
+                length = int(head[at + 15 : line_end if line_end > 0 else end])
+            whole = end + 4 + length
+            if len(buffer) < whole:
+                break
+            buffer = buffer[whole:]
+            self._answer(head)
+            if not buffer:
+                break
+        self._buffer = buffer
+
+    def _answer(self, head: bytes) -> None:
+        arrivals = self._arrivals
+        transport = self._transport
+        assert transport is not None
+        if head.startswith(b"POST /hang"):
+            arrivals.hung += 1
+            return
+        if head.startswith(b"POST"):
+            transport.write(OK)
+            arrivals.count += 1
+            if arrivals.record:
+                at = head.find(b"X-Webhook-Id: ") + 14
+                path = head[5 : head.find(b" ", 5)]
+                row = (path.decode(), head[at : at + 24].decode(), time.time_ns() // 1000)
+                arrivals.rows.append(row)
+            return
+        if head.startswith(b"GET /report"):
+            rows, arrivals.rows = arrivals.rows, []
+            body = json.dumps(rows)
+        else:
+            body = json.dumps({"count": arrivals.count, "hung": arrivals.hung})
+        transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+        transport.write(body.encode())
+
+
+async def main(record: bool) -> None:
+    arrivals = Arrivals(record)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(arrivals), "127.0.0.1", 0, backlog=4096)
+    print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(main("record" in sys.argv[1:]))

@@ -1,0 +1,27 @@
+"""Every benchmark by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tests.benchmarks.figures import Verdict
+from tests.benchmarks.hanging import hanging
+from tests.benchmarks.idle_commit import idle_commit
+from tests.benchmarks.load_generator import load_generator
+from tests.benchmarks.parked import parked
+from tests.benchmarks.read_path import read_path
+from tests.benchmarks.send_path import send_path
+from tests.benchmarks.sizes import Size
+from tests.benchmarks.write_path import write_path
+
+Benchmark = Callable[[Size], Coroutine[Any, Any, Verdict]]
+BENCHMARKS: dict[str, Benchmark] = {
+    "load_generator": load_generator,
+    "write_path": write_path,
+    "send_path": send_path,
+    "idle_commit": idle_commit,
+    "hanging": hanging,
+    "parked": parked,
+    "read_path": read_path,
+}

@@ -1,0 +1,35 @@
+"""How much a benchmark measures: in full, or just enough to see that it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Size:
+    """`seconds` and `warm_up` are of one run of the load; `runs` alternate with the baselines'."""
+
+    runs: int
+    connections: int
+    warm_up: float
+    seconds: float
+    events: int
+    """Committed events that the send path drains in one run."""
+    singles: int
+    """Single writes of the idle benchmark."""
+    webhooks: int
+    """Of the hanging benchmark, and how long it loads them in each phase."""
+    hanging_seconds: float
+    parked: int
+    """Rows that wait at webhooks which do not take them."""
+    engines: tuple[str, ...] = ("sqlite", "postgres")
+
+
+FULL = Size(
+    runs=5, connections=64, warm_up=1.0, seconds=3.0, events=20_000, singles=300,
+    webhooks=1_000, hanging_seconds=20.0, parked=1_000_000,
+)  # fmt: skip
+QUICK = Size(
+    runs=1, connections=4, warm_up=0.1, seconds=0.4, events=200, singles=10,
+    webhooks=20, hanging_seconds=1.0, parked=1_000, engines=("sqlite",),
+)  # fmt: skip

@@ -1,0 +1,142 @@
+"""The lines of the proof: each promise of the project under the name that `make proof` knows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from tests.benchmarks.figures import Verdict
+from tests.benchmarks.registry import BENCHMARKS
+from tests.benchmarks.sizes import FULL
+from tests.proof.commands import run, select
+from tests.proof.exposition import exposition
+from tests.proof.fresh_clone import fresh_clone
+from tests.proof.outcome import Line, Outcome
+from tests.support.engines import Engine
+from tests.system.commits import run_commit_cuts, run_database_crashes
+from tests.system.kills import run_kills
+from tests.system.power import run_power_cuts
+from tests.system.space import run_batch_failures
+
+ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
+KILLS = 20
+POWER_CUTS = 5
+COMMITS = 20
+TRIES = 3
+"""A negative control must go red in this many runs."""
+
+
+async def third_party_signatures(seed: int) -> Outcome:
+    """Signatures verified by gidgethub, @octokit/webhooks-methods and standardwebhooks."""
+    outcome = Outcome()
+    await select(
+        outcome, "tests/outbox", "-k", "gidgethub or octokit or standardwebhooks", at_least=3
+    )
+    return outcome
+
+
+async def kill_ledger(seed: int) -> Outcome:
+    """Kill -9 under load on both engines; settling before sending must go red."""
+    outcome = Outcome()
+    for engine in ENGINES:
+        outcome.add(engine, await run_kills(KILLS, engine, seed))
+        settling_first = partial(run_kills, 1, engine, module="tests.system.broken_serve")
+        await _goes_red(outcome, f"{engine} settling before sending", settling_first, seed)
+    return outcome
+
+
+async def power_cut(seed: int) -> Outcome:
+    """The disk goes dead under load on both engines; synchronous=normal must go red."""
+    outcome = Outcome()
+    for engine in ENGINES:
+        outcome.add(engine, await run_power_cuts(POWER_CUTS, engine, seed))
+        not_durable = partial(run_power_cuts, 1, engine, synchronous="normal")
+        await _goes_red(outcome, f"{engine} synchronous=normal", not_durable, seed)
+    return outcome
+
+
+async def commit_kill(seed: int) -> Outcome:
+    """PostgreSQL goes away during COMMIT; guessing what became of it must go red."""
+    outcome = Outcome()
+    outcome.add("connections_cut", await run_commit_cuts(COMMITS, seed))
+    outcome.add("server_killed", await run_database_crashes(COMMITS, seed))
+    aborted = partial(run_commit_cuts, 4, assume="aborted")
+    await _goes_red(outcome, "guessing aborted", aborted, seed, "unexpected")
+    committed = partial(run_commit_cuts, 4, assume="committed")
+    await _goes_red(outcome, "guessing committed", committed, seed)
+    return outcome
+
+
+async def _goes_red(
+    outcome: Outcome,
+    control: str,
+    run: Callable[..., Awaitable[Mapping[str, Any]]],
+    seed: int,
+    figure: str = "lost",
+) -> None:
+    """A run that breaks the rule on purpose must show it in `figure`, in one of a few tries."""
+    for tried in range(TRIES):
+        found = int((await run(seed=seed + tried))[figure])
+        outcome.figures[f"control: {control}"] = {figure: found, "tries": tried + 1}
+        if found:
+            return
+    outcome.reasons.append(f"{control} shows no {figure}: the run above proves nothing")
+
+
+async def batch_failure(seed: int) -> Outcome:
+    """One write of three finds no room; the other two stand."""
+    outcome = Outcome()
+    outcome.add("sqlite", await run_batch_failures(20, seed))
+    return outcome
+
+
+async def benchmarks(seed: int) -> Outcome:
+    """Write path, send path, and the time from an idle commit to the request."""
+    return await _measure("load_generator", "write_path", "send_path", "idle_commit")
+
+
+async def hanging_receivers(seed: int) -> Outcome:
+    """1,000 webhooks of which many hang: what the others feel."""
+    return await _measure("hanging")
+
+
+async def browser(seed: int) -> Outcome:
+    """A webhook made in a browser, a write, its delivery on the page."""
+    outcome = Outcome()
+    await select(outcome, "tests/browser", "-k", "first_account", at_least=1)
+    return outcome
+
+
+async def lint(seed: int) -> Outcome:
+    """`make check`, and a README whose map equals the tree."""
+    outcome = Outcome()
+    check = await run(["make", "check"], seconds=600)
+    outcome.figures["check_status"] = check.status
+    outcome.need(check.status == 0, f"make check: {check.last_words}")
+    await select(outcome, "tests/architecture", at_least=10)
+    return outcome
+
+
+async def _measure(*names: str) -> Outcome:
+    outcome = Outcome()
+    for name in names:
+        verdict: Verdict = await BENCHMARKS[name](FULL)
+        outcome.figures[name] = verdict.figures
+        outcome.reasons += [f"{name}: {reason}" for reason in verdict.reasons]
+    return outcome
+
+
+LINES: dict[str, Line] = {
+    "third-party-signatures": third_party_signatures,
+    "kill-ledger": kill_ledger,
+    "power-cut": power_cut,
+    "batch-failure": batch_failure,
+    "commit-kill": commit_kill,
+    "benchmarks": benchmarks,
+    "hanging-receivers": hanging_receivers,
+    "metrics": exposition,
+    "browser": browser,
+    "lint": lint,
+    "fresh-clone": fresh_clone,
+}
