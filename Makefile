@@ -49,8 +49,8 @@ check: $(STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, declared 
 bench: $(STAMP) ## benchmarks against bare baselines: ratios, never seconds
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-proof: $(STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## run every promise of the project; one JSON line each
-	@$(BIN)/python -m tests.proof $(ARGS)
+proof: $(STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise of the project, a JSON line each; LINES="lint browser" picks
+	@$(BIN)/python -m tests.proof $(if $(filter command%,$(origin LINES)),$(LINES)) $(ARGS)
 
 lock: $(STAMP) ## resolve pyproject.toml into the hashed locks (needs the network)
 	@$(PIP) install --quiet 'uv>=0.13'

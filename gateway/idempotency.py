@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from gateway.access import Caller
 from gateway.errors import Fault, Refusal
 from outbox.database import Database, Tx
 from outbox.errors import DatabaseUnavailable
@@ -39,9 +40,12 @@ class Ticket:
     fingerprint: bytes
 
 
-def ticket(owner_id: str, key: str | None, method: str, path: str, body: bytes) -> Ticket | None:
-    """The use of the Idempotency-Key `key`; None without one. Raises validation_error."""
-    if key is None:
+def ticket(caller: Caller, key: str | None, method: str, path: str, body: bytes) -> Ticket | None:
+    """The use of the Idempotency-Key `key`; None without one. Raises validation_error.
+
+    A caller who may not write gets none: the unit refuses it, and no stored answer is shown.
+    """
+    if key is None or "write" not in caller.scopes:
         return None
     if _KEY.fullmatch(key) is None:
         message = "Send an Idempotency-Key of 1 to 255 printable ASCII characters."
@@ -49,7 +53,7 @@ def ticket(owner_id: str, key: str | None, method: str, path: str, body: bytes) 
             "validation_error", message,
             faults=[Fault("Idempotency-Key", "invalid_header", message)],
         )  # fmt: skip
-    return Ticket(owner_id, key, method, path, hashlib.sha256(body).digest())
+    return Ticket(caller.user_id, key, method, path, hashlib.sha256(body).digest())
 
 
 async def write(

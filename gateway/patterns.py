@@ -17,7 +17,5 @@ URL = rf"^{_SCHEME_AND_HOST}{_REST}"
 WEBSITE = rf"^(?:{_SCHEME_AND_HOST}|{_LABEL}(?:\.{_LABEL})+){_REST}"
 SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
 # The form alone: the two check digits follow from what stands before them.
-CNPJ = (
-    r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[0-9]{2}\s*$"
-)
+CNPJ = r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[0-9]{2}\s*$"
 PHONE = r"^[0-9+()\-. x]{3,40}$"

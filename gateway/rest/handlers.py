@@ -45,7 +45,7 @@ def create(resource: Resource, unit: Create = actions.create) -> Operation:
             return Answer(201, _encode(made.shown), headers)
 
         use = idempotency.ticket(
-            caller.user_id, request.headers.get("Idempotency-Key"), "POST", request.path, body
+            caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
         db = request.app[DB]
         return respond(await idempotency.write(db, use, answer, unit, caller, resource, asked))
@@ -108,7 +108,7 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
         # Nothing is read of a body, so it may be anything.
         body = await request.read()
         use = idempotency.ticket(
-            caller.user_id, request.headers.get("Idempotency-Key"), "POST", request.path, body
+            caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
         db = request.app[DB]
         return respond(
@@ -145,7 +145,7 @@ def verb_with(
             return Answer(200 if makes is None else 201, _encode(done.shown), headers)
 
         use = idempotency.ticket(
-            caller.user_id, request.headers.get("Idempotency-Key"), "POST", request.path, body
+            caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
         db = request.app[DB]
         return respond(

@@ -12,7 +12,9 @@ from gateway.catalogue import EVENTS
 from gateway.config import SECTIONS
 from gateway.errors import STATUS
 from gateway.metrics import Metrics
+from gateway.rest.events import body_of
 from gateway.rest.routes import ROUTES
+from outbox.body import encode
 from outbox.clock import SystemClock
 from tests.architecture.tree import ROOT
 
@@ -67,6 +69,16 @@ def test_the_events_page_equals_the_catalogue() -> None:
     )
     assert {name: tuple(fields.split(", ")) for name, fields in rows} == EVENTS
     assert [name for name, _ in rows] == list(EVENTS)
+
+
+def test_the_events_page_has_an_example_of_each_as_the_code_makes_it() -> None:
+    told = re.findall(
+        r"^`(\w+\.\w+)`\n\n```json\n(.+)\n```$",
+        (ROOT / "docs/events.md").read_text(),
+        re.MULTILINE,
+    )
+    assert dict(told) == {event: encode(body_of(event).example).decode() for event in EVENTS}
+    assert [event for event, _ in told] == list(EVENTS)
 
 
 def test_the_events_page_names_every_header() -> None:

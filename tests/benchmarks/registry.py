@@ -8,6 +8,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
+from tests.benchmarks.lists import lists
 from tests.benchmarks.load_generator import load_generator
 from tests.benchmarks.parked import parked
 from tests.benchmarks.read_path import read_path
@@ -24,4 +25,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "hanging": hanging,
     "parked": parked,
     "read_path": read_path,
+    "lists": lists,
 }

@@ -22,14 +22,16 @@ class Size:
     hanging_seconds: float
     parked: int
     """Rows that wait at webhooks which do not take them."""
+    records: int
+    """Of the owner whose lists are long."""
     engines: tuple[str, ...] = ("sqlite", "postgres")
 
 
 FULL = Size(
     runs=5, connections=64, warm_up=1.0, seconds=3.0, events=20_000, singles=300,
-    webhooks=1_000, hanging_seconds=20.0, parked=1_000_000,
+    webhooks=1_000, hanging_seconds=20.0, parked=1_000_000, records=100_000,
 )  # fmt: skip
 QUICK = Size(
     runs=1, connections=4, warm_up=0.1, seconds=0.4, events=200, singles=10,
-    webhooks=20, hanging_seconds=1.0, parked=1_000, engines=("sqlite",),
+    webhooks=20, hanging_seconds=1.0, parked=1_000, records=3_000, engines=("sqlite",),
 )  # fmt: skip

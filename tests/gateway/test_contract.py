@@ -1,4 +1,4 @@
-"""The documented contract, called over HTTP: every operation and every event of facts/contract.json."""
+"""The documented contract over HTTP: each operation and each event of facts/contract.json."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ TABLES = ("events", "contacts", "companies", "deals", "tasks", "activities", "pr
 async def counts(db: Database) -> list[Any]:
     """How many rows there are of everything that a write could leave."""
     one = " union all ".join(f"select '{t}' as t, count(*) as n from {t}" for t in TABLES)
-    return [tuple(row) for row in await db.read(rows, one)]
+    return [(row["t"], row["n"]) for row in await db.read(rows, one)]
 
 
 # One way to each event: from a record of the kind that its name begins with, made before.

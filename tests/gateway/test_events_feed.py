@@ -217,9 +217,7 @@ async def test_test_events_are_not_in_it(api: RestApi, ana: Person) -> None:
         api.db, api.site.app[KEYRING], "https://hooks.example.com/", "contact.created",
         owner=ana.user_id,
     )  # fmt: skip
-    await api.db.write(
-        webhooks.test, Caller(ana.user_id, "session"), webhook_id, "contact.created"
-    )
+    await api.db.write(webhooks.test, Caller(ana.user_id, "session"), webhook_id, "contact.created")
     await contacts(ana, "real")
     await fanned_out(api)
     assert names_in(await read(ana)) == ["real"]
@@ -254,12 +252,14 @@ async def test_it_is_read_by_its_index(api: RestApi, ana: Person) -> None:
             await tx.run("set local enable_seqscan = off")
         told = []
         for sql, args in (
-            (feed._LAST, (ana.user_id,)),  # noqa: SLF001 - its plan is the point
-            (feed._PAGE.format(names=""), (ana.user_id, 0, 2**62, 0, 21)),  # noqa: SLF001
-            (feed._BOUND, (ana.user_id, 0, 9)),  # noqa: SLF001
+            (feed._LAST, (ana.user_id,)),
+            (feed._PAGE.format(names=""), (ana.user_id, 0, 2**62, 0, 21)),
+            (feed._BOUND, (ana.user_id, 0, 9)),
         ):
             lines = await tx.all(f"{explain} {sql}", *args)
-            told.append(" ".join(str(line[-1] if tx.engine == "sqlite" else line[0]) for line in lines))
+            told.append(
+                " ".join(str(line[-1] if tx.engine == "sqlite" else line[0]) for line in lines)
+            )
         return "\n".join(told)
 
     plan = await api.db.read(plans)

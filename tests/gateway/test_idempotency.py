@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway import idempotency
+from gateway.access import Caller
 from gateway.errors import Refusal
 from gateway.idempotency import Answer, Ticket
 from outbox.database import Database, Tx
@@ -56,6 +57,15 @@ async def test_a_key_belongs_to_its_user_and_path(api: RestApi, ana: Person, bia
     other_key = await api.key_of(ana.user_id)
     assert "Idempotent-Replayed" in (await post(other_key, "k1")).headers
     assert [await count(who) for who in (ana, bia)] == [1, 1]
+
+
+async def test_a_key_that_may_not_write_is_shown_no_stored_answer(
+    api: RestApi, ana: Person
+) -> None:
+    await post(ana, "k1")
+    reader = await api.key_of(ana.user_id, ("read",))
+    reply = await post(reader, "k1")
+    assert (reply.status, reply.body["code"]) == (403, "forbidden")
 
 
 async def test_a_refused_request_leaves_the_key_free(ana: Person) -> None:
@@ -110,7 +120,7 @@ def _same(found: Answer) -> Answer:
 
 
 def ticket(key: str = "k", body: bytes = b"x") -> Ticket:
-    use = idempotency.ticket("a" * 24, key, "POST", "/x", body)
+    use = idempotency.ticket(Caller("a" * 24, "api_key"), key, "POST", "/x", body)
     assert use is not None
     return use
 

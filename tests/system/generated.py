@@ -1,4 +1,4 @@
-"""Requests that schemathesis generates from the served document, all checks on, and what it finds."""
+"""Requests that schemathesis generates from the served document, all checks on: what it finds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.engines import Engine, empty_database
-from tests.support.process import carteiro, serving_process
+from tests.support.process import ROOT, carteiro, serving_process
 
 EMAIL = "ana@example.com"
 PASSWORD = "correct horse battery"
@@ -78,40 +78,43 @@ def _run(
     module: str,
 ) -> dict[str, Any]:  # fmt: skip
     settings = LIMITS | {"CARTEIRO_DATABASE__URL": url}
-    for words in (
-        ("migrate",), ("secrets", "init"),
-        ("user", "add", EMAIL, "--name", "Ana", "--password-stdin"),
-    ):  # fmt: skip
-        done = carteiro(*words, folder=folder, stdin=f"{PASSWORD}\n", **settings)
-        assert done.returncode == 0, done.stderr
-    key = carteiro("key", "add", EMAIL, "--name", "run", folder=folder, **settings).stdout.strip()
+    _command(folder, settings, "migrate")
+    _command(folder, settings, "secrets", "init")
+    _command(folder, settings, "user", "add", EMAIL, "--name", "Ana", "--password-stdin")
+    key = _command(folder, settings, "key", "add", EMAIL, "--name", "run")
     with serving_process(folder, module=module, **settings) as serving:
         sign_in = {"email": EMAIL, "password": PASSWORD}
         status, answer, _ = serving.ask("/api/auth/token", method="POST", body=sign_in)
         assert status == 200, answer
-        config = folder / "schemathesis.toml"
         token = json.loads(answer)["token"]
+        config = folder / "schemathesis.toml"
         config.write_text(CONFIG.format(seed=seed, key=key, token=token, examples=examples))
         report = folder / "report.json"
-        words = [
-            sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run",
-            f"{serving.url}/api/openapi.json", "--report", "json",
-            "--report-json-path", str(report),
-        ]  # fmt: skip
-        for name in only:
-            words += ["--include-operation-id", name]
         done = subprocess.run(
-            words, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=SECONDS,
-            check=False,
+            [
+                sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run",
+                f"{serving.url}/api/openapi.json",
+                "--report", "json", "--report-json-path", str(report),
+                *(word for name in only for word in ("--include-operation-id", name)),
+            ],
+            cwd=ROOT,
             env=os.environ
             | {
-                "GENERATED_URL": serving.url, "GENERATED_KEY": key, "GENERATED_EMAIL": EMAIL,
-                "GENERATED_PASSWORD": PASSWORD,
+                "GENERATED_URL": serving.url, "GENERATED_KEY": key,
+                "GENERATED_EMAIL": EMAIL, "GENERATED_PASSWORD": PASSWORD,
             },
+            capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
-        if not report.exists():
-            return {"pass": False, "findings": [f"no report: {(done.stdout + done.stderr)[-2000:]}"]}
-        return _told(engine, seed, json.loads(report.read_text()), done.stdout)
+    if not report.exists():
+        said = (done.stdout + done.stderr)[-2000:]
+        return {"pass": False, "findings": [f"no report: {said}"]}
+    return _told(engine, seed, json.loads(report.read_text()), done.stdout)
+
+
+def _command(folder: Path, settings: dict[str, str], *words: str) -> str:
+    done = carteiro(*words, folder=folder, stdin=f"{PASSWORD}\n", **settings)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def _told(engine: Engine, seed: int, report: dict[str, Any], said: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ async def test_answers_that_are_not_in_the_document_are_found() -> None:
         only=("getMe", "getPipelineStats", "listOverdueTasks", "listUpcomingTasks"),
     )  # fmt: skip
     found = " ".join(told["findings"])
-    assert "Undocumented HTTP status code: GET /api/me" in found, told
+    assert "Undocumented status code: GET /api/me" in found, told
     assert "Response violates schema: GET /api/deals/pipeline-stats" in found
     assert "Server error: GET /api/tasks/overdue" in found
     assert "upcoming" not in found

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from gateway import app
+from gateway import app as wiring
 from gateway.__main__ import main
 from gateway.auth import authenticate
 from gateway.rest.routes import add_routes
@@ -47,13 +47,13 @@ WRONG: dict[str, Handler] = {
 }
 
 
-def add_wrong_routes(application: web.Application) -> None:
+def add_wrong_routes(app: web.Application) -> None:
     """These stand before the real ones."""
     for path, handler in WRONG.items():
-        application.router.add_route("GET", path, handler)
-    add_routes(application)
+        app.router.add_route("GET", path, handler)
+    add_routes(app)
 
 
 if __name__ == "__main__":
-    app.add_routes = add_wrong_routes  # type: ignore[attr-defined] # the rule that is broken
+    wiring.add_routes = add_wrong_routes  # type: ignore[attr-defined] # the broken rule
     sys.exit(main())
