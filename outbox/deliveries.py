@@ -324,11 +324,16 @@ def _attempt(s: Settled, outcome: Outcome) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def _tells(outcome: Outcome) -> bool:
+    """Whether it says anything of the receiver: not what we cut, nor a connection gone stale."""
+    return outcome.outcome != "aborted" and not outcome.stale
+
+
 async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Settled]]) -> None:
     """Fold a batch into each webhook's health and lane, one row each."""
     folded: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
-        judged = [s for s in batch if s.outcome is not None and s.outcome.outcome != "aborted"]
+        judged = [s for s in batch if s.outcome is not None and _tells(s.outcome)]
         if not judged:
             continue
         since = 0
@@ -378,21 +383,3 @@ async def rescue(tx: Tx, node_id: str) -> int:
     )
     await lanes.wake(tx, {row["webhook_id"] for row in rows}, await lanes.due_now(tx))
     return len(rows)
-
-
-async def soonest(tx: Tx) -> int | None:
-    """Microseconds until a lane is due, None when none waits."""
-    row = await tx.one(
-        """
-        select min(due_at) - due_now() as wait from (
-          select * from (select due_at from lanes
-            where active and due_at is not null and failing = false
-            order by due_at limit 1) as healthy
-          union all
-          select * from (select due_at from lanes
-            where active and due_at is not null and failing = true
-            order by due_at limit 1) as failing
-        ) as heads
-        """
-    )
-    return None if row is None or row["wait"] is None else int(row["wait"])

@@ -71,3 +71,21 @@ async def _locked(tx: Tx, webhook_ids: Iterable[str]) -> str | None:
         # Always in the order of ids, so that two transactions never wait for each other.
         await tx.all(LOCK, items(ids))
     return items(ids)
+
+
+async def soonest(tx: Tx) -> int | None:
+    """Microseconds until a lane is due, None when none waits."""
+    row = await tx.one(
+        """
+        select min(due_at) - due_now() as wait from (
+          select * from (select due_at from lanes
+            where active and due_at is not null and failing = false
+            order by due_at limit 1) as healthy
+          union all
+          select * from (select due_at from lanes
+            where active and due_at is not null and failing = true
+            order by due_at limit 1) as failing
+        ) as heads
+        """
+    )
+    return None if row is None or row["wait"] is None else int(row["wait"])

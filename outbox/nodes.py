@@ -8,8 +8,13 @@ LEASE = 30_000_000
 
 JOIN = """
 insert into nodes (id, epoch, started_at, alive_until) values ($1, 1, $2, due_now() + $3)
+on conflict (id) do update set alive_until = excluded.alive_until
 """
-RENEW = "update nodes set alive_until = due_now() + $2 where id = $1 and alive_until >= due_now()"
+# On SQLite nobody else could have taken anything, however long the disk was full.
+RENEW = """
+update nodes set alive_until = due_now() + $2
+where id = $1 /*postgres and alive_until >= due_now()*/
+"""
 
 # A node that is gone from the table may still have left something in flight.
 LOST = """

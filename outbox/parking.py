@@ -173,10 +173,11 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
     tx.wake = True
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no"
+    # What is being sent loses its claim, so its settle changes nothing. First, because a settle
+    # or a rescue under way may still make a row ready, and this statement waits for it.
+    await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
-    # What is being sent loses its claim, so its settle changes nothing.
-    await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     return "done" if await tx.run("delete from webhooks where id = $1", webhook_id) else "no"
 
 

@@ -112,12 +112,12 @@ def retry_after(value: str | None, now_wall_s: float) -> float | None:
     if SECONDS.fullmatch(text):
         seconds = float(text)
     elif DATE.fullmatch(text):
-        parsed = email.utils.parsedate(text)
-        if parsed is None:
-            return None
         try:
+            parsed = email.utils.parsedate(text)
+            if parsed is None:
+                return None
             seconds = datetime(*parsed[:6], tzinfo=UTC).timestamp() - now_wall_s
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     else:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Concatenate, Literal, TypeAlias
 
 import asyncpg
@@ -46,8 +47,19 @@ _GOING = (
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.ReadOnlySQLTransactionError,
 )
-_EVENTS = INSERT + " returning cast(pg_current_xact_id() as text) as xid"
+_EVENTS = INSERT + " returning cast(pg_current_xact_id() as text) as xid, now() as began"
+_XID = "select cast(pg_current_xact_id_if_assigned() as text) as xid, now() as began"
+# After a crash PostgreSQL may give an id that had left no trace on disk to another transaction,
+# so `committed` is believed only where the server has run on since (its checkpointer tells), or
+# where the transaction's first event is there.
+_FATE = """
+select pg_xact_status(cast(cast($1 as text) as xid8)) as status,
+  coalesce((select max(backend_start) < $2 from pg_stat_activity
+    where backend_type = 'checkpointer'), false) as ran_on,
+  exists (select 1 from events where id = $3) as event_is_there
+"""
 
 # asyncpg's pool hands out proxies that its type information does not describe.
 _Connection: TypeAlias = Any
@@ -136,6 +148,10 @@ class PostgresDatabase:
 
     def listen(self, callback: Callable[[], None]) -> None:
         self._listeners.append(callback)
+        self._start_signals()
+
+    def _start_signals(self) -> None:
+        """A node that only takes writes tells the others of them, too."""
         if self._signals is None:
             self._signals = asyncio.create_task(self._signal(), name="postgres-signals")
 
@@ -170,24 +186,26 @@ class PostgresDatabase:
             await connection.execute("begin")
             tx = PostgresTx(connection, self.ids, self.clock.wall())
             result = await unit(tx, *args, **kwargs)
+            event_id: str | None = None
             if tx.outgoing:
-                xid = (await tx.many(_EVENTS, tx.outgoing))[0]["xid"]
+                event_id = tx.outgoing[0][0]
+                mark = (await tx.many(_EVENTS, tx.outgoing))[0]
             else:
-                xid = await connection.fetchval(
-                    "select cast(pg_current_xact_id_if_assigned() as text)"
-                )
+                mark = await connection.fetchrow(_XID)
             made_work = tx.wake or bool(tx.outgoing)
             try:
                 await connection.execute("commit")
             except (*_LOST, *_GOING) as error:
                 # A transaction without an id has written nothing, so nothing is in doubt.
-                if xid is not None and not await self._committed(xid):
+                xid = mark["xid"]
+                if xid is not None and not await self._committed(xid, mark["began"], event_id):
                     raise _CommitLost(xid) from error
             return result, made_work
 
         result, made_work = await self._tried("write", attempt)
         if made_work:
             self._made_work.set()
+            self._start_signals()
             for callback in self._listeners:
                 callback()
         return result
@@ -245,36 +263,46 @@ class PostgresDatabase:
             with suppress(*_LOST):
                 await asyncio.shield(self._pool.release(connection))
 
-    async def _committed(self, xid: str) -> bool:
+    async def _committed(self, xid: str, began: datetime, event_id: str | None) -> bool:
         """Whether the transaction `xid`, whose COMMIT got no answer, took place.
 
-        Raises OutcomeUnknown when the server cannot be asked, or still runs it.
+        `began` is its start by the server's clock, `event_id` one of its events. Raises
+        OutcomeUnknown when nobody can say.
         """
         deadline = self.clock.monotonic() + CONNECT_SECONDS
         while self.clock.monotonic() < deadline:
             try:
-                connection = await asyncpg.connect(self._url, timeout=CONNECT_SECONDS)
-            except (*_LOST, *_GOING):
+                fate = await self._fate(xid, began, event_id)
+            except Exception as error:  # noqa: BLE001 - an answer is an answer, all else is none
+                if _kind(error) is None:
+                    break
                 # The server is on its way up; the deadline above bounds this.
                 await asyncio.sleep(0.05)
                 continue
-            try:
-                status = await connection.fetchval(
-                    "select pg_xact_status(cast(cast($1 as text) as xid8))", xid
-                )
-            except (*_LOST, *_GOING):
-                continue
-            finally:
-                await connection.close(timeout=CONNECT_SECONDS)
-            if status == "in progress":
+            if event_id is not None and fate["event_is_there"]:
+                return True
+            if fate["status"] == "in progress":
                 await asyncio.sleep(0.05)
                 continue
-            if status is None:
-                break
-            return bool(status == "committed")
+            if fate["status"] == "aborted":
+                return False
+            if fate["status"] == "committed" and (event_id is not None or fate["ran_on"]):
+                # With an event of its own that is not there, the id is another transaction's.
+                return event_id is None
+            break
         raise OutcomeUnknown(
             "connection", "PostgreSQL: the connection was lost during COMMIT; its fate is unknown"
         )
+
+    async def _fate(self, xid: str, began: datetime, event_id: str | None) -> Row:
+        connection = await asyncpg.connect(self._url, timeout=CONNECT_SECONDS)
+        try:
+            fate: Row = await connection.fetchrow(
+                _FATE, xid, began, event_id, timeout=CONNECT_SECONDS
+            )
+            return fate
+        finally:
+            connection.terminate()
 
     async def _signal(self) -> None:
         """Keep one connection that hears other nodes' NOTIFY and sends ours, after commit.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from outbox import deliveries, nodes
+from outbox import deliveries, lanes, nodes
 from outbox.clock import Clock, sleep_until_set
 from outbox.database import Database, Tx
 from outbox.deliveries import Claimed, Room, Settled, Target
@@ -66,7 +66,7 @@ async def take(tx: Tx, room: Room) -> _Taken:
     wanted = sorted({delivery.webhook_id for delivery in claimed})
     targets = await deliveries.targets(tx, wanted)
     more = more or sum(fanned.events.values()) == EVENTS_AT_ONCE
-    return _Taken(fanned, claimed, targets, more, await deliveries.soonest(tx))
+    return _Taken(fanned, claimed, targets, more, await lanes.soonest(tx))
 
 
 class Worker:
@@ -144,7 +144,10 @@ class Worker:
         room = self._room(len(results) if self._behind else 0)
         settled, taken = await asyncio.gather(self._settle(results), self._take(room))
         self._behind = not settled
-        if taken is not None:
+        if taken is not None and self._lease_is_over():
+            # This process stood still after its claim: somebody else sends these.
+            self._orphans.append(room.claim)
+        elif taken is not None:
             # Whatever became of the settling beside it: what is claimed must be sent.
             self._observer.tick()
             self._start(taken)
@@ -176,6 +179,10 @@ class Worker:
             return True
         try:
             if not self._joined:
+                # What was sent under the old name is written first, or it would be sent again.
+                results, self._results = self._results, []
+                if not await self._settle(results):
+                    return False
                 rescued = await self._db.write(nodes.join, self.node_id)
                 self._note_rescued("startup", rescued)
                 self._joined = True
@@ -183,12 +190,17 @@ class Worker:
                 self._lose_lease()
                 return False
             self._renewed = now
-        except DatabaseUnavailable as error:
-            log.warning("lease_not_renewed", error=str(error), node=self.node_id)
-            if self._joined and now - self._renewed > nodes.LEASE / 1_000_000:
+        except Exception as error:  # noqa: BLE001 - a drain that ended would abandon its sends
+            log.warning("lease_not_renewed", error=repr(error), node=self.node_id)
+            if self._joined and self._lease_is_over():
                 self._lose_lease()
             return self._joined
         return True
+
+    def _lease_is_over(self) -> bool:
+        """Whether others may have taken what is ours. On SQLite there are no others."""
+        age = self._clock.monotonic() - self._renewed
+        return self._db.engine == "postgres" and age > nodes.LEASE / 1_000_000
 
     async def _rescue_lost(self) -> None:
         """Take back what other nodes had in flight when they died. On SQLite there are none."""
@@ -198,8 +210,8 @@ class Worker:
         self._looked = now
         try:
             self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
-        except DatabaseUnavailable as error:
-            log.warning("rescue_put_off", error=str(error), node=self.node_id)
+        except Exception as error:  # noqa: BLE001 - as above
+            log.warning("rescue_put_off", error=repr(error), node=self.node_id)
 
     def _lose_lease(self) -> None:
         """Others own what was ours: stop sending it, and come back under a new name."""
@@ -264,8 +276,11 @@ class Worker:
     def _done(self, task: asyncio.Task[None]) -> None:
         delivery, shipment, sending = self._sends.pop(task)
         if not task.cancelled():
-            return
-        # Cut off before its first step, so it could not say so itself.
+            fault = task.exception()
+            if fault is None:
+                return
+            log.error("send_failed", node=self.node_id, exc_info=fault)
+        # Cut off before its first step, or ended by a fault of ours: it could not say so itself.
         self._windows.finish(sending, "keep")
         outcome = unanswered("aborted", CUT_OFF, 0.0)
         decision = decide(outcome, tries=0, schedule=Schedule(()), dice=0.0, now_wall_s=0.0)

@@ -34,7 +34,7 @@ class Reader:
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
-        self._connection = file.connect(writable=False)
+        self._connection: sqlite3.Connection | None = file.connect(writable=False)
 
     def run(self) -> None:
         """Until the None that `close` puts."""
@@ -51,19 +51,27 @@ class Reader:
                     self._jobs.put(None)
                     break
                 batch.append(more)
-            self._read(batch)
+            try:
+                self._read(batch)
+            except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
+                for job in batch:
+                    job.error = job.error or fault_of(error)
+                self._drop()
             self._finish("read", batch, clock.monotonic() - began)
-        self._connection.close()
+        self._drop()
+
+    def _drop(self) -> None:
+        """Close the connection; the next batch opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _read(self, batch: list[Job]) -> None:
         """One snapshot for all of them: it is taken after the last of them was asked for."""
+        if self._connection is None:
+            self._connection = self._file.connect(writable=False)
         connection = self._connection
-        try:
-            connection.execute("begin")
-        except sqlite3.Error as error:
-            for job in batch:
-                job.error = fault_of(error)
-            return
+        connection.execute("begin")
         for job in batch:
             try:
                 job.step(SqliteTx(connection, self._ids, self._clock.wall()))
@@ -72,8 +80,8 @@ class Reader:
         try:
             connection.execute("rollback")
         except sqlite3.Error:
-            connection.close()
-            self._connection = self._file.connect(writable=False)
+            # What was read stands; SQLite has ended the transaction itself.
+            self._drop()
 
 
 class Writer:

@@ -10,6 +10,7 @@ from aiohttp import web
 from outbox import endpoints, events
 from outbox.database import Database, Tx
 from outbox.events import Origin
+from outbox.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
 DELIVERIES = "select * from deliveries order by id"
@@ -132,6 +133,29 @@ async def test_a_resend_on_a_new_connection_is_an_attempt_but_takes_no_try(db: D
             rows, "select * from attempts where delivery_id = $1 order by number", second["id"]
         )
         assert [a["outcome"] for a in attempts] == ["connect_error", "success"]
+
+
+async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Database) -> None:
+    async with inbox() as box, drain(db, ring(), schedule=Schedule((60.0,))) as running:
+
+        async def fail_then_hang_up(request: web.Request) -> web.Response:
+            if len(box.got) == 2:
+                assert request.transport is not None
+                request.transport.abort()
+            return web.Response(status=200 if len(box.got) == 1 else 500)
+
+        box.answer = fail_then_hang_up
+        webhook_id = await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        before = await db.read(endpoints.one, webhook_id)
+        await db.write(make, "r2")
+        await running.watch.until("attempt", 3)
+        after = await db.read(endpoints.one, webhook_id)
+        assert before is not None
+        assert after is not None
+        assert after.last_success_at == before.last_success_at
+        assert after.failures == 1
 
 
 async def test_the_schedule_ends_as_exhausted_and_is_kept(db: Database) -> None:

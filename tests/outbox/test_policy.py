@@ -223,3 +223,8 @@ def test_a_connection_that_had_been_closed_costs_no_try_and_waits_for_nothing() 
     )  # fmt: skip
     assert (decision.state, decision.delay_us, decision.uses_try) == ("ready", 0, False)
     assert (decision.window, decision.counts_as_failure) == ("keep", False)
+
+
+def test_a_date_beyond_all_calendars_is_garbage_like_any_other() -> None:
+    for date in ("Sun, 06 Nov 9999999999 08:49", "Sun, 06 Nov 999999999999999 08:49:37 GMT"):
+        assert retry_after(date, NOW) is None
