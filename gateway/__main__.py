@@ -97,7 +97,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "openapi", "Print the OpenAPI document of the REST API.",
-        "carteiro openapi > openapi.json", commands.openapi,
+        "carteiro openapi", commands.openapi,
     ),
     Command(
         "user add", "Create a user and print the id.",

@@ -90,4 +90,9 @@ HEADERS = {
     "X-Webhook-Timestamp": "The body's timestamp.",
     "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body under the secret.",
     "X-Webhook-Id": "The event's id, the same on every retry and replay.",
+    "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
+    "X-Webhook-Record-Version": "The record's version after this write.",
+    "webhook-id": "The event's id, as Standard Webhooks has it.",
+    "webhook-timestamp": "Unix time of this attempt.",
+    "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
 }

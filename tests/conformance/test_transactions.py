@@ -57,9 +57,7 @@ async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
     db.listen(heard.set)
 
     async def plain(tx: Tx) -> None:
-        await tx.run(
-            "insert into nodes (id, epoch, started_at, alive_until) values ('p', 1, 1, 1)"
-        )
+        await tx.run("insert into nodes (id, epoch, started_at, alive_until) values ('p', 1, 1, 1)")
 
     if db.engine == "postgres":
         # A new listener looks once for what was announced before it came.

@@ -14,6 +14,7 @@ from gateway.appkeys import KEYRING
 from gateway.config import Config, Egress, Limits
 from gateway.rest.routes import ROUTES
 from outbox.database import Database, Row, Tx
+from tests.support.document import answer_faults
 from tests.support.drain import add_webhook
 from tests.support.receiver import receiver
 from tests.support.rest import Person, Reply, RestApi
@@ -116,6 +117,7 @@ def refused(reply: Reply, status: int, operation: dict[str, Any]) -> None:
     assert reply.status == status, reply.text
     assert isinstance(reply.body["error"], str)
     assert reply.body["error"]
+    assert answer_faults(operation["method"], operation["path"], status, reply.body) == []
     # "401, not authenticated: all operations", whether their row lists it or not.
     assert status in (*operation["other"], 401)
 
@@ -135,6 +137,8 @@ async def test_each_caller_and_each_id(
     assert reply.status == operation["success"], reply.text
     assert reply.headers["Content-Type"] == "application/json"
     assert isinstance(reply.body, dict)
+    found = answer_faults(operation["method"], operation["path"], reply.status, reply.body)
+    assert found == []
     if operation["method"] == "DELETE":
         assert isinstance(reply.body["message"], str)
         refused(await ana.delete(path), 404, operation)

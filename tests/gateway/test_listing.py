@@ -241,6 +241,11 @@ async def test_sorting(db: Database) -> None:
     pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
     assert [n for p in pages for n in names(p)] == by_name
     assert names(await listed(db, sort="name,name,-name")) == by_name
+    # The default order by its name is still the one that a cursor walks.
+    first = await listed(db, sort="-createdAt", limit="3")
+    assert first.cursor is not None
+    rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
+    assert names(first) + names(rest) == oldest[::-1]
 
 
 async def test_a_walk_over_changes_misses_none_and_repeats_none(db: Database) -> None:

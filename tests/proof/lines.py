@@ -9,6 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
+from tests.proof import crm
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
 from tests.proof.fresh_clone import fresh_clone
@@ -136,6 +137,7 @@ LINES: dict[str, Line] = {
     "benchmarks": benchmarks,
     "hanging-receivers": hanging_receivers,
     "metrics": exposition,
+    **crm.LINES,
     "browser": browser,
     "lint": lint,
     "fresh-clone": fresh_clone,

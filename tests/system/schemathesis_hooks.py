@@ -77,7 +77,7 @@ def _is_there(plural: str, record_id: str) -> bool:
 
 
 @schemathesis.hook
-def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
     """Make what refers to something refer to what is there, and what must agree agree."""
     meta = case.meta
     if meta is None or not meta.generation.mode.is_positive:
@@ -86,12 +86,13 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     _query(case)
     _headers(case)
     if isinstance(case.body, dict):
-        case.body = _without_nul(case.body)
-        _refer(case.body)
-        _agree(case.operation.path, case.method, case.body)
+        body = _without_nul(case.body)
+        _refer(body)
+        _agree(case.operation.path, case.method, body)
+        case.body = body
 
 
-def _place(case: Case, *, stateful: bool) -> None:
+def _place(case: Case[Any], *, stateful: bool) -> None:
     """A record for the path. Stateful runs follow the ids that they were given."""
     plural = case.operation.path.split("/")[2]
     if stateful or "id" not in (case.path_parameters or {}) or plural not in (*MAKES, "activities"):
@@ -99,7 +100,7 @@ def _place(case: Case, *, stateful: bool) -> None:
     case.path_parameters["id"] = made(plural, anew=case.method == "DELETE" or next(_count) % 2 == 0)
 
 
-def _query(case: Case) -> None:
+def _query(case: Case[Any]) -> None:
     query = case.query or {}
     if "cursor" in query:
         # It walks one order, and was made for it.
@@ -117,8 +118,8 @@ def _query(case: Case) -> None:
             query["timezone"] = "America/Sao_Paulo"
 
 
-def _headers(case: Case) -> None:
-    headers = case.headers or {}
+def _headers(case: Case[Any]) -> None:
+    headers: Any = case.headers or {}
     if "Idempotency-Key" in headers:
         headers["Idempotency-Key"] = f"generated-{next(_count)}"
     if "If-Match" in headers and next(_count) % 4:

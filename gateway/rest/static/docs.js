@@ -5,7 +5,7 @@ SwaggerUIBundle({
   deepLinking: true,
   queryConfigEnabled: false,
   validatorUrl: null,
-  docExpansion: "none",
+  docExpansion: "list",
   defaultModelsExpandDepth: 0,
   persistAuthorization: false,
   tryItOutEnabled: true,
