@@ -86,7 +86,7 @@ async def chromium() -> AsyncIterator[Browser]:
 async def window(browser: Browser, site: Site, **options: Any) -> AsyncIterator[Window]:
     """A new browser profile with one page; at its end nothing may have been wrong."""
     context: BrowserContext = await browser.new_context(**options)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(30_000)
     view = Window(await context.new_page(), site.url)
     view.watch()
     yield view
