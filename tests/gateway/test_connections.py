@@ -82,7 +82,8 @@ async def test_a_head_that_does_not_come(fast: Site, first: bytes) -> None:
 async def test_a_head_that_drips(fast: Site) -> None:
     async with connected(fast) as (reader, writer):
         dripping = asyncio.create_task(drip(writer, b"GET / HTTP/1.1\r\nX: " + b"x" * 900, 0.01))
-        assert b" 408 " in await reader.read()
+        # The first line alone: drips that cross the answer may reset the connection behind it.
+        assert b" 408 " in await reader.readline()
         dripping.cancel()
 
 
@@ -97,7 +98,7 @@ async def test_a_head_that_drips_on_a_used_connection(fast: Site) -> None:
 async def test_a_body_that_drips(fast: Site) -> None:
     async with connected(fast) as (reader, writer):
         dripping = asyncio.create_task(drip(writer, BODY + b" " * 99, 0.02))
-        said = await reader.read()
+        said = await reader.readline()
         assert b" 408 " in said
         dripping.cancel()
     assert rejected(fast, "slow") == 1
