@@ -20,7 +20,8 @@ from gateway.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
 from outbox.gauges import Gauges
-from outbox.observer import AttemptKind, Circuit, ClaimResult, End, Outcome
+from outbox.observer import AttemptKind, ClaimResult, End, Rescue
+from outbox.outcome import Name
 
 Surface = Literal["api", "graphql", "console"]
 Reason = Literal[
@@ -113,9 +114,21 @@ class Metrics:
         self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
         self._claim = timing("outbox_claim_duration_seconds", "Time of a claim.", SHORT)
         self._rescued = counter(
-            "outbox_rescued_total", "Deliveries taken back from a dead worker.", "reason"
+            "outbox_rescued_total", "Deliveries taken back, by why nobody held them.", "reason"
         )
         self._fenced = single("outbox_fenced_acks_total", "Settles refused: the claim was lost.")
+        self._deferred = single(
+            "outbox_deferred_settles_total", "Settles put off: the lane was held by somebody."
+        )
+        self._cut = single(
+            "outbox_slow_sends_cut_total", "Slow requests ended: too many of them were open."
+        )
+        self._restarted = single(
+            "outbox_drain_faults_total", "Turns of the drain that a fault of ours ended."
+        )
+        self._skew = gauge(
+            "clock_skew_seconds", "This node's clock ahead of the database server's."
+        )
         self._tick = gauge(
             "outbox_scheduler_last_tick_timestamp_seconds", "When the drain last went round."
         )
@@ -135,7 +148,6 @@ class Metrics:
             "webhook_deliveries_finished_total", "Deliveries that ended.", "result"
         )
         self._endpoints = gauge("webhook_endpoints", "Webhooks.", "state", "circuit")
-        self._circuit = counter("webhook_circuit_transitions_total", "Circuits that moved.", "to")
         self._connection = counter(
             "webhook_connections_total", "Connections used for requests.", "reused"
         )
@@ -173,12 +185,10 @@ class Metrics:
             self._attempt[(result,)]
         for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
             self._finished[(end,)]
-        for result in ("rows", "empty", "conflict", "error"):
+        for result in ("rows", "empty", "error"):
             self._claims[(result,)]
-        for reason in ("startup", "lease"):
+        for reason in ("startup", "lease", "unheld"):
             self._rescued[(reason,)]
-        for to in ("closed", "open", "half_open"):
-            self._circuit[(to,)]
         for reused in ("true", "false"):
             self._connection[(reused,)]
         for op in ("read", "write"):
@@ -247,14 +257,14 @@ class Metrics:
         self._claim(seconds)
 
     def started(self, kind: AttemptKind, lag: float) -> None:
-        self._lag[("retry" if kind in ("retry", "probe") else "first",)](max(lag, 0.0))
+        self._lag[("retry" if kind == "retry" else "first",)](max(lag, 0.0))
 
     def slots(self, total: int, busy: int) -> None:
         self._slots.set(total)
         self._busy.set(busy)
 
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Outcome, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
     ) -> None:
         self._attempts[kind, outcome].inc()
         self._attempt[("success" if outcome == "success" else "failure",)](seconds)
@@ -269,14 +279,23 @@ class Metrics:
             self._latency(max(latency, 0.0))
         self.webhooks.finished(webhook_id, end)
 
-    def rescued(self, reason: Literal["startup", "lease"], count: int) -> None:
+    def rescued(self, reason: Rescue, count: int) -> None:
         self._rescued[(reason,)].inc(count)
 
     def fenced(self) -> None:
         self._fenced.inc()
 
-    def circuit(self, webhook_id: str, to: Circuit) -> None:
-        self._circuit[(to,)].inc()
+    def deferred(self, count: int) -> None:
+        self._deferred.inc(count)
+
+    def cut(self) -> None:
+        self._cut.inc()
+
+    def restarted(self) -> None:
+        self._restarted.inc()
+
+    def clock_skew(self, seconds: float) -> None:
+        self._skew.set(seconds)
 
     def window(self, webhook_id: str, width: int) -> None:
         self.webhooks.window(webhook_id, width)

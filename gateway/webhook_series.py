@@ -18,7 +18,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from outbox.gauges import Endpoint, Waiting
-from outbox.observer import End, Outcome
+from outbox.observer import End
+from outbox.outcome import Name
 
 OTHER = "other"
 IDLE_SECONDS = 3600.0
@@ -53,7 +54,7 @@ class WebhookSeries(Collector):
         self._standing: Mapping[str, Endpoint] = {}
 
     def attempt(
-        self, webhook_id: str, host: str, outcome: Outcome, seconds: float, *, now: float, wall: int
+        self, webhook_id: str, host: str, outcome: Name, seconds: float, *, now: float, wall: int
     ) -> None:
         """An attempt was settled; `now` is monotonic seconds, `wall` microseconds UTC."""
         series = self._of(webhook_id, host, now)

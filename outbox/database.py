@@ -7,7 +7,7 @@ have no effect outside `tx`. It runs in a copy of its caller's context variables
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from outbox.clock import Clock
@@ -41,6 +41,7 @@ class Tx(Protocol):
     """Rows of `events` gathered by outbox.events.enqueue, written just before COMMIT."""
     wake: bool
     """Set by a unit that makes work for the drain without an event (replay, activate)."""
+    changed: set[str]
 
     def new_id(self) -> str: ...
 
@@ -85,8 +86,14 @@ class Database(Protocol):
         raises (its work is rolled back, and only its own).
         """
 
-    def listen(self, callback: Callable[[], None]) -> None:
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
         """Call `callback` on the event loop after each commit that made work (any node)."""
+
+    def announce(self) -> None: ...
+
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> None: ...
+
+    def apart(self, purpose: Literal["drain", "lease", "migration"]) -> Database: ...
 
     async def close(self) -> None: ...
 

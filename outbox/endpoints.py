@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from outbox import lanes
 from outbox.database import Row, Tx
 from outbox.sealing import KeyRing
 
@@ -62,12 +63,16 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 INSERT = """
 insert into webhooks
   (id, owner_id, version, url, events, description, state, ordered, timeout_ms, headers, secret,
-   since_pos, created_at, updated_at)
+   since_pos, since_snapshot, created_at, updated_at)
 values ($1, $2, 1, $3, $4, $5, 'active', false, $6, $7, $8,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
-  /*postgres (select coalesce(max(pos), 0) from events)*/,
+  /*postgres 0*/,
+  /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
   $9, $9)
 """
+
+# Fan-out's own lock, shared: no event passes between what this sees and its commit.
+NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
 
 INSERT_LANE = """
 insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2, true, false, null)
@@ -93,8 +98,9 @@ class TooMany(Exception):
 async def create(
     tx: Tx, *, owner_id: str, draft: Draft, secret: str, ring: KeyRing, most: int = 0
 ) -> str:
-    """Make an active webhook with its lane; returns its id. It gets events from now on.
+    """Make an active webhook with its lane; returns its id.
 
+    It gets the events whose transactions this one cannot see, whatever their order.
     `secret` is the `whsec_…` string. Raises TooMany past `most` webhooks of one owner (0: no cap).
     """
     if most:
@@ -103,6 +109,7 @@ async def create(
         if row is not None and row["had"] >= most:
             raise TooMany
     webhook_id = tx.new_id()
+    await tx.one(NO_FAN_OUT)
     await tx.run(
         INSERT,
         webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
@@ -110,6 +117,8 @@ async def create(
         ring.seal(secret.encode(), webhook_id), tx.now,
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id)
+    # A fan-out that was turned away meanwhile looks again after this commit.
+    tx.wake = True
     return webhook_id
 
 
@@ -120,6 +129,7 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now,
     )  # fmt: skip
+    tx.changed.add(webhook_id)
     return done == 1
 
 
@@ -128,8 +138,10 @@ async def pause(tx: Tx, webhook_id: str) -> bool:
 
     Two rows change, however much waits: what waits is then parked, and more may join it.
     """
+    await lanes.lock(tx, [webhook_id])
     done = await tx.run(PAUSE, webhook_id, tx.now)
     if done:
+        tx.changed.add(webhook_id)
         await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
     return done == 1
 
@@ -167,4 +179,15 @@ def _webhook(row: Row) -> Webhook:
     values: Mapping[str, object] = {
         name: row[name] for name in Webhook.__dataclass_fields__ if name != "events"
     }
-    return Webhook(events=tuple(json.loads(row["events"])), **values)  # type: ignore[arg-type] # the columns above are the fields
+    return Webhook(events=subscription(row["events"]) or (), **values)  # type: ignore[arg-type] # the columns above are the fields
+
+
+def subscription(text: str) -> tuple[str, ...] | None:
+    """The event names in a webhook's `events`; None for a damaged row, which stops nobody."""
+    try:
+        names = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)

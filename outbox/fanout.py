@@ -1,31 +1,39 @@
 """Fan-out: each committed event gets the next seq and one delivery per subscribed webhook.
 
-It runs one at a time over the whole installation, so that `seq` is an order without late comers.
+It runs one at a time over the whole installation, so that `seq` is an order without late comers,
+and waits for nobody, so that no webhook and no node can hold it up.
 """
 
-import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
 from outbox import bulk, lanes
 from outbox.bulk import IDS, ITEMS, items
+from outbox.claim import targets_of
 from outbox.database import Row, Tx
-from outbox.deliveries import FIRST_WINDOW, Claimed, Room
+from outbox.deliveries import FIRST_WINDOW, Claimed, Room, Target
+from outbox.endpoints import subscription
 
 EVENTS_AT_ONCE = 500
+DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
+"""One round ends here: on SQLite nobody else writes meanwhile."""
+BORN_BYTES = 4 * 1024
+"""Bytes of a body that is read on the way, for deliveries that are claimed at once."""
+UNREADABLE = "the webhook's subscription cannot be read"
 
 log = structlog.get_logger("outbox")
 
 # Another node that is fanning out will do these events too, so nobody waits here.
 TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
 
-UNSEEN = """
+UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body
-from events where seq is null order by pos limit $1
+  traceparent, body_digest,
+  case when length(body) <= {BORN_BYTES} then body end as body
+from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
 
 NEXT_SEQ = "update outbox_state set seq = seq + $1 where id = 1 returning seq"
@@ -37,29 +45,134 @@ from (
 where events.pos = s.place
 """
 
+# A lane in which something is due already gives nothing away past its queue.
 WEBHOOKS = f"""
-select w.id, w.owner_id, w.events, w.since_pos, w.state, l.failing,
-  l.wait_until <= (select due_now()) as open
+select w.id, w.owner_id, w.events, w.since_pos, w.since_snapshot,
+  w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
+    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
+      and d.retry = false and d.next_at <= (select due_now()))
+    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
+      and d.retry = true and d.next_at <= (select due_now())) as idle
 from webhooks w join lanes l on l.webhook_id = w.id
 where w.owner_id in {IDS} order by w.id
 """
 
+# Events that the creation of a webhook could see: they are older than it. Positions cannot tell,
+# since one that was given out first may commit last.
+OLDER = """
+select e.pos, w.id from events e join webhooks w on w.owner_id = e.owner_id
+where e.pos in (
+    select cast(value as bigint) from json_array_elements_text(cast($1 as json)) as ids(value))
+  and w.since_snapshot is not null
+  and (e.xid is null or pg_visible_in_snapshot(e.xid, cast(w.since_snapshot as pg_snapshot)))
+"""
+
+# Once all that its creation could see has been fanned out, a webhook gets whatever comes.
+FORGET_SINCE = """
+update webhooks set since_snapshot = null where id in (
+  select id from webhooks w
+  where since_snapshot is not null
+    and pg_snapshot_xmax(cast(since_snapshot as pg_snapshot))
+      <= pg_snapshot_xmin(pg_current_snapshot())
+    and not exists (select 1 from events e where e.seq is null and e.owner_id = w.owner_id
+      and (e.xid is null or e.xid < pg_snapshot_xmax(cast(w.since_snapshot as pg_snapshot))))
+  for update skip locked)
+"""
+
 COLUMNS = (
-    "id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
-    "attempts", "claim", "node_id", "record_id", "seq", "created_at",
+    "id", "owner_id", "event_id", "webhook_id", "origin", "state", "reason", "retry", "next_at",
+    "tries", "attempts", "claim", "node_id", "record_id", "seq", "created_at", "finished_at",
 )  # fmt: skip
 ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class FannedOut:
-    """What one round did: events met and deliveries made per event name, and those born claimed."""
+    """What one round did: events met and deliveries made per event name, and those born claimed.
 
-    events: Mapping[str, int]
-    created: Mapping[str, int]
-    claimed: list[Claimed]
-    room: Room
-    """What is left of the room that was given."""
+    `more`: there are events left. `turned_away`: another node is at it. `noted`: lanes were held,
+    and are to be looked at again. `dead` counts deliveries that ended at once.
+    """
+
+    events: Mapping[str, int] = field(default_factory=dict)
+    created: Mapping[str, int] = field(default_factory=dict)
+    claimed: Sequence[Claimed] = ()
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    dead: Sequence[str] = ()
+    more: bool = False
+    turned_away: bool = False
+    noted: bool = False
+
+    def born(self) -> Counter[str]:
+        """How many deliveries of each webhook were born claimed."""
+        return Counter(delivery.webhook_id for delivery in self.claimed)
+
+
+@dataclass(slots=True)
+class _Subscriber:
+    """A webhook during one round."""
+
+    row: Row
+    names: frozenset[str] | None
+    """None when they cannot be read."""
+    made: int = 0
+    waiting: bool = False
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+
+class _Round:
+    """The deliveries of one round as they are made."""
+
+    def __init__(self, tx: Tx, room: Room, due: int) -> None:
+        self._tx = tx
+        self._room = room
+        self.due = due
+        self._slots = room.slots
+        self.rows: list[tuple[object, ...]] = []
+        self.claimed: list[Claimed] = []
+        self.dead: list[str] = []
+        self.ready: set[str] = set()
+        self.created: Counter[str] = Counter()
+
+    def add(self, event: Row, seq: int, to: _Subscriber) -> None:
+        """One delivery of `event`: born claimed, ready behind what its lane has, or dead."""
+        delivery_id = self._tx.new_id()
+        origin = "event" if event["webhook_id"] is None else "test"
+        state, reason = "ready", None
+        if to.names is None:
+            state, reason = "dead", UNREADABLE
+            self.dead.append(to.id)
+        elif self._may_be_born(event, to):
+            state = "in_flight"
+            self._slots -= 1
+            self.claimed.append(_claimed(delivery_id, event, to.id, origin, self._room.claim))
+        else:
+            to.waiting = True
+            self.ready.add(to.id)
+        born = state == "in_flight"
+        self.created[event["name"]] += 1
+        self.rows.append(
+            (
+                delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
+                # A microsecond apart, so that a lane goes out in the order of its events.
+                self.due + to.made, 0, int(born), self._room.claim if born else None,
+                self._room.node_id if born else None, event["record_id"], seq, self._tx.now,
+                self._tx.now if state == "dead" else None,
+            )
+        )  # fmt: skip
+        to.made += 1
+
+    def _may_be_born(self, event: Row, to: _Subscriber) -> bool:
+        return bool(
+            self._slots > 0
+            and event["body"] is not None
+            and not to.waiting
+            and to.row["idle"]
+            and to.made < self._room.windows.get(to.id, FIRST_WINDOW)
+        )
 
 
 async def fan_out(tx: Tx, room: Room) -> FannedOut:
@@ -69,78 +182,86 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     lies between a write and its request.
     """
     turn = await tx.one(TURN)
-    events = await tx.all(UNSEEN, EVENTS_AT_ONCE) if turn and turn["mine"] else []
+    if not turn or not turn["mine"]:
+        return FannedOut(turned_away=True)
+    events = await tx.all(UNSEEN)
     if not events:
-        return FannedOut({}, {}, [], room)
-    last = await tx.one(NEXT_SEQ, len(events))
+        return FannedOut()
+    subscribed = await _subscribers(tx, {row["owner_id"] for row in events})
+    older = await _older(tx, events, subscribed)
+    wanted: list[list[_Subscriber]] = []
+    count = 0
+    for event in events:
+        chosen = [to for to in subscribed.get(event["owner_id"], ()) if _wants(to, event, older)]
+        count += len(chosen)
+        if wanted and count > DELIVERIES_AT_ONCE[tx.engine]:
+            break
+        wanted.append(chosen)
+    met = events[: len(wanted)]
+    last = await tx.one(NEXT_SEQ, len(met))
     assert last is not None
-    first_seq = int(last["seq"]) - len(events) + 1
-    await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(events)]))
+    first_seq = int(last["seq"]) - len(met) + 1
+    await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(met)]))
 
-    owners = items(sorted({row["owner_id"] for row in events}))
-    subscribed: dict[str, list[tuple[Row, frozenset[str]]]] = {}
-    for webhook in await tx.all(WEBHOOKS, owners):
-        names = _names(webhook)
-        subscribed.setdefault(webhook["owner_id"], []).append((webhook, names))
-
-    due = await lanes.due_now(tx)
-    left = room.slots
-    windows = dict(room.windows)
-    rows: list[tuple[object, ...]] = []
-    claimed: list[Claimed] = []
-    ready: set[str] = set()
-    created: Counter[str] = Counter()
-    for number, event in enumerate(events):
-        for webhook, names in subscribed.get(event["owner_id"], ()):
-            if not _wants(webhook, names, event):
-                continue
-            webhook_id = webhook["id"]
-            window = windows.get(webhook_id, FIRST_WINDOW)
-            born = bool(
-                left > 0
-                and window > 0
-                and webhook_id not in ready
-                and webhook["state"] == "active"
-                and not webhook["failing"]
-                and webhook["open"]
-            )
-            delivery_id = tx.new_id()
-            origin = "event" if event["webhook_id"] is None else "test"
-            created[event["name"]] += 1
-            rows.append(
-                (
-                    delivery_id, event["owner_id"], event["id"], webhook_id, origin,
-                    "in_flight" if born else "ready", False, due, 0, int(born),
-                    room.claim if born else None, room.node_id if born else None,
-                    event["record_id"], first_seq + number, tx.now,
-                )
-            )  # fmt: skip
-            if born:
-                left -= 1
-                windows[webhook_id] = window - 1
-                claimed.append(_claimed(delivery_id, event, webhook_id, origin, room.claim))
-            else:
-                ready.add(webhook_id)
-    await bulk.insert(tx, "deliveries", COLUMNS, rows, ONCE)
-    await lanes.wake(tx, ready, due)
-    met = Counter(event["name"] for event in events)
-    return FannedOut(met, created, claimed, replace(room, slots=left, windows=windows))
+    now = _Round(tx, room, await lanes.due_now(tx))
+    for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
+        for to in chosen:
+            now.add(event, first_seq + number, to)
+    await bulk.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
+    noted = await lanes.wake_or_note(tx, now.ready, now.due)
+    return FannedOut(
+        Counter(event["name"] for event in met), now.created, now.claimed,
+        await targets_of(tx, {delivery.webhook_id for delivery in now.claimed}), now.dead,
+        more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
+    )  # fmt: skip
 
 
-def _names(webhook: Row) -> frozenset[str]:
-    """The events it subscribes to. A damaged row must not stop everybody's fan-out."""
-    try:
-        return frozenset(json.loads(webhook["events"]))
-    except (ValueError, TypeError):
-        log.exception("subscription_unreadable", webhook_id=webhook["id"])
-        return frozenset()
+async def forget_since(tx: Tx) -> None:
+    """Let go of what webhooks remember of their creation, where it can make no difference now.
+
+    It would mean something else after a restore into another PostgreSQL cluster.
+    """
+    if tx.engine == "postgres":
+        await tx.run(FORGET_SINCE)
 
 
-def _wants(webhook: Row, names: frozenset[str], event: Row) -> bool:
-    """Whether the webhook gets the event: subscribed, and not older than the webhook itself."""
+async def _subscribers(tx: Tx, owners: set[str]) -> dict[str, list[_Subscriber]]:
+    found: dict[str, list[_Subscriber]] = {}
+    for row in await tx.all(WEBHOOKS, items(sorted(owners))):
+        found.setdefault(row["owner_id"], []).append(_Subscriber(row, _names(row)))
+    return found
+
+
+async def _older(
+    tx: Tx, events: Sequence[Row], subscribed: Mapping[str, Sequence[_Subscriber]]
+) -> set[tuple[int, str]]:
+    """Pairs of an event's position and a webhook that was made after it, where it takes a look."""
+    remembered = any(to.row["since_snapshot"] for found in subscribed.values() for to in found)
+    if tx.engine == "sqlite" or not remembered:
+        return set()
+    rows = await tx.all(OLDER, items([row["pos"] for row in events]))
+    return {(row["pos"], row["id"]) for row in rows}
+
+
+def _names(webhook: Row) -> frozenset[str] | None:
+    """The events it subscribes to; None for a damaged row, which must not stop the others."""
+    names = subscription(webhook["events"])
+    if names is None:
+        log.error("subscription_unreadable", webhook_id=webhook["id"])
+        return None
+    return frozenset(names)
+
+
+def _wants(to: _Subscriber, event: Row, older: set[tuple[int, str]]) -> bool:
+    """Whether the webhook gets the event: subscribed, and not older than the webhook itself.
+
+    Nobody knows what one with an unreadable subscription wants: it gets each event, as dead.
+    """
     if event["webhook_id"] is not None:
-        return bool(event["webhook_id"] == webhook["id"])
-    return event["pos"] > webhook["since_pos"] and event["name"] in names
+        return bool(event["webhook_id"] == to.id)
+    if event["pos"] <= to.row["since_pos"] or (event["pos"], to.id) in older:
+        return False
+    return to.names is None or event["name"] in to.names
 
 
 def _claimed(delivery_id: str, event: Row, webhook_id: str, origin: str, claim: str) -> Claimed:
@@ -148,5 +269,5 @@ def _claimed(delivery_id: str, event: Row, webhook_id: str, origin: str, claim: 
         delivery_id, event["owner_id"], event["id"], webhook_id,
         "event" if origin == "event" else "test", 0, 1, False, 0, claim, event["name"],
         event["record_version"], event["occurred_at"], event["request_id"], event["traceparent"],
-        event["body"],
+        event["body"], event["body_digest"],
     )  # fmt: skip

@@ -1,28 +1,36 @@
 """Which worker processes live: one row each, with a lease that only its process renews."""
 
+from __future__ import annotations
+
 from outbox.database import Tx
-from outbox.deliveries import rescue
+from outbox.rescue import rescue
 
 LEASE = 30_000_000
 """Microseconds a node's claims hold after its last sign of life."""
 
 JOIN = """
-insert into nodes (id, epoch, started_at, alive_until) values ($1, 1, $2, due_now() + $3)
+insert into nodes (id, epoch, started_at, alive_until)
+values ($1, 1, $2, (select due_now()) + $3)
 on conflict (id) do update set alive_until = excluded.alive_until
 """
-# On SQLite nobody else could have taken anything, however long the disk was full.
 RENEW = """
-update nodes set alive_until = due_now() + $2
-where id = $1 /*postgres and alive_until >= due_now()*/
+update nodes set alive_until = (select due_now()) + $2
+where id = $1 and alive_until >= (select due_now())
 """
 
 # A node that is gone from the table may still have left something in flight.
 LOST = """
 select distinct d.node_id as id from deliveries d
 left join nodes n on n.id = d.node_id
-where d.state = 'in_flight' and (n.id is null or n.alive_until < due_now())
+where d.state = 'in_flight' and d.node_id is not null
+  and (n.id is null or n.alive_until < (select due_now()))
+"""
+BURY = """
+delete from nodes where id in (
+  select id from nodes where alive_until < (select due_now()) /*postgres for update skip locked*/)
 """
 EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'"
+WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as wall"
 
 
 async def join(tx: Tx, node_id: str) -> int:
@@ -42,12 +50,21 @@ async def renew(tx: Tx, node_id: str) -> bool:
     return await tx.run(RENEW, node_id, LEASE) == 1
 
 
+async def server_wall(tx: Tx) -> int | None:
+    """The database server's wall clock, microseconds UTC; None on SQLite, which has none."""
+    if tx.engine == "sqlite":
+        return None
+    row = await tx.one(WALL)
+    assert row is not None
+    return int(row["wall"])
+
+
 async def rescue_lost(tx: Tx) -> int:
     """Rescue the deliveries of nodes whose lease has ended; how many."""
     rescued = 0
     for row in await tx.all(LOST):
         rescued += await rescue(tx, row["id"])
-    await tx.run("delete from nodes where alive_until < due_now()")
+    await tx.run(BURY)
     return rescued
 
 

@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from outbox.errors import DatabaseFault
+from outbox.outcome import Name
 
-AttemptKind = Literal["first", "retry", "probe", "replay", "test"]
-Outcome = Literal[
-    "success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "connect_error",
-    "dns_error", "tls_error", "protocol_error", "blocked", "aborted",
-]  # fmt: skip
+AttemptKind = Literal["first", "retry", "replay", "test"]
 End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
-Circuit = Literal["closed", "open", "half_open"]
-ClaimResult = Literal["rows", "empty", "conflict", "error"]
+ClaimResult = Literal["rows", "empty", "error"]
+Rescue = Literal["startup", "lease", "unheld"]
 
 
 class DatabaseObserver(Protocol):
@@ -48,21 +45,30 @@ class Observer(DatabaseObserver, Protocol):
         """Sends allowed at once, and sends under way."""
 
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Outcome, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
     ) -> None:
         """An attempt and its row were settled; `seconds` is the request's own time."""
 
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
         """A delivery ended; `latency` is event commit to 2xx, None for the other ends."""
 
-    def rescued(self, reason: Literal["startup", "lease"], count: int) -> None:
-        """Deliveries taken back from a process that died."""
+    def rescued(self, reason: Rescue, count: int) -> None:
+        """Deliveries taken back: from an earlier process, a dead node, or held by nobody."""
 
     def fenced(self) -> None:
         """A settle had lost its claim, and changed nothing."""
 
-    def circuit(self, webhook_id: str, to: Circuit) -> None:
-        """A webhook's circuit moved."""
+    def deferred(self, count: int) -> None:
+        """So many settles were put off, since somebody held their lanes."""
+
+    def cut(self) -> None:
+        """A slow send was ended, since too many were open."""
+
+    def restarted(self) -> None:
+        """A fault of ours ended a turn of the drain; it goes on with what it holds."""
+
+    def clock_skew(self, seconds: float) -> None:
+        """How far this node's clock is ahead of the database server's."""
 
     def window(self, webhook_id: str, width: int) -> None:
         """A webhook's window of concurrent sends changed."""
@@ -88,12 +94,15 @@ class Unwatched:
     def started(self, kind: AttemptKind, lag: float) -> None: ...
     def slots(self, total: int, busy: int) -> None: ...
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Outcome, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
     ) -> None: ...
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None: ...
-    def rescued(self, reason: Literal["startup", "lease"], count: int) -> None: ...
+    def rescued(self, reason: Rescue, count: int) -> None: ...
     def fenced(self) -> None: ...
-    def circuit(self, webhook_id: str, to: Circuit) -> None: ...
+    def deferred(self, count: int) -> None: ...
+    def cut(self) -> None: ...
+    def restarted(self) -> None: ...
+    def clock_skew(self, seconds: float) -> None: ...
     def window(self, webhook_id: str, width: int) -> None: ...
     def connection(self, reused: bool) -> None: ...
     def truncated(self) -> None: ...

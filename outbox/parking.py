@@ -21,27 +21,28 @@ select id from webhooks where id = $1 and state <> 'active' /*postgres for updat
 """
 
 # The states stand in the text because a partial index serves a literal alone, and SQLite is told
-# which: without statistics it would walk the webhook's whole log.
+# which: without statistics it would walk the webhook's whole log. The outer statement names ids
+# alone: see CLAIM in outbox.claim.
 END_READY = """
 update deliveries set state = 'cancelled', reason = $2, finished_at = $3
-where state = 'ready' and id in (
+where id /*sqlite in (*/ /*postgres = any (array(*/
   select id from deliveries /*sqlite indexed by deliveries_ready*/
-  where webhook_id = $1 and state = 'ready' limit 500)
+  where webhook_id = $1 and state = 'ready' limit 500 /*sqlite )*/ /*postgres for update))*/
 """
 
 END_HELD = """
 update deliveries set state = 'cancelled', reason = $2, finished_at = $3
-where state = 'held' and id in (
+where id /*sqlite in (*/ /*postgres = any (array(*/
   select id from deliveries /*sqlite indexed by deliveries_held*/
-  where webhook_id = $1 and state = 'held' limit 500)
+  where webhook_id = $1 and state = 'held' limit 500 /*sqlite )*/ /*postgres for update))*/
 """
 
 END_IN_FLIGHT = """
 update deliveries
 set state = 'cancelled', reason = $2, finished_at = $3, claim = null, node_id = null
-where state = 'in_flight' and id in (
+where id /*sqlite in (*/ /*postgres = any (array(*/
   select id from deliveries /*sqlite indexed by deliveries_claimed*/
-  where webhook_id = $1 and state = 'in_flight')
+  where webhook_id = $1 and state = 'in_flight' /*sqlite )*/ /*postgres for update))*/
 """
 
 PAGE_OF_READY = """
@@ -133,6 +134,7 @@ async def _end_older(
     tx: Tx, webhook_id: str, retry: bool, after_next: int, after_id: str
 ) -> tuple[int, str] | None:
     """One page of `newest`; returns where the next one starts, or None at the end."""
+    await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return None
     page = await tx.all(PAGE_OF_READY, webhook_id, retry, after_next, after_id)
@@ -144,6 +146,7 @@ async def _end_older(
 
 
 async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", "more", "no"]:
+    await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no"
     if parked == "none" and await _end_some(tx, webhook_id, "parked"):
@@ -152,11 +155,14 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", 
         return "no"
     await tx.run(OPEN_LANE, webhook_id)
     await lanes.rest(tx, [webhook_id])
+    tx.changed.add(webhook_id)
     tx.wake = True
     return "done"
 
 
 async def _stop(tx: Tx, webhook_id: str) -> None:
+    await lanes.lock(tx, [webhook_id])
+    tx.changed.add(webhook_id)
     await tx.run(
         """
         update webhooks set state = 'paused', version = version + 1, updated_at = $2
@@ -171,6 +177,7 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
     await tx.one(NO_FAN_OUT)
     # A fan-out that was turned away meanwhile looks again after this commit.
     tx.wake = True
+    await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no"
     # What is being sent loses its claim, so its settle changes nothing. First, because a settle
@@ -178,6 +185,7 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
     await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
+    tx.changed.add(webhook_id)
     return "done" if await tx.run("delete from webhooks where id = $1", webhook_id) else "no"
 
 

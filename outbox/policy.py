@@ -1,6 +1,7 @@
 """What an attempt's outcome means for its delivery and its webhook. Pure: no clock, no database."""
 
 import email.utils
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ Window = Literal["grow", "halve", "keep"]
 DEFAULT_WAITS = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0)
 """Seconds before attempts 2 to 10: ten attempts over three days."""
 JITTER = 0.2
+LONGEST_WAIT = 2_592_000.0
 LONGEST_RETRY_AFTER = 86_400.0
 LONGEST_WEBHOOK_WAIT = 900.0
 GONE = 410
@@ -49,6 +51,17 @@ class Schedule:
         return self.waits[tries] * (1 - JITTER + 2 * JITTER * dice)
 
 
+def parse_schedule(text: str) -> Schedule:
+    """A webhook's own schedule: a JSON list of seconds. Raises ValueError for anything else."""
+    waits = json.loads(text)
+    if not isinstance(waits, list) or not all(
+        isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait <= LONGEST_WAIT
+        for wait in waits
+    ):
+        raise ValueError("a schedule is a list of seconds")
+    return Schedule(tuple(map(float, waits)))
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What becomes of the delivery and of its webhook. Times are in microseconds."""
@@ -77,11 +90,11 @@ def decide(
     if outcome == "success":
         return Decision("delivered", outcome, None, None, False, "grow", False, True)
     if outcome == "aborted":
-        # Our own shutdown cut it off: the receiver is not to blame and no try is lost.
-        return Decision("ready", outcome, 0, None, False, "keep", False, False)
+        # We ended it ourselves: the receiver is not to blame and no try is lost.
+        return again(outcome)
     if result.stale:
         # The receiver had closed an idle connection, most likely before it saw anything of this.
-        return Decision("ready", outcome, 0, None, False, "keep", False, False)
+        return again(outcome)
     if result.status == GONE:
         return Decision("gone", "http_410", None, None, True, "keep", True, True)
     throttled = outcome == "throttled"
@@ -94,6 +107,11 @@ def decide(
         return Decision("exhausted", outcome, None, held, False, window, True, True)
     delay = _microseconds(max(wait, asked or 0.0))
     return Decision("ready", outcome, delay, held, False, window, True, True)
+
+
+def again(reason: str) -> Decision:
+    """A delivery that was claimed and not sent: ready at once, with nothing used up."""
+    return Decision("ready", reason, 0, None, False, "keep", False, False)
 
 
 def dead(reason: str) -> Decision:

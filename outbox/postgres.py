@@ -94,7 +94,7 @@ class _CommitLost(Exception):
 class PostgresTx:
     """`Tx` on one connection inside one transaction."""
 
-    __slots__ = ("_connection", "_ids", "now", "outgoing", "wake")
+    __slots__ = ("_connection", "_ids", "changed", "now", "outgoing", "wake")
     engine: Literal["sqlite", "postgres"] = "postgres"
 
     def __init__(self, connection: _Connection, ids: Ids, now: int) -> None:
@@ -103,6 +103,7 @@ class PostgresTx:
         self.now = now
         self.outgoing: list[tuple[Any, ...]] = []
         self.wake = False
+        self.changed: set[str] = set()
 
     def new_id(self) -> str:
         return self._ids.new(self.now)
@@ -146,9 +147,17 @@ class PostgresDatabase:
         self._made_work = asyncio.Event()
         self._signals: asyncio.Task[None] | None = None
 
-    def listen(self, callback: Callable[[], None]) -> None:
+    def listen(self, callback: Callable[[], None], node=None) -> None:
         self._listeners.append(callback)
         self._start_signals()
+
+    def announce(self) -> None: ...
+
+    def on_change(self, callback) -> None:
+        self._on_change = callback
+
+    def apart(self, purpose: str):
+        return self
 
     def _start_signals(self) -> None:
         """A node that only takes writes tells the others of them, too."""
@@ -200,6 +209,8 @@ class PostgresDatabase:
                 xid = mark["xid"]
                 if xid is not None and not await self._committed(xid, mark["began"], event_id):
                     raise _CommitLost(xid) from error
+            if tx.changed and hasattr(self, "_on_change"):
+                self._on_change(tx.changed)
             return result, made_work
 
         result, made_work = await self._tried("write", attempt)

@@ -13,8 +13,6 @@ left join webhooks w on w.id = d.webhook_id
 where d.id = $1
 """
 
-STILL_THERE = "select id from webhooks where id = $1 /*postgres for key share*/"
-
 INSERT = """
 insert into deliveries
   (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, record_id,
@@ -44,8 +42,8 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
         raise NotReplayable("Its person was erased, and the event's body with them.")
     if row["origin"] == "test":
         raise NotReplayable("This was a test event; send a new test instead.")
-    # From here a removal waits for us; one that came first has taken the row.
-    if await tx.one(STILL_THERE, row["webhook_id"]) is None:
+    # From here a removal waits for us; one that came first has taken the lane.
+    if not await lanes.lock(tx, [row["webhook_id"]]):
         raise NotReplayable("Its webhook was deleted, so there is nowhere to send it.")
     replayed = tx.new_id()
     due = await lanes.due_now(tx)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -20,11 +19,6 @@ class Reports:
     def __init__(self, observer: Observer, clock: Clock) -> None:
         self._observer = observer
         self._clock = clock
-        self._log: Any = log
-
-    def bind(self, node_id: str) -> None:
-        """Name the node in each line. Bound once: a line a delivery may be written."""
-        self._log = log.bind(node=node_id)
 
     def settled(self, settled: Settled) -> None:
         """One settled attempt."""
@@ -45,12 +39,13 @@ class Reports:
             self._observer.delivery_finished(
                 delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
             )
-        tell = self._log.debug if decision.state == "delivered" else self._log.info
+        tell = log.debug if decision.state == "delivered" else log.info
         tell(
             "attempt",
             event_id=delivery.event_id,
             delivery_id=delivery.id,
             webhook_id=delivery.webhook_id,
+            node=settled.node_id,
             request_id=delivery.request_id,
             attempt=delivery.attempt,
             outcome=outcome.outcome if outcome else None,

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from aiohttp import ClientError
@@ -22,6 +22,17 @@ __all__ = ["Name", "Outcome", "Sender"]
 BODY_SECONDS = 1.0
 """A body may still take this long once the head has decided the outcome."""
 MOST_ROUTES = 20_000
+
+Objection = Callable[[], str | None]
+"""Asked right before a request is written: why it must not be, or None."""
+
+
+class _Withdrawn(Exception):
+    """The request was not to be sent any more when its connection was there."""
+
+
+def no_objection() -> None:
+    """Let every request go out."""
 
 
 class Sender:
@@ -42,11 +53,13 @@ class Sender:
         timeout_s: float,
         *,
         fresh: bool = False,
+        objection: Objection = no_objection,
     ) -> Outcome:
         """POST `body`. Raises ValueError for headers that cannot be sent, and nothing else.
 
-        `headers` are all but Host and Content-Length. `fresh` takes no kept-alive connection.
-        Cancelling it aborts the connection.
+        `headers` are all but Host and Content-Length. `fresh` takes no kept-alive connection and
+        leaves none. An `objection` ends it as `aborted` with nothing sent. Cancelling it aborts
+        the connection.
         """
         began = self._clock.monotonic()
         trail = Trail(began, began + timeout_s)
@@ -60,12 +73,14 @@ class Sender:
         cancelled = task.cancelling()
         self._deadlines.watch(task, trail)
         try:
-            await self._exchange(route.apart() if fresh else route, head, body, trail)
+            await self._exchange(route, head, body, trail, fresh, objection)
         except asyncio.CancelledError:
             if not trail.late or task.cancelling() > cancelled + 1:
                 raise
             if trail.head is None:
                 return self._failed(trail, *name_failure(TimeoutError(), trail))
+        except _Withdrawn as why:
+            return self._failed(trail, "aborted", str(why))
         except Exception as error:  # noqa: BLE001 - whatever a receiver causes has a name
             if trail.head is None:
                 stale = isinstance(error, ClientError | OSError) and gone_stale(trail)
@@ -89,9 +104,21 @@ class Sender:
                 self._routes.popitem(last=False)
         return route
 
-    async def _exchange(self, route: Route, head: bytes, body: bytes, trail: Trail) -> None:
-        connection = await self._dialler.connect(route, trail)
+    async def _exchange(
+        self,
+        route: Route,
+        head: bytes,
+        body: bytes,
+        trail: Trail,
+        fresh: bool,
+        objection: Objection,
+    ) -> None:
+        connection = await self._dialler.connect(route.apart() if fresh else route, trail)
         wire = cast(Wire, trail.wire)
+        why = objection()
+        if why is not None:
+            connection.close()
+            raise _Withdrawn(why)
         try:
             wire.begin()
             wire.write(head, body)
@@ -103,7 +130,7 @@ class Sender:
                 await self._read(payload, trail)
                 trail.complete = trail.complete and not wire.broken
         finally:
-            if trail.complete and not wire.should_close:
+            if trail.complete and not wire.should_close and not fresh:
                 wire.rest()
                 connection.release()
             else:

@@ -3,15 +3,17 @@
 Opened webhooks are kept by version, so that a secret is decrypted once and not once a delivery.
 """
 
-import binascii
-import json
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from outbox.deliveries import Claimed, Target
 from outbox.endpoints import open_headers
-from outbox.envelope import Shipment
-from outbox.policy import Schedule
+from outbox.envelope import Shipment, check_headers
+from outbox.policy import Schedule, parse_schedule
 from outbox.sealing import KeyRing, SealBroken
+from outbox.signing import sign_standard
 
 REMEMBERED = 10_000
 
@@ -47,6 +49,8 @@ class Dock:
         """
         if delivery.body is None:
             raise Unsendable("the event has no body any more")
+        if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
+            raise Unsendable("the event's body is not the one that was written: it was damaged")
         opened = self._opened.get(target.id)
         if opened is None or opened.version != target.version:
             opened = self._open(target)
@@ -61,31 +65,42 @@ class Dock:
         return shipment, opened.schedule
 
     def _open(self, target: Target) -> _Opened:
-        try:
-            secrets = [
-                self._ring.open(sealed, target.id).decode()
+        with _damaged("secret"):
+            secrets = tuple(
+                self._secret(sealed, target.id)
                 for sealed in (target.secret, target.staged_secret)
                 if sealed is not None
-            ]
+            )
             old = None
             if target.old_secret is not None:
-                old = self._ring.open(target.old_secret, target.id).decode()
-            for secret in (*secrets, *([old] if old else [])):
-                binascii.a2b_base64(secret.removeprefix("whsec_"), strict_mode=True)
-            opened = _Opened(
-                target.version,
-                tuple(secrets),
-                old,
-                target.old_secret_until or 0,
-                tuple(open_headers(target.headers, self._ring, target.id)),
-                Schedule(tuple(json.loads(target.schedule))) if target.schedule else self._schedule,
-                target.timeout_ms / 1000 if target.timeout_ms else self._timeout,
-            )
-        except SealBroken as error:
-            raise Unsendable(f"the webhook's secret cannot be opened: {error}") from None
-        except ValueError:
-            raise Unsendable("the webhook's secret is not whsec_ and base64") from None
+                old = self._secret(target.old_secret, target.id)
+        with _damaged("headers"):
+            headers = tuple(open_headers(target.headers, self._ring, target.id))
+            check_headers(headers)
+        with _damaged("schedule"):
+            schedule = parse_schedule(target.schedule) if target.schedule else self._schedule
+        opened = _Opened(
+            target.version, secrets, old, target.old_secret_until or 0, headers, schedule,
+            target.timeout_ms / 1000 if target.timeout_ms else self._timeout,
+        )  # fmt: skip
         if len(self._opened) >= REMEMBERED:
             self._opened.clear()
         self._opened[target.id] = opened
         return opened
+
+    def _secret(self, sealed: bytes, webhook_id: str) -> str:
+        secret = self._ring.open(sealed, webhook_id).decode()
+        # Signed with once here, since a secret that cannot sign would fail at each attempt.
+        sign_standard((secret,), "", 0, b"")
+        return secret
+
+
+@contextmanager
+def _damaged(column: str) -> Iterator[None]:
+    """Whatever goes wrong inside says that this column of the webhook is damaged."""
+    try:
+        yield
+    except SealBroken as error:
+        raise Unsendable(f"the webhook's {column} cannot be opened: {error}") from None
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise Unsendable(f"the webhook's {column} cannot be read: {error}") from None

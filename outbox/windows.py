@@ -1,9 +1,11 @@
 """How much this worker sends at once, in all and to each webhook. In memory, per worker.
 
 Slow receivers are what this is about: a send that has lasted a second gives its slot back, and
-its webhook starts no other until it ends, so that no number of them holds up the rest.
+its webhook starts no other until it ends. Of slow sends only so many may be open, in all and of
+one owner; the oldest of whoever holds most is cut, so that a slot always comes back.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW, Claimed, Room
@@ -12,19 +14,30 @@ from outbox.policy import Window
 WIDEST = 32
 SLOW_SECONDS = 1.0
 MOST_SLOW = 1024
-# Of the slots, what webhooks whose last attempt failed may hold together.
+OWNER_SHARE = 8
+"""One owner may have one part in so many of the slow sends."""
+# Of the slots, what webhooks whose last attempt failed may hold together, and what they may have
+# before the others.
 FAILING_SHARE = 4
+FAILING_FLOOR = 16
+MOST_BYTES = 128 * 1024 * 1024
+"""Bodies that are held in memory for their requests; slow sends may hold half of it."""
 REMEMBERED = 20_000
 
 
 @dataclass(slots=True, eq=False)
 class Sending:
-    """One send under way."""
+    """One send under way. `size` is its body's, in bytes."""
 
     webhook_id: str
+    owner_id: str
+    size: int
     failing: bool
     started: float
     slow: bool = False
+    cut: bool = False
+    objection: str | None = None
+    """Why its request must not leave any more."""
 
 
 @dataclass(slots=True)
@@ -39,31 +52,86 @@ class _Lane:
         return 0 if self.slow else self.width - self.in_flight
 
 
+class _Slow:
+    """The slow sends that are open, by owner, the oldest first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        self._owners: dict[str, dict[Sending, None]] = {}
+
+    def add(self, sending: Sending) -> None:
+        self._owners.setdefault(sending.owner_id, {})[sending] = None
+        self.count += 1
+        self.bytes += sending.size
+
+    def remove(self, sending: Sending) -> None:
+        own = self._owners[sending.owner_id]
+        del own[sending]
+        if not own:
+            del self._owners[sending.owner_id]
+        self.count -= 1
+        self.bytes -= sending.size
+
+    def of(self, owner_id: str) -> int:
+        return len(self._owners.get(owner_id, ()))
+
+    def oldest(self, owner_id: str) -> Sending:
+        return next(iter(self._owners[owner_id]))
+
+    def holds_most(self) -> str:
+        return max(self._owners, key=lambda owner_id: len(self._owners[owner_id]))
+
+    def holds_most_bytes(self) -> str:
+        return max(self._owners, key=lambda owner_id: sum(s.size for s in self._owners[owner_id]))
+
+
 class Windows:
     """Slots and windows of one worker."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self.slow = 0
+        self.bytes = 0
         self._fast: dict[Sending, None] = {}
+        self._slow = _Slow()
         self._failing = 0
         self._lanes: dict[str, _Lane] = {}
         self._left: dict[str, int] = {}
+        self._failing_next = True
 
     @property
     def busy(self) -> int:
         """Slots in use; slow sends hold none."""
         return len(self._fast)
 
+    @property
+    def slow(self) -> int:
+        """Slow sends that are open and not cut."""
+        return self._slow.count
+
+    @property
+    def left(self) -> Mapping[str, int]:
+        """What is left of each webhook's window, as it stands at any time."""
+        return self._left
+
     def room(self, node_id: str, claim: str, unsettled: int) -> Room:
         """What may be claimed now; `unsettled` finished sends keep their slots."""
         free = max(self.slots - self.busy - unsettled, 0)
-        failing = max(self.slots // FAILING_SHARE - self._failing, 0)
-        return Room(node_id, claim, free, min(free, failing), dict(self._left))
+        failing = max(max(self.slots // FAILING_SHARE, 1) - self._failing, 0)
+        first = max(max(self.slots // FAILING_FLOOR, 1) - self._failing, 0)
+        if free == 1:
+            # Of single places every other one, or they would have all of them.
+            first = min(first, self._failing_next)
+            self._failing_next = not self._failing_next
+        return Room(
+            node_id, claim, free, min(free, failing), min(free, first), self._left,
+            max(MOST_BYTES - self.bytes, 0),
+        )  # fmt: skip
 
     def start(self, delivery: Claimed, failing: bool, now: float) -> Sending:
         """A send of `delivery` begins; `now` is monotonic seconds."""
-        sending = Sending(delivery.webhook_id, failing, now)
+        size = len(delivery.body or b"")
+        sending = Sending(delivery.webhook_id, delivery.owner_id, size, failing, now)
         lane = self._lanes.get(delivery.webhook_id)
         if lane is None:
             self._forget_some()
@@ -73,19 +141,25 @@ class Windows:
         self._left[delivery.webhook_id] = lane.left
         self._fast[sending] = None
         self._failing += failing
+        self.bytes += size
         return sending
 
     def finish(self, sending: Sending, window: Window) -> int:
         """It ended, with this effect on its webhook's window; the window's new width."""
         lane = self._lanes[sending.webhook_id]
         lane.in_flight -= 1
+        self.bytes -= sending.size
         if sending.slow:
             lane.slow -= 1
-            self.slow -= 1
+            if not sending.cut:
+                self._slow.remove(sending)
         else:
             del self._fast[sending]
             self._failing -= sending.failing
-        if window == "halve":
+        if sending.slow:
+            # Whatever it answered: its next one may hold a slot for a second too.
+            lane.width, lane.streak = 1, 0
+        elif window == "halve":
             lane.width, lane.streak = max(lane.width // 2, 1), 0
         elif window == "grow":
             lane.streak += 1
@@ -96,22 +170,43 @@ class Windows:
         self._left[sending.webhook_id] = lane.left
         return lane.width
 
-    def take_slots_back(self, now: float) -> float | None:
-        """Mark sends that have become slow; seconds until the next one would, None if none."""
+    def take_slots_back(self, now: float) -> tuple[float | None, list[Sending]]:
+        """Mark sends that have become slow.
+
+        Seconds until the next one would, None if none; and the sends that are to be cut now.
+        """
+        cut: list[Sending] = []
         for sending in list(self._fast):
             age = now - sending.started
             if age < SLOW_SECONDS:
-                return SLOW_SECONDS - age
-            if self.slow >= MOST_SLOW:
-                return SLOW_SECONDS
+                return SLOW_SECONDS - age, cut
             del self._fast[sending]
             self._failing -= sending.failing
             sending.slow = True
-            self.slow += 1
+            self._slow.add(sending)
             lane = self._lanes[sending.webhook_id]
             lane.slow += 1
+            lane.width, lane.streak = 1, 0
             self._left[sending.webhook_id] = lane.left
-        return None
+            cut += self._over(sending.owner_id)
+        return None, cut
+
+    def _over(self, owner_id: str) -> list[Sending]:
+        """What has to go since `owner_id` has one slow send more."""
+        cut: list[Sending] = []
+        while True:
+            if self._slow.of(owner_id) > MOST_SLOW // OWNER_SHARE:
+                holder = owner_id
+            elif self._slow.count > MOST_SLOW:
+                holder = self._slow.holds_most()
+            elif self._slow.bytes > MOST_BYTES // 2:
+                holder = self._slow.holds_most_bytes()
+            else:
+                return cut
+            oldest = self._slow.oldest(holder)
+            oldest.cut = True
+            self._slow.remove(oldest)
+            cut.append(oldest)
 
     def _forget_some(self) -> None:
         """Keep memory bounded: webhooks with nothing under way start afresh next time."""

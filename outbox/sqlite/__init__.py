@@ -10,7 +10,7 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any, Concatenate, Literal
 
@@ -40,6 +40,7 @@ class SqliteDatabase:
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
+        self._on_change: list[Callable[[Collection[str]], None]] = []
         self._closed = False
         self._writes: Jobs = queue.SimpleQueue()
         self._reads: Jobs = queue.SimpleQueue()
@@ -50,8 +51,16 @@ class SqliteDatabase:
             for jobs in [self._reads] * READERS + [self._scans] * SCANNERS
         ]
 
-    def listen(self, callback: Callable[[], None]) -> None:
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
         self._listeners.append(callback)
+
+    def announce(self) -> None: ...
+
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
+        self._on_change.append(callback)
+
+    def apart(self, purpose: str) -> SqliteDatabase:
+        return self
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -90,6 +99,10 @@ class SqliteDatabase:
 
     def _answer(self, op: Literal["read", "write"], jobs: list[Job], seconds: float) -> None:
         wake = False
+        changed = {w for job in jobs if job.error is None for w in job.changed}
+        if changed:
+            for call in self._on_change:
+                call(changed)
         for job in jobs:
             if job.error is None:
                 wake = wake or job.wake

@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import uvloop
@@ -21,11 +22,12 @@ from gateway.config import load
 from gateway.delivery import Delivery
 from gateway.metrics import Metrics
 from gateway.serve import tune_interpreter
-from outbox import deliveries
+from outbox import taking
 from outbox.addresses import Rules, parse_place
+from outbox.claim import Taken
 from outbox.clock import SystemClock
 from outbox.database import Tx
-from outbox.deliveries import Claimed, Room
+from outbox.deliveries import Room
 from outbox.egress import Guard
 from outbox.ids import Ids
 from outbox.observer import End
@@ -52,16 +54,16 @@ def watch_claims() -> list[float]:
     The thread's own time: the busy event loop beside it would be measured otherwise.
     """
     seconds: list[float] = []
-    claim = deliveries.claim
+    claim = taking.claim  # type: ignore[attr-defined] # where the drain calls it
 
-    async def timed(tx: Tx, room: Room) -> tuple[list[Claimed], bool]:
+    async def timed(tx: Tx, room: Room, born: Mapping[str, int]) -> Taken:
         began = time.thread_time()
         try:
-            return await claim(tx, room)
+            return await claim(tx, room, born)
         finally:
             seconds.append(time.thread_time() - began)
 
-    deliveries.claim = timed
+    taking.claim = timed  # type: ignore[attr-defined] # as above
     return seconds
 
 

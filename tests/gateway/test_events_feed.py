@@ -21,7 +21,7 @@ from tests.support.rest import Person, Reply, RestApi
 from tests.support.site import serving
 
 DAY = 86_400_000_000
-ROOM = Room("node", "claim", 0, 0, {})
+ROOM = Room("node", "claim", 0, 0, 0, {}, 0)
 
 
 async def fanned_out(api: RestApi) -> None:

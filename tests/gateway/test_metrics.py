@@ -31,7 +31,8 @@ outbox_oldest_ready_age_seconds outbox_attempt_lag_seconds outbox_claims_total
 outbox_claim_duration_seconds outbox_rescued_total outbox_fenced_acks_total
 outbox_scheduler_last_tick_timestamp_seconds outbox_slots outbox_slots_busy
 webhook_attempts_total webhook_attempt_duration_seconds webhook_delivery_latency_seconds
-webhook_deliveries_finished_total webhook_endpoints webhook_circuit_transitions_total
+webhook_deliveries_finished_total webhook_endpoints outbox_deferred_settles_total
+outbox_slow_sends_cut_total outbox_drain_faults_total clock_skew_seconds
 webhook_connections_total webhook_response_truncated_total webhook_redirects_refused_total
 db_transaction_duration_seconds db_errors_total db_file_bytes db_wal_bytes db_free_bytes
 event_loop_lag_seconds metrics_collection_duration_seconds metrics_collection_errors_total
@@ -60,7 +61,10 @@ def busy(observer: Observer) -> None:
     observer.delivery_finished("w1", "delivered", 0.3)
     observer.rescued("startup", 2)
     observer.fenced()
-    observer.circuit("w1", "open")
+    observer.deferred(1)
+    observer.cut()
+    observer.restarted()
+    observer.clock_skew(0.1)
     observer.window("w1", 3)
     observer.connection(True)
     observer.truncated()

@@ -5,13 +5,14 @@ from hypothesis import strategies as st
 
 from outbox.deliveries import FIRST_WINDOW, Claimed
 from outbox.policy import Window
-from outbox.windows import MOST_SLOW, WIDEST, Sending, Windows
+from outbox.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDEST, Sending, Windows
 
 
-def claimed(webhook_id: str) -> Claimed:
+def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
     return Claimed(
-        "d", "o", "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", 1, 0, None, None, b""
-    )
+        "d", owner_id, "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", 1, 0, None,
+        None, body, "",
+    )  # fmt: skip
 
 
 def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
@@ -41,9 +42,9 @@ def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:
 def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:
     windows = Windows(4)
     windows.start(claimed("slow"), False, 0.0)
-    assert windows.take_slots_back(0.4) == 0.6
+    assert windows.take_slots_back(0.4)[0] == 0.6
     assert windows.room("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
-    assert windows.take_slots_back(1.0) is None
+    assert windows.take_slots_back(1.0) == (None, [])
     room = windows.room("n", "c", 0)
     assert room.slots == 4
     assert room.windows["slow"] == 0
@@ -58,13 +59,55 @@ def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
     assert windows.slow == 0
 
 
-def test_only_so_many_may_be_slow_then_slots_are_held() -> None:
+def test_a_slow_send_leaves_a_window_of_one_whatever_it_answers() -> None:
+    windows = Windows(256)
+    for _ in range(50):
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow")
+    assert width > 2
+    sending = windows.start(claimed("w"), False, 0.0)
+    windows.take_slots_back(1.0)
+    assert windows.finish(sending, "grow") == 1
+
+
+def test_past_so_many_slow_sends_the_oldest_of_the_biggest_holder_are_cut() -> None:
     windows = Windows(MOST_SLOW * 2)
+    big = MOST_SLOW // OWNER_SHARE
     for number in range(MOST_SLOW + 5):
-        windows.start(claimed(f"w{number}"), False, 0.0)
-    assert windows.take_slots_back(1.0) == 1.0
+        # One owner has as many as he may, each of the others fewer.
+        owner = "big" if number < big else f"o{number // 7}"
+        windows.start(claimed(f"w{number}", owner), False, 0.0)
+    soon, cut = windows.take_slots_back(1.0)
+    assert soon is None
     assert windows.slow == MOST_SLOW
-    assert windows.busy == 5
+    assert windows.busy == 0
+    assert [(s.owner_id, s.webhook_id) for s in cut] == [("big", f"w{n}") for n in range(5)]
+    assert all(s.cut for s in cut)
+
+
+def test_one_owner_has_an_eighth_of_the_slow_sends() -> None:
+    windows = Windows(MOST_SLOW)
+    share = MOST_SLOW // OWNER_SHARE
+    sends = [windows.start(claimed(f"w{n}", "big"), False, 0.0) for n in range(share + 3)]
+    windows.start(claimed("other", "small"), False, 0.0)
+    _, cut = windows.take_slots_back(1.0)
+    assert cut == sends[:3]
+    assert windows.slow == share + 1
+    # A webhook whose send was cut starts no other until that has ended.
+    assert windows.left["w0"] == 0
+    windows.finish(cut[0], "halve")
+    assert windows.left["w0"] == 1
+
+
+def test_slow_sends_hold_half_of_the_bytes_at_most() -> None:
+    windows = Windows(64)
+    body = b"x" * (MOST_BYTES // 16)
+    sends = [windows.start(claimed(f"w{n}", f"o{n % 3}", body), False, 0.0) for n in range(9)]
+    assert windows.room("n", "c", 0).body_bytes == MOST_BYTES - 9 * len(body)
+    _, cut = windows.take_slots_back(1.0)
+    assert cut == [sends[0]]
+    for sending in sends:
+        windows.finish(sending, "keep")
+    assert windows.room("n", "c", 0).body_bytes == MOST_BYTES
 
 
 def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
@@ -73,6 +116,20 @@ def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
         windows.start(claimed(f"w{number}"), True, 0.0)
     assert windows.room("n", "c", 0).failing_slots == 1
     assert windows.room("n", "c", 0).slots == 13
+
+
+def test_webhooks_that_fail_have_a_sixteenth_before_the_others() -> None:
+    windows = Windows(64)
+    assert windows.room("n", "c", 0).failing_first == 4
+    windows.start(claimed("w"), True, 0.0)
+    assert windows.room("n", "c", 0).failing_first == 3
+
+
+def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
+    windows = Windows(1)
+    rooms = [windows.room("n", "c", 0) for _ in range(4)]
+    assert [room.failing_first for room in rooms] == [1, 0, 1, 0]
+    assert {room.failing_slots for room in rooms} == {1}
 
 
 @given(
@@ -101,6 +158,7 @@ def test_whatever_happens_the_books_balance(
             windows.take_slots_back(now)
         assert windows.busy + windows.slow == len(under_way)
         assert windows.slow == sum(sending.slow for sending in under_way)
+        assert windows.bytes == sum(sending.size for sending in under_way)
     for sending in under_way:
         windows.finish(sending, "keep")
     room = windows.room("n", "c", 0)

@@ -14,10 +14,11 @@ from typing import Any
 
 from gateway import delivery
 from gateway.__main__ import main
+from outbox import worker
 from outbox.deliveries import Settled
 from outbox.outcome import Outcome, unanswered
 from outbox.send import Sender
-from outbox.worker import Worker
+from outbox.settling import Settling
 
 WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
 
@@ -52,19 +53,19 @@ class HastySender(Sender):
         return WELL
 
 
-class HastyWorker(Worker):
+class HastySettling(Settling):
     """Tells the sender what is written down."""
 
-    async def _settle(self, batch: list[Settled]) -> bool:
-        written = await super()._settle(batch)
-        for settled in batch if written else ():
+    async def _write(self, batch: list[Settled]) -> float | None:
+        wait = await super()._write(batch)
+        for settled in batch if wait is not None else ():
             event = PLEDGES.settled.pop((settled.delivery.event_id, settled.url), None)
             if event is not None:
                 event.set()
-        return written
+        return wait
 
 
 if __name__ == "__main__":
     delivery.Sender = HastySender  # type: ignore[attr-defined] # the rule that is broken
-    delivery.Worker = HastyWorker  # type: ignore[attr-defined] # and what it needs
+    worker.Settling = HastySettling  # type: ignore[attr-defined] # and what it needs
     sys.exit(main())

@@ -1,0 +1,211 @@
+"""Taking work: fan-out and claim as one worker asks for them, and claims given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+
+from outbox import lanes, rescue
+from outbox.claim import Taken, claim
+from outbox.clock import Clock
+from outbox.database import Database, Tx
+from outbox.deliveries import Claimed, Room, Target
+from outbox.errors import DatabaseUnavailable
+from outbox.fanout import FannedOut, fan_out
+from outbox.lease import Lease
+from outbox.observer import Observer
+from outbox.sends import Sends
+
+POLL_SECONDS = 1.0
+# After a look at what was due and could not be had; it doubles while that goes on.
+EMPTY_SECONDS = 0.005
+LONGEST_EMPTY_SECONDS = 0.32
+SHORTEST_SECONDS = 0.001
+# Between comparisons of what stands under our name with what we hold.
+CHECK_SECONDS = 60.0
+
+Held = Callable[[], set[str]]
+
+log = structlog.get_logger("outbox")
+
+
+async def take(tx: Tx, room: Room) -> tuple[FannedOut, Taken]:
+    """Fan out what is new and claim what is due, in one transaction."""
+    fanned = await fan_out(tx, room)
+    return fanned, await claim(tx, room, fanned.born())
+
+
+async def claim_due(tx: Tx, room: Room) -> Taken:
+    """Claim what is due, after a fan-out in a transaction of its own."""
+    return await claim(tx, room, {})
+
+
+class Taking:
+    """Fans out and claims for one worker; what it takes is started at once."""
+
+    def __init__(
+        self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
+        observer: Observer,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._shared = shared
+        self._clock = clock
+        self._sends = sends
+        self._lease = lease
+        self._observer = observer
+        self._orphans: list[str] = []
+        self._stopped = False
+        self._news = True
+        self._noted = False
+        self._fanned_at = 0.0
+        self._checked_at = clock.monotonic()
+        self._empty = 0
+        self._claims = 0
+
+    @property
+    def owes(self) -> bool:
+        """Whether claims are to be given back."""
+        return bool(self._orphans)
+
+    def hear(self) -> None:
+        """There may be events to fan out."""
+        self._news = True
+
+    def stop(self) -> None:
+        """Take nothing more; what is taken at this moment is given back."""
+        self._stopped = True
+
+    async def take(self, unwritten: int, held: Held) -> float | None:
+        """Take what there is room for, less `unwritten` slots.
+
+        Seconds until it is worth asking again, None when the database is away. `held` gives the
+        ids of deliveries whose results are not written yet.
+        """
+        try:
+            while self._orphans:
+                await self._db.write(rescue.release, self._orphans[-1])
+                self._orphans.pop()
+            if self._stopped or self._lease.objection() is not None:
+                return POLL_SECONDS
+            await self._check(held)
+        except DatabaseUnavailable as error:
+            log.warning("take_failed", error=str(error), node=self._lease.node_id)
+            return None
+        self._sends.watch_changes()
+        if self._db.engine == "sqlite":
+            return await self._together(unwritten)
+        return await self._apart(unwritten)
+
+    async def _together(self, unwritten: int) -> float | None:
+        room = self._room(unwritten)
+        began = self._clock.monotonic()
+        try:
+            fanned, taken = await self._db.write(take, room)
+        except Exception as error:  # noqa: BLE001 - told to whoever watches, and tried again
+            self._failed(error, room, began)
+            return None
+        self._note(fanned, room)
+        self._start(taken, room, began)
+        return 0.0 if fanned.more else self._wait(taken)
+
+    async def _apart(self, unwritten: int) -> float | None:
+        """Fan-out by itself, so that what it locks is free again at once."""
+        wait = POLL_SECONDS
+        now = self._clock.monotonic()
+        if self._news or now - self._fanned_at >= POLL_SECONDS:
+            self._news = False
+            self._fanned_at = now
+            room = self._room(unwritten)
+            try:
+                fanned = await self._db.write(fan_out, room)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._news = True
+                self._failed(error, room, now)
+                return None
+            self._note(fanned, room)
+            if fanned.more:
+                self._news, wait = True, 0.0
+            elif fanned.turned_away:
+                # Whoever is at it may have begun before the event that woke us was there.
+                self._news, wait = True, EMPTY_SECONDS
+        began = self._clock.monotonic()
+        room = self._room(unwritten)
+        try:
+            if self._noted:
+                self._noted = await self._db.write(lanes.wake_noted)
+            taken = await self._db.write(claim_due, room)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(error, room, began)
+            return None
+        self._start(taken, room, began)
+        if taken.crowded:
+            self._shared.announce()
+        if self._noted:
+            wait = min(wait, EMPTY_SECONDS)
+        return min(wait, self._wait(taken))
+
+    def _room(self, unwritten: int) -> Room:
+        self._claims += 1
+        node_id = self._lease.node_id
+        return self._sends.windows.room(node_id, f"{node_id}-{self._claims}", unwritten)
+
+    def _failed(self, error: Exception, room: Room, began: float) -> None:
+        # A claim that may have been committed although we were told otherwise is given back
+        # before the next one is asked for, so there is never more than this one.
+        self._orphans.append(room.claim)
+        self._observer.claimed("error", self._clock.monotonic() - began)
+        if isinstance(error, DatabaseUnavailable):
+            log.warning("take_failed", error=str(error), node=room.node_id)
+        else:
+            log.error("take_failed", node=room.node_id, exc_info=error)
+
+    def _note(self, fanned: FannedOut, room: Room) -> None:
+        """Tell what fan-out did, and send what was born claimed."""
+        self._noted = self._noted or fanned.noted
+        if fanned.events:
+            self._observer.fanned_out(fanned.events, fanned.created)
+        for webhook_id in fanned.dead:
+            self._observer.delivery_finished(webhook_id, "dead", None)
+        self._begin(fanned.claimed, fanned.targets, room)
+
+    def _start(self, taken: Taken, room: Room, began: float) -> None:
+        self._observer.tick()
+        self._observer.claimed(
+            "rows" if taken.claimed else "empty", self._clock.monotonic() - began
+        )
+        self._begin(taken.claimed, taken.targets, room)
+
+    def _begin(self, claimed: Sequence[Claimed], targets: Mapping[str, Target], room: Room) -> None:
+        if not claimed:
+            return
+        if self._stopped or self._lease.node_id != room.node_id or self._lease.objection():
+            # Told to stop, or stood still since: somebody else sends these.
+            self._orphans.append(room.claim)
+            return
+        self._sends.start(claimed, targets, room.node_id)
+
+    def _wait(self, taken: Taken) -> float:
+        """Seconds until a claim may find something; longer and longer while it does not."""
+        if taken.claimed:
+            self._empty = 0
+        if taken.more:
+            return 0.0
+        if taken.wait_us is None:
+            return POLL_SECONDS
+        if taken.wait_us > 0 or taken.claimed:
+            return min(max(taken.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
+        self._empty += 1
+        return min(EMPTY_SECONDS * (1 << min(self._empty, 10)), LONGEST_EMPTY_SECONDS)
+
+    async def _check(self, held: Held) -> None:
+        """Rescue what stands under our name and we do not hold, such as after a failover."""
+        now = self._clock.monotonic()
+        if now - self._checked_at < CHECK_SECONDS:
+            return
+        node_id = self._lease.node_id
+        count = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
+        self._checked_at = now
+        if count:
+            log.warning("rescued", reason="unheld", count=count, node=node_id)
+            self._observer.rescued("unheld", count)
