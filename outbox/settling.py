@@ -70,14 +70,14 @@ class Settling:
             waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
         return None if waits[0] is None else min(wait for wait in waits if wait is not None)
 
-    async def _write(self, batch: list[Settled]) -> float | None:
+    async def _write(self, batch: list[Settled], told: bool = False) -> float | None:
         try:
             settlement = await self._db.write(settle, batch)
         except DatabaseUnavailable as error:
             log.warning("settle_failed", error=str(error), waiting=len(batch))
             return None
-        except Exception:
-            log.exception("settle_failed", waiting=len(batch))
+        except Exception as error:
+            log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not told)
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
         if later:
@@ -98,7 +98,7 @@ class Settling:
     async def _each(self, batch: list[Settled]) -> float | None:
         """One row that cannot be written must not hold up the others: it is written with less."""
         if len(batch) > 1:
-            waits = [await self._write([settled]) for settled in batch]
+            waits = [await self._write([settled], told=True) for settled in batch]
             return None if None in waits else 0.0
         [settled] = batch
         outcome = settled.outcome
@@ -110,4 +110,5 @@ class Settling:
         bare = unanswered(outcome.outcome, "its answer could not be recorded", 0.0)
         # First without what the receiver said, then without the attempt's row.
         less = replace(bare, status=outcome.status, total_us=outcome.total_us)
-        return await self._write([replace(settled, outcome=None if outcome == less else less)])
+        again = replace(settled, outcome=None if outcome == less else less)
+        return await self._write([again], told=True)

@@ -56,8 +56,8 @@ class HastySender(Sender):
 class HastySettling(Settling):
     """Tells the sender what is written down."""
 
-    async def _write(self, batch: list[Settled]) -> float | None:
-        wait = await super()._write(batch)
+    async def _write(self, batch: list[Settled], told: bool = False) -> float | None:
+        wait = await super()._write(batch, told)
         for settled in batch if wait is not None else ():
             event = PLEDGES.settled.pop((settled.delivery.event_id, settled.url), None)
             if event is not None:
