@@ -41,7 +41,7 @@ def fault_of(error: BaseException) -> BaseException:
 class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit can be stepped to its end."""
 
-    __slots__ = ("_connection", "_ids", "now", "outgoing", "wake", "wrote")
+    __slots__ = ("_connection", "_ids", "changed", "now", "outgoing", "wake", "wrote")
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
     def __init__(self, connection: sqlite3.Connection, ids: Ids, now: int) -> None:
@@ -50,6 +50,7 @@ class SqliteTx:
         self.now = now
         self.outgoing: list[tuple[Any, ...]] = []
         self.wake = False
+        self.changed: set[str] = set()
         self.wrote = False
         """Whether a statement ran that may have changed something."""
 
@@ -97,7 +98,10 @@ class SqliteTx:
 class Job:
     """One call of `read` or `write` on its way through a thread."""
 
-    __slots__ = ("args", "context", "error", "future", "kwargs", "result", "unit", "wake")
+    __slots__ = (
+        "args", "began", "changed", "context", "error", "future", "kwargs", "result", "unit",
+        "wake",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -105,15 +109,19 @@ class Job:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         future: asyncio.Future[Any],
+        began: float,
     ) -> None:
         self.unit = unit
         self.args = args
         self.kwargs = kwargs
         self.future = future
+        self.began = began
+        """When it was called, by the monotonic clock."""
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None
         self.wake = False
+        self.changed: set[str] = set()
 
     def step(self, tx: SqliteTx) -> None:
         """Run the unit to its end with `tx`; its events are written last. Raises what it raises."""
@@ -122,6 +130,7 @@ class Job:
         if tx.outgoing:
             tx.write_events()
         self.wake = tx.wake or bool(tx.outgoing)
+        self.changed = tx.changed
 
     def _step(self, tx: SqliteTx) -> None:
         coroutine: Any = self.unit(tx, *self.args, **self.kwargs)
