@@ -19,7 +19,8 @@ from outbox.database import Row
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
 from outbox.postgres.faults import LOST, fault_of
-from outbox.postgres.server import Connection, Server
+from outbox.postgres.hosts import Connection, is_gone
+from outbox.postgres.server import Server
 
 PAUSE_SECONDS = 0.05
 LET_GO_SECONDS = 0.3
@@ -79,7 +80,7 @@ async def commit(connection: Connection) -> bool:
     try:
         await connection.execute("commit")
     finally:
-        if not connection.is_closed():
+        if not is_gone(connection):
             connection.remove_log_listener(note)
     return not warnings
 

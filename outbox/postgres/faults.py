@@ -41,7 +41,9 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
         return "busy"
     if isinstance(error, asyncpg.PostgresIOError):
         return "io"
-    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+    if isinstance(
+        error, asyncpg.ReadOnlySQLTransactionError | asyncpg.TargetServerAttributeNotMatched
+    ):
         return "read_only"
     # asyncpg's complaint about an argument's type is an InterfaceError too, and a bug of ours.
     if isinstance(error, (*LOST, *GOING)) and not isinstance(error, ValueError):

@@ -45,6 +45,14 @@ class Hosts:
         raise fault or AssertionError("a URL has at least one host")
 
 
+def is_gone(connection: Connection) -> bool:
+    """Whether it is closed, or was so when its pool took it back."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
+
+
 def _each(url: str) -> list[str]:
     """One URL for each host: asyncpg gives all of them one timeout, which a silent one uses up."""
     parts = urlsplit(url)

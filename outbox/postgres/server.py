@@ -7,7 +7,7 @@ from typing import Literal
 
 import asyncpg
 
-from outbox.postgres.hosts import CONNECT_SECONDS, Connection, Hosts
+from outbox.postgres.hosts import Connection, Hosts
 from outbox.postgres.limits import MIGRATION, Limits
 
 IDLE_SECONDS = 300.0
@@ -66,6 +66,3 @@ class Server:
 
 async def _keep(_: object) -> None:
     """Connections come back clean (units set nothing), so the pool's reset query is left out."""
-
-
-__all__ = ["CONNECT_SECONDS", "Connection", "Server"]

@@ -14,7 +14,8 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
 
 from outbox.clock import Clock, sleep_until_set
 from outbox.postgres.faults import LOST
-from outbox.postgres.server import CONNECT_SECONDS, Connection, Server
+from outbox.postgres.hosts import CONNECT_SECONDS, Connection
+from outbox.postgres.server import Server
 
 CHANNEL = "carteiro_outbox"
 NOTIFY_SECONDS = 0.005

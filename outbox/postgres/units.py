@@ -17,8 +17,9 @@ from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
 from outbox.postgres.fate import EVENTS, Fates, Mark, commit, let_go, mark
 from outbox.postgres.faults import LOST, STALE, breaks_off, fault_of
+from outbox.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
 from outbox.postgres.limits import ACQUIRE_SECONDS, Limits, Times
-from outbox.postgres.server import CONNECT_SECONDS, Connection, Server
+from outbox.postgres.server import Server
 from outbox.postgres.tx import PostgresTx
 
 # Losing a race this often in a row means something else is wrong.
@@ -158,7 +159,8 @@ class Units:
                     raise
                 except Exception as problem:
                     kind = fault_of(problem)
-                    if kind is None or (kind == "read_only" and op == "read"):
+                    forbidden = isinstance(problem, asyncpg.ReadOnlySQLTransactionError)
+                    if kind is None or (forbidden and op == "read"):
                         raise
                     self._observer().fault(kind)
                     error = problem
@@ -223,7 +225,7 @@ class Units:
 
 async def _undo(connection: Connection, error: BaseException) -> None:
     """End the open transaction, so that the connection does not go back to the pool with it."""
-    if connection.is_closed():
+    if is_gone(connection):
         return
     if isinstance(error, TimeoutError | asyncpg.ReadOnlySQLTransactionError) or breaks_off(error):
         # Asking it for a rollback would wait as long again.
