@@ -45,8 +45,12 @@ async def migrate(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def check_config(config: Config, given: Namespace, say: Say) -> None:
-    """Reading it was the check."""
+    """Reading it was the check; on PostgreSQL, print the connections that each node needs."""
     say("The configuration is good.")
+    needed = startup.connections(config)
+    if needed:
+        parts = ", ".join(f"{count} for {what}" for what, count in needed.items())
+        say(f"Each node needs up to {sum(needed.values())} connections to PostgreSQL: {parts}.")
 
 
 async def openapi(config: Config, given: Namespace, say: Say) -> None:

@@ -43,7 +43,9 @@ class Server(Struct, frozen=True):
 
 class Database(Struct, frozen=True):
     url: str = "sqlite:///data/carteiro.db"
+    direct_url: str = ""
     synchronous: Literal["full", "normal"] = "full"
+    synchronous_commit: Literal["on", "remote_apply", "remote_write", "local"] = "on"
     pool_size: Annotated[int, Meta(ge=2, le=200)] = 10
 
 
@@ -143,7 +145,7 @@ class Config(Struct, frozen=True):
 
 
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
-SECRET_KEYS = frozenset({"database.url", "metrics.token"})
+SECRET_KEYS = frozenset({"database.url", "database.direct_url", "metrics.token"})
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
 
 

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from outbox.addresses import parse_place
 
+POSTGRES = ("postgresql://", "postgres://")
+
 
 def _networks(values: Sequence[str]) -> None:
     for value in values:
@@ -24,11 +26,16 @@ def _places(values: Sequence[str]) -> None:
 def _database_url(value: str) -> None:
     if value.startswith("sqlite:///") and len(value) > len("sqlite:///"):
         return
-    if value.startswith(("postgresql://", "postgres://")):
+    if value.startswith(POSTGRES):
         return
     raise ValueError(
         "Expected sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host:port/name"
     )
+
+
+def _direct_url(value: str) -> None:
+    if value and not value.startswith(POSTGRES):
+        raise ValueError("Expected postgresql://user@host:port/name, or nothing")
 
 
 def _origin(value: str) -> None:
@@ -54,6 +61,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
     "server.cors_origins": _origins,
     "database.url": _database_url,
+    "database.direct_url": _direct_url,
     "egress.allow": _places,
     "metrics.allow": _networks,
 }

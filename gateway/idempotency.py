@@ -70,9 +70,14 @@ async def write(
     another, idempotency_in_progress when the first takes too long, and what the unit raises.
     """
 
+    claiming = False
+
     async def once(tx: Tx) -> Answer:
+        nonlocal claiming
+        claiming = use is not None
         if use is not None and not await _claim(tx, use):
             return await _stored(tx, use)
+        claiming = False
         found = answer(await unit(tx, *args, **kwargs))
         if use is not None:
             await tx.run(_KEEP, *_scope(use), found.status, json.dumps(found.headers), found.body)
@@ -81,8 +86,8 @@ async def write(
     try:
         return await db.write(once)
     except DatabaseUnavailable as error:
-        # Only the claim waits under a lock timeout.
-        if use is not None and error.kind == "busy" and db.engine == "postgres":
+        # On PostgreSQL the claim waits for the first, as long as any statement may for a lock.
+        if claiming and error.kind == "busy" and db.engine == "postgres":
             raise Refusal(
                 "idempotency_in_progress",
                 "The first request with this Idempotency-Key is still running; try again.",
@@ -126,14 +131,9 @@ def _scope(use: Ticket) -> tuple[str, str, str, str]:
 
 async def _claim(tx: Tx, use: Ticket) -> bool:
     """Whether this transaction is the first with the key; waits for one that is at work."""
-    if tx.engine == "postgres":
-        await tx.run("set local lock_timeout = '5s'")
     # A key that is older than a day is new again, even before it was pruned.
     await tx.run(_EXPIRE, *_scope(use), tx.now - KEPT)
-    first = await tx.run(_CLAIM, *_scope(use), use.fingerprint, tx.now)
-    if tx.engine == "postgres":
-        await tx.run("set local lock_timeout = 0")
-    return first == 1
+    return await tx.run(_CLAIM, *_scope(use), use.fingerprint, tx.now) == 1
 
 
 async def _stored(tx: Tx, use: Ticket) -> Answer:

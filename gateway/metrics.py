@@ -6,7 +6,7 @@ what a client may choose freely (a path, a method) is folded first.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -160,7 +160,10 @@ class Metrics:
 
         # The store and this process.
         self._transactions = timings(
-            "db_transaction_duration_seconds", "Time of a transaction or batch.", SHORT, "op"
+            "db_transaction_duration_seconds",
+            "Time of a transaction, all in all.",
+            SHORT,
+            "op",
         )
         self._faults = counter("db_errors_total", "Troubles of the database.", "kind")
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
@@ -193,7 +196,7 @@ class Metrics:
             self._connection[(reused,)]
         for op in ("read", "write"):
             self._transactions[(op,)]
-        for fault in ("busy", "full", "io", "connection", "serialization", "corrupt"):
+        for fault in get_args(DatabaseFault):
             self._faults[(fault,)]
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]

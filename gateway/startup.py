@@ -1,5 +1,6 @@
 """What every command needs first: the database open and at the right schema, the keys read."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import gateway
@@ -28,6 +29,7 @@ async def open_database(
     return await database.open(
         settings.url, clock=clock, ids=ids, serving=serving,
         synchronous=settings.synchronous, pool_size=settings.pool_size,
+        direct_url=settings.direct_url, synchronous_commit=settings.synchronous_commit,
     )  # fmt: skip
 
 
@@ -49,6 +51,16 @@ async def fill_if_empty(db: Database) -> None:
             "the server with this program first"
         )
     await migrate(db, SOURCES)
+
+
+def connections(config: Config) -> Mapping[str, int]:
+    """What a node connects to PostgreSQL for, and how often at most; empty on SQLite."""
+    if sqlite_file(config) is not None:
+        return {}
+    return {
+        "requests": config.database.pool_size, "the drain": 2, "its lease": 1, "signals": 1,
+        "the leader's lock": 1,
+    }  # fmt: skip
 
 
 def sqlite_file(config: Config) -> Path | None:

@@ -18,6 +18,8 @@ from outbox.observer import DatabaseObserver
 P = ParamSpec("P")
 T = TypeVar("T")
 Engine = Literal["sqlite", "postgres"]
+Purpose = Literal["drain", "lease", "migration"]
+SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
 
 
 class Row(Protocol):
@@ -42,6 +44,7 @@ class Tx(Protocol):
     wake: bool
     """Set by a unit that makes work for the drain without an event (replay, activate)."""
     changed: set[str]
+    """Ids of the webhooks whose row the unit changed; `on_change` tells them after COMMIT."""
 
     def new_id(self) -> str: ...
 
@@ -67,6 +70,12 @@ class Database(Protocol):
     observer: DatabaseObserver
     """Told how transactions fare; metrics hang here."""
 
+    def apart(self, purpose: Purpose) -> Database:
+        """The same database on connections of its own, which a full pool cannot hold up.
+
+        "migration" has no limits of time. On SQLite it is the database itself.
+        """
+
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -75,7 +84,7 @@ class Database(Protocol):
     async def scan(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """As `read`, on connections kept for what takes long (reports, exports)."""
+        """As `read`, for what takes long (reports, exports): few at once, beside what is quick."""
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -87,13 +96,21 @@ class Database(Protocol):
         """
 
     def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
-        """Call `callback` on the event loop after each commit that made work (any node)."""
+        """Call `callback` on the event loop when there is work for this node's drain.
 
-    def announce(self) -> None: ...
+        A commit that made work wakes one of the live nodes, in turn; `node` gives the id of this
+        one, which may change. Without it, `callback` hears of all commits.
+        """
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> None: ...
+    def announce(self) -> None:
+        """Work is left: wake one other node. May be called often. Does nothing on SQLite."""
 
-    def apart(self, purpose: Literal["drain", "lease", "migration"]) -> Database: ...
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
+        """Call `callback` on the event loop with the webhooks that a commit changed.
+
+        For a commit of this process it runs before `write` returns; other nodes hear of it within
+        a second.
+        """
 
     async def close(self) -> None: ...
 
@@ -106,14 +123,21 @@ async def open(
     serving: bool = False,
     synchronous: Literal["full", "normal"] = "full",
     pool_size: int = 10,
+    direct_url: str = "",
+    synchronous_commit: SynchronousCommit = "on",
 ) -> Database:
     """Open `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host:port/name`.
 
     `serving` takes the lock of the one server process of an SQLite file, and lets this
     connection checkpoint. `synchronous="normal"` loses acknowledged writes at a power cut.
+    A PostgreSQL URL may name several hosts. With a `direct_url`, `url` is that of a PgBouncer.
     Raises CannotStart with one clear line.
     """
     if url.startswith("sqlite:///"):
+        if direct_url:
+            raise CannotStart(
+                "database.direct_url is for PostgreSQL behind a PgBouncer; leave it empty on SQLite"
+            )
         from outbox import sqlite
 
         return await sqlite.open(
@@ -125,8 +149,9 @@ async def open(
         from outbox import postgres
 
         return await postgres.open(
-            url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous
-        )
+            url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous,
+            direct_url=direct_url, synchronous_commit=synchronous_commit,
+        )  # fmt: skip
     raise CannotStart(
         "database.url must start with sqlite:/// or postgresql://, for example "
         "sqlite:///data/carteiro.db"

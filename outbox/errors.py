@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-DatabaseFault = Literal["busy", "full", "io", "connection", "serialization", "corrupt"]
+DatabaseFault = Literal["busy", "full", "io", "connection", "serialization", "corrupt", "read_only"]
 
 
 class OutboxError(Exception):

@@ -75,6 +75,7 @@ async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str
     transaction. Raises CannotStart when the schema is newer than this program or a file that was
     applied has changed.
     """
+    db = db.apart("migration")
     await db.write(_prepare)
     applied: list[str] = []
     for component, folder in sources:
@@ -91,6 +92,7 @@ async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str
 
 async def pending(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
     """The names of migrations that are not applied yet."""
+    db = db.apart("migration")
     await db.write(_prepare)
     names = []
     for component, folder in sources:

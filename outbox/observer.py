@@ -20,7 +20,7 @@ class DatabaseObserver(Protocol):
     """What a database tells of its transactions."""
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
-        """A transaction ended, committed or not."""
+        """A unit ended, committed or not: `seconds` from its call to its answer, waits included."""
 
     def fault(self, kind: DatabaseFault) -> None:
         """The database refused or broke off work."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Literal
 
 from outbox.clock import Clock
-from outbox.database import P, T, Tx
+from outbox.database import P, Purpose, T, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver, Unwatched
@@ -40,7 +40,7 @@ class SqliteDatabase:
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
-        self._on_change: list[Callable[[Collection[str]], None]] = []
+        self._watchers: list[Callable[[Collection[str]], None]] = []
         self._closed = False
         self._writes: Jobs = queue.SimpleQueue()
         self._reads: Jobs = queue.SimpleQueue()
@@ -51,16 +51,17 @@ class SqliteDatabase:
             for jobs in [self._reads] * READERS + [self._scans] * SCANNERS
         ]
 
+    def apart(self, purpose: Purpose) -> SqliteDatabase:
+        return self
+
     def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
         self._listeners.append(callback)
 
-    def announce(self) -> None: ...
+    def announce(self) -> None:
+        """There is no other node."""
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
-        self._on_change.append(callback)
-
-    def apart(self, purpose: str) -> SqliteDatabase:
-        return self
+        self._watchers.append(callback)
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -90,22 +91,22 @@ class SqliteDatabase:
         if self._closed:
             raise DatabaseUnavailable("connection", "the database is closed")
         future = self._loop.create_future()
-        jobs.put(Job(unit, args, kwargs, future))
+        jobs.put(Job(unit, args, kwargs, future, self.clock.monotonic()))
         return future
 
-    def _finish(self, op: Literal["read", "write"], jobs: list[Job], seconds: float) -> None:
+    def _finish(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
         """From a thread: answer all of `jobs` with one wake-up of the loop."""
-        self._loop.call_soon_threadsafe(self._answer, op, jobs, seconds)
+        self._loop.call_soon_threadsafe(self._answer, op, jobs)
 
-    def _answer(self, op: Literal["read", "write"], jobs: list[Job], seconds: float) -> None:
+    def _answer(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
         wake = False
-        changed = {w for job in jobs if job.error is None for w in job.changed}
-        if changed:
-            for call in self._on_change:
-                call(changed)
+        changed: set[str] = set()
+        now = self.clock.monotonic()
         for job in jobs:
+            self.observer.transaction(op, now - job.began)
             if job.error is None:
                 wake = wake or job.wake
+                changed |= job.changed
             elif isinstance(job.error, DatabaseUnavailable):
                 self.observer.fault(job.error.kind)
             # A caller that was cancelled no longer waits; its unit took place all the same.
@@ -115,7 +116,10 @@ class SqliteDatabase:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
-        self.observer.transaction(op, seconds)
+        # Whoever waits for these answers resumes after this, so it meets what is told here as done.
+        if changed:
+            for watcher in self._watchers:
+                watcher(changed)
         if wake:
             for callback in self._listeners:
                 callback()

@@ -99,16 +99,9 @@ class Job:
     """One call of `read` or `write` on its way through a thread."""
 
     __slots__ = (
-        "args",
-        "changed",
-        "context",
-        "error",
-        "future",
-        "kwargs",
-        "result",
-        "unit",
+        "args", "began", "changed", "context", "error", "future", "kwargs", "result", "unit",
         "wake",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -116,11 +109,14 @@ class Job:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         future: asyncio.Future[Any],
+        began: float,
     ) -> None:
         self.unit = unit
         self.args = args
         self.kwargs = kwargs
         self.future = future
+        self.began = began
+        """When it was called, by the monotonic clock."""
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None

@@ -21,8 +21,8 @@ BATCH_SECONDS = 0.01
 BATCH_READS = 32
 
 Jobs = queue.SimpleQueue[Job | None]
-# Called from a thread with jobs that have ended and the seconds they took together.
-Finish = Callable[[Literal["read", "write"], list[Job], float], None]
+# Called from a thread with jobs that have ended.
+Finish = Callable[[Literal["read", "write"], list[Job]], None]
 
 
 class Reader:
@@ -38,9 +38,7 @@ class Reader:
 
     def run(self) -> None:
         """Until the None that `close` puts."""
-        clock = self._clock
         while (job := self._jobs.get()) is not None:
-            began = clock.monotonic()
             batch = [job]
             while len(batch) < BATCH_READS and not self._jobs.empty():
                 try:
@@ -57,7 +55,7 @@ class Reader:
                 for job in batch:
                     job.error = job.error or fault_of(error)
                 self._drop()
-            self._finish("read", batch, clock.monotonic() - began)
+            self._finish("read", batch)
         self._drop()
 
     def _drop(self) -> None:
@@ -105,7 +103,7 @@ class Writer:
                 for unanswered in batch:
                     unanswered.error = unanswered.error or fault_of(error)
                 self._drop()
-                self._finish("write", batch, 0.0)
+                self._finish("write", batch)
         self._drop()
 
     def _batch(self, done: list[Job]) -> None:
@@ -122,21 +120,19 @@ class Writer:
             wrote = self._unit(connection, job)
             if not connection.in_transaction:
                 # SQLite has ended the transaction itself; this unit is the one that failed.
-                self._finish("write", [done.pop()], self._clock.monotonic() - began)
+                self._finish("write", [done.pop()])
                 self._each_alone(done)
                 return
             if wrote and job.error is not None:
                 connection.execute("rollback")
-                self._with_savepoints(connection, done, began)
+                self._with_savepoints(connection, done)
                 return
             job = self._next(len(done), self._clock.monotonic() - began)
             if job is not None:
                 done.append(job)
-        self._end(connection, done, began)
+        self._end(connection, done)
 
-    def _with_savepoints(
-        self, connection: sqlite3.Connection, done: list[Job], began: float
-    ) -> None:
+    def _with_savepoints(self, connection: sqlite3.Connection, done: list[Job]) -> None:
         """Run a batch again in which a unit fails after it has written: only that is undone."""
         connection.execute("begin immediate")
         for job in done:
@@ -146,19 +142,19 @@ class Writer:
                 connection.execute("rollback to unit")
             if not connection.in_transaction:
                 done.remove(job)
-                self._finish("write", [job], self._clock.monotonic() - began)
+                self._finish("write", [job])
                 self._each_alone(done)
                 return
             connection.execute("release unit")
-        self._end(connection, done, began)
+        self._end(connection, done)
 
-    def _end(self, connection: sqlite3.Connection, done: list[Job], began: float) -> None:
+    def _end(self, connection: sqlite3.Connection, done: list[Job]) -> None:
         """COMMIT and answer."""
         if self._commit(connection, done) and len(done) > 1:
             # One big unit may have filled the disk for all; each tries once more by itself.
             self._each_alone(done)
             return
-        self._finish("write", done, self._clock.monotonic() - began)
+        self._finish("write", done)
 
     def _next(self, count: int, seconds: float) -> Job | None:
         if count >= BATCH_UNITS or seconds >= BATCH_SECONDS or self._jobs.empty():
@@ -173,10 +169,8 @@ class Writer:
 
         What they had answered may rest on rows that are gone now, so all of them run again.
         """
-        clock = self._clock
         while jobs:
             job = jobs[0]
-            began = clock.monotonic()
             try:
                 connection = self._open()
                 connection.execute("begin immediate")
@@ -187,7 +181,7 @@ class Writer:
                     self._commit(connection, [job])
             except sqlite3.Error as error:
                 job.error = fault_of(error)
-            self._finish("write", [jobs.pop(0)], clock.monotonic() - began)
+            self._finish("write", [jobs.pop(0)])
 
     def _unit(self, connection: sqlite3.Connection, job: Job) -> bool:
         """Step `job`; its failure is kept in it. Whether it may have written."""

@@ -1,11 +1,14 @@
 """What `read` and `write` promise, the same cases on both engines."""
 
 import asyncio
+import time
 from contextvars import ContextVar
+from typing import Literal
 
 import pytest
 
-from outbox.database import Database, Tx
+from outbox.database import Database, Purpose, Tx
+from outbox.errors import DatabaseFault
 from outbox.events import Origin, enqueue, origin
 
 
@@ -152,3 +155,51 @@ async def test_a_cancelled_caller_leaves_the_database_usable(db: Database) -> No
     await asyncio.gather(task, return_exceptions=True)
     await db.write(add, 2)
     assert (await db.read(names))[-1] == "record 2"
+
+
+class Timings:
+    """A DatabaseObserver that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, float]] = []
+
+    def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
+        self.told.append((op, seconds))
+
+    def fault(self, kind: DatabaseFault) -> None: ...
+
+
+async def test_each_unit_is_timed_once_from_call_to_answer(db: Database) -> None:
+    db.observer = timings = Timings()
+    began = db.clock.monotonic()
+    await asyncio.gather(
+        *(db.write(add, n, fail=n == 3) for n in range(8)), db.read(names), db.scan(names),
+        return_exceptions=True,
+    )  # fmt: skip
+    await db.apart("drain").write(add, 9)
+    took = db.clock.monotonic() - began
+    assert sorted(op for op, _ in timings.told) == ["read"] * 2 + ["write"] * 9
+    assert all(0 < seconds <= took for _, seconds in timings.told)
+
+
+async def test_waiting_is_part_of_the_time(db: Database) -> None:
+    """Of a unit that waits for another on the same row, or behind it in line."""
+    db.observer = timings = Timings()
+    await db.write(add, 1)
+
+    async def slow(tx: Tx) -> None:
+        await tx.run("update nodes set epoch = 2 where id = 'record 1'")
+        time.sleep(0.1)
+
+    await asyncio.gather(db.write(slow), db.write(slow))
+    first, second = sorted(seconds for _, seconds in timings.told[1:])
+    assert first >= 0.1
+    assert second >= 0.2
+
+
+async def test_what_stands_apart_is_the_same_database(db: Database) -> None:
+    purposes: tuple[Purpose, ...] = ("drain", "lease", "migration")
+    for number, purpose in enumerate(purposes):
+        await db.apart(purpose).write(add, number)
+    assert db.apart("drain") is db.apart("drain")
+    assert await db.read(names) == [f"record {n}" for n in range(3)]

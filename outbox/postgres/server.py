@@ -1,0 +1,68 @@
+"""The server as configured: its addresses, its pools, and how a transaction begins there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import asyncpg
+
+from outbox.postgres.hosts import Connection, Hosts
+from outbox.postgres.limits import MIGRATION, Limits
+
+IDLE_SECONDS = 300.0
+"""A pooled connection that is not used for so long is closed."""
+READ = "begin isolation level repeatable read read only"
+WRITE = "begin"
+
+
+class Server:
+    """Where connections come from.
+
+    With a `direct_url`, `url` leads to a PgBouncer in transaction mode: it hands each transaction
+    to any of its sessions, so settings are made inside of it, and nothing outlives it.
+    """
+
+    def __init__(self, url: str, direct_url: str, synchronous_commit: str) -> None:
+        self.pooled = bool(direct_url)
+        self._hosts = Hosts(url)
+        self._direct = Hosts(direct_url) if direct_url else self._hosts
+        self._synchronous_commit = synchronous_commit
+
+    async def pool(self, limits: Limits, size: int, *, at_once: int = 0) -> asyncpg.Pool:
+        """Up to `size` connections for transactions; `at_once` of them are opened now."""
+        direct = limits is MIGRATION
+        session = direct or not self.pooled
+        pool: asyncpg.Pool = await asyncpg.create_pool(
+            connect=(self._direct if direct else self._hosts).connect,
+            min_size=at_once,
+            max_size=size,
+            statement_cache_size=512,
+            # A migration is over soon, and then nobody wants its connection.
+            max_inactive_connection_lifetime=1.0 if direct else IDLE_SECONDS,
+            reset=_keep,
+            server_settings=self._session(limits) if session else None,
+        )
+        return pool
+
+    async def connect(self) -> Connection:
+        """A connection past any pooler, for LISTEN and for what a pool cannot do."""
+        return await self._direct.connect(server_settings=self._session(MIGRATION))
+
+    def begin(self, op: Literal["read", "write"], limits: Limits) -> str:
+        """What begins a transaction on a connection of `pool(limits, …)`."""
+        text = READ if op == "read" else WRITE
+        if not self.pooled or limits is MIGRATION:
+            return text
+        settings = self._settings(limits).items()
+        return "; ".join([text, *(f"set local {name} = '{value}'" for name, value in settings)])
+
+    def _session(self, limits: Limits) -> dict[str, str]:
+        return {"application_name": "carteiro", **self._settings(limits)}
+
+    def _settings(self, limits: Limits) -> Mapping[str, str]:
+        return {**limits.settings, "synchronous_commit": self._synchronous_commit, "jit": "off"}
+
+
+async def _keep(_: object) -> None:
+    """Connections come back clean (units set nothing), so the pool's reset query is left out."""

@@ -1,0 +1,246 @@
+"""Running units on one pool: begin, COMMIT, and again after a lost race or connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, Literal
+
+import asyncpg
+
+from outbox.clock import Clock
+from outbox.database import T
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import Ids
+from outbox.observer import DatabaseObserver
+from outbox.postgres.fate import EVENTS, Fates, Mark, commit, let_go, mark
+from outbox.postgres.faults import LOST, STALE, breaks_off, fault_of
+from outbox.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
+from outbox.postgres.limits import ACQUIRE_SECONDS, Limits, Times
+from outbox.postgres.server import Server
+from outbox.postgres.tx import PostgresTx
+
+# Losing a race this often in a row means something else is wrong.
+RACES = 20
+# A restart of the server is survived by the next request, not by waiting inside this one.
+RECONNECTS = 2
+ROLLBACK_SECONDS = 1.0
+
+Op = Literal["read", "write"]
+Unit = Callable[..., Awaitable[T]]
+
+
+class _CommitLost(Exception):
+    """The connection went while COMMIT was on its way, and the transaction never took place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[T]):
+    """A unit's result, whether it made work for a drain, and the webhooks that it changed."""
+
+    result: T
+    made_work: bool
+    changed: frozenset[str]
+
+
+class Units:
+    """Runs units on up to `size` connections with the same limits, opened when first wanted."""
+
+    def __init__(
+        self, server: Server, clock: Clock, ids: Ids, limits: Limits, size: int,
+        observer: Callable[[], DatabaseObserver],
+    ) -> None:  # fmt: skip
+        self._server = server
+        self._fates = Fates(server)
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self._size = size
+        self._observer = observer
+        self._pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self, at_once: int = 0) -> asyncpg.Pool:
+        """The pool; `at_once` connections are made with it. Raises as asyncpg does."""
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await self._server.pool(self._limits, self._size, at_once=at_once)
+            return self._pool
+
+    async def close(self) -> None:
+        if self._pool is None:
+            return
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def read(
+        self, unit: Unit[T], args: Any, kwargs: Any, gate: asyncio.Semaphore | None = None
+    ) -> T:
+        """Run `unit` on a snapshot; not more at once than `gate` lets through."""
+
+        async def attempt(connection: Connection, times: Times) -> T:
+            async with asyncio.timeout_at(times.body):
+                await connection.execute(self._server.begin("read", self._limits))
+                tx = PostgresTx(connection, self._ids, self._clock.wall())
+                result = await unit(tx, *args, **kwargs)
+                await connection.execute("commit")
+                return result
+
+        return await self._tried("read", attempt, gate)
+
+    async def write(self, unit: Unit[T], args: Any, kwargs: Any) -> Written[T]:
+        """Run `unit` in a transaction."""
+
+        async def attempt(connection: Connection, times: Times) -> Written[T]:
+            async with asyncio.timeout_at(times.body):
+                await connection.execute(self._server.begin("write", self._limits))
+                tx = PostgresTx(connection, self._ids, self._clock.wall())
+                result = await unit(tx, *args, **kwargs)
+                if tx.outgoing:
+                    rows = await tx.many(EVENTS, tx.outgoing)
+                    marked = await mark(connection, rows[0], tx.outgoing[0][0])
+                else:
+                    marked = await mark(connection)
+            await self._commit(connection, marked, times)
+            return Written(result, tx.wake or bool(tx.outgoing), frozenset(tx.changed))
+
+        return await self._tried("write", attempt, None)
+
+    async def _commit(self, connection: Connection, marked: Mark, times: Times) -> None:
+        """Returns when the transaction is where COMMITs must be. Raises _CommitLost."""
+        lost: BaseException | None = None
+        try:
+            async with asyncio.timeout_at(times.commit):
+                if await commit(connection):
+                    return
+        except Exception as error:
+            if not breaks_off(error):
+                raise
+            lost = error
+            await let_go(connection)
+        if marked.xid is None:
+            # It has written nothing, so nothing is in doubt.
+            return
+        deadline = times.fate_from(asyncio.get_running_loop().time())
+        if not await self._fates.committed(marked, deadline):
+            raise _CommitLost from lost
+
+    async def _tried(
+        self,
+        op: Op,
+        attempt: Callable[[Connection, Times], Awaitable[T]],
+        gate: asyncio.Semaphore | None,
+    ) -> T:
+        """Run `attempt` on a connection until it succeeds, fails by itself, or luck runs out."""
+        began = self._clock.monotonic()
+        loop = asyncio.get_running_loop()
+        times = self._limits.times(loop.time())
+        races = lost = stale = 0
+        try:
+            while True:
+                try:
+                    return await self._once(attempt, times, gate)
+                except _CommitLost as gone:
+                    # The server says that it never took place, so it may run again.
+                    error: BaseException = gone
+                    lost += 1
+                except STALE as outdated:
+                    if stale:
+                        raise
+                    error = outdated
+                    stale += 1
+                except DatabaseUnavailable as refused:
+                    self._observer().fault(refused.kind)
+                    raise
+                except Exception as problem:
+                    kind = fault_of(problem)
+                    forbidden = isinstance(problem, asyncpg.ReadOnlySQLTransactionError)
+                    if kind is None or (forbidden and op == "read"):
+                        raise
+                    self._observer().fault(kind)
+                    error = problem
+                    races += kind == "serialization"
+                    lost += kind in ("connection", "read_only")
+                    if kind == "read_only" and self._pool is not None:
+                        # The primary has become a standby: look for the new one.
+                        await self._pool.expire_connections()
+                    if kind not in ("serialization", "connection", "read_only"):
+                        raise DatabaseUnavailable(kind, f"PostgreSQL: {problem}") from problem
+                if races > RACES:
+                    raise DatabaseUnavailable("serialization", "PostgreSQL: too many lost races")
+                late = times.body is not None and loop.time() >= times.body
+                if lost > RECONNECTS or late:
+                    raise _unavailable(error) from error
+        finally:
+            self._observer().transaction(op, self._clock.monotonic() - began)
+
+    async def _once(
+        self,
+        attempt: Callable[[Connection, Times], Awaitable[T]],
+        times: Times,
+        gate: asyncio.Semaphore | None,
+    ) -> T:
+        if gate is None:
+            return await self._on_a_connection(attempt, times)
+        try:
+            async with asyncio.timeout(ACQUIRE_SECONDS):
+                await gate.acquire()
+        except TimeoutError:
+            raise DatabaseUnavailable("busy", "PostgreSQL: too many long reads at once") from None
+        try:
+            return await self._on_a_connection(attempt, times)
+        finally:
+            gate.release()
+
+    async def _on_a_connection(
+        self, attempt: Callable[[Connection, Times], Awaitable[T]], times: Times
+    ) -> T:
+        pool = self._pool or await self.open()
+        connection = await self._acquire(pool, times)
+        try:
+            return await attempt(connection, times)
+        except BaseException as error:
+            await _undo(connection, error)
+            raise
+        finally:
+            # One that was lost after its answer: the pool may have let it go by itself, and what
+            # was answered stands.
+            with suppress(*LOST):
+                await asyncio.shield(pool.release(connection))
+
+    async def _acquire(self, pool: asyncpg.Pool, times: Times) -> Connection:
+        try:
+            # A migration may wait for its turn, too.
+            return await pool.acquire(timeout=None if times.body is None else ACQUIRE_SECONDS)
+        except TimeoutError:
+            if pool.get_idle_size() == 0 and pool.get_size() == self._size:
+                raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None
+            raise
+
+
+async def _undo(connection: Connection, error: BaseException) -> None:
+    """End the open transaction, so that the connection does not go back to the pool with it."""
+    if is_gone(connection):
+        return
+    if isinstance(error, TimeoutError | asyncpg.ReadOnlySQLTransactionError) or breaks_off(error):
+        # Asking it for a rollback would wait as long again.
+        connection.terminate()
+        return
+    try:
+        await asyncio.shield(connection.execute("rollback", timeout=ROLLBACK_SECONDS))
+    except (*LOST, asyncpg.PostgresError, asyncio.CancelledError):
+        connection.terminate()
+
+
+def _unavailable(error: BaseException) -> DatabaseUnavailable:
+    kind = fault_of(error) or "connection"
+    if isinstance(error, TimeoutError):
+        return DatabaseUnavailable("busy", "PostgreSQL: no answer in time")
+    name = type(error).__name__
+    text = {"read_only": "the server takes no writes", "serialization": "a race was lost"}
+    return DatabaseUnavailable(kind, f"PostgreSQL: {text.get(kind, 'connection lost')} ({name})")

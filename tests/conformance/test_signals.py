@@ -1,0 +1,155 @@
+"""What a commit tells: work to one worker, changes to everybody. The same cases on both engines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database import Database, Tx
+from outbox.ids import Ids
+
+NODES = ("n1", "n2", "n3", "n4")
+SECONDS = 10.0
+COMMITS = 40
+
+
+class Ear:
+    """One node: its handle and what it has heard."""
+
+    def __init__(self, db: Database, node: str) -> None:
+        self.db = db
+        self.node = node
+        self.woken = 0
+        self.changed: list[str] = []
+        self.heard = asyncio.Event()
+        db.listen(self.wake, lambda: self.node)
+        db.on_change(self.change)
+
+    def wake(self) -> None:
+        self.woken += 1
+        self.heard.set()
+
+    def change(self, ids: Collection[str]) -> None:
+        self.changed += sorted(ids)
+        self.heard.set()
+
+
+@pytest.fixture
+async def ears(db: Database, db_url: str) -> AsyncIterator[list[Ear]]:
+    """Four live nodes that know each other; on SQLite there is one."""
+
+    async def join(tx: Tx, names: Collection[str]) -> None:
+        await tx.many(
+            "insert into nodes (id, epoch, started_at, alive_until)"
+            " values ($1, 1, 0, due_now() + 30000000)",
+            [(name,) for name in names],
+        )
+
+    names = NODES if db.engine == "postgres" else NODES[:1]
+    await db.write(join, names)
+    others = [
+        await database.open(db_url, clock=SystemClock(), ids=Ids(), pool_size=2) for _ in names[1:]
+    ]
+    ears = [Ear(handle, name) for handle, name in zip([db, *others], names, strict=True)]
+    if db.engine == "postgres":
+        # Each looks once when it begins to listen.
+        await heard_by(ears)
+        await quiet()
+    yield ears
+    for other in others:
+        await other.close()
+
+
+async def heard_by(ears: list[Ear]) -> None:
+    await asyncio.wait_for(asyncio.gather(*(ear.heard.wait() for ear in ears)), SECONDS)
+    for ear in ears:
+        ear.heard.clear()
+        ear.woken = 0
+        ear.changed.clear()
+
+
+async def quiet() -> None:
+    """Until what is under way has arrived: nodes look around, and a word takes a moment."""
+    await asyncio.sleep(0.3)
+
+
+async def until(ears: list[Ear], wakes: int) -> None:
+    async with asyncio.timeout(SECONDS):
+        while sum(ear.woken for ear in ears) < wakes:
+            await asyncio.sleep(0.01)
+    await quiet()
+
+
+async def work(tx: Tx) -> None:
+    tx.wake = True
+    await tx.run("update nodes set epoch = epoch + 1 where id = 'n1'")
+
+
+async def change(tx: Tx, *ids: str) -> None:
+    tx.changed |= set(ids)
+    await tx.run("update nodes set epoch = epoch + 1 where id = 'n1'")
+
+
+async def test_a_commit_wakes_one_worker_in_turn(ears: list[Ear]) -> None:
+    for _ in range(COMMITS):
+        await ears[0].db.write(work)
+        # Words to one node that come closer together than 5 ms are one.
+        await asyncio.sleep(0.01)
+    await until(ears, COMMITS)
+    assert {ear.woken for ear in ears} == {COMMITS // len(ears)}
+
+
+async def test_what_is_left_is_announced_to_another(ears: list[Ear]) -> None:
+    for _ in range(100):
+        ears[0].db.announce()
+    if len(ears) > 1:
+        await until(ears, 1)
+    await quiet()
+    assert ears[0].woken == 0
+    assert sum(ear.woken for ear in ears) == (len(ears) > 1)
+
+
+async def test_a_change_is_known_here_before_the_writer_goes_on(ears: list[Ear]) -> None:
+    for number in range(20):
+        await ears[0].db.write(change, f"w{number}")
+        assert ears[0].changed[-1:] == [f"w{number}"]
+
+
+async def test_a_change_is_told_to_all_others_once(ears: list[Ear]) -> None:
+    ids = [f"{number:024d}" for number in range(1000)]
+    await ears[0].db.write(change, *ids)
+    async with asyncio.timeout(1):
+        while any(len(ear.changed) < len(ids) for ear in ears):
+            await asyncio.sleep(0.01)
+    await quiet()
+    assert [sorted(ear.changed) for ear in ears] == [ids] * len(ears)
+
+
+async def test_what_was_rolled_back_is_told_to_nobody(ears: list[Ear]) -> None:
+    async def failing(tx: Tx) -> None:
+        await change(tx, "w1")
+        await work(tx)
+        raise KeyError("w1")
+
+    with pytest.raises(KeyError):
+        await ears[0].db.write(failing)
+    await quiet()
+    assert [(ear.woken, ear.changed) for ear in ears] == [(0, [])] * len(ears)
+
+
+async def test_a_node_goes_by_the_name_that_it_has_now(ears: list[Ear]) -> None:
+    """One whose lease ended comes back under another."""
+    if len(ears) == 1:
+        ears[0].node = "other"
+        await ears[0].db.write(work)
+        assert ears[0].woken == 1
+        return
+    ears[1].node = "other"
+    for _ in range(len(ears)):
+        await ears[0].db.write(work)
+    await until(ears, len(ears) - 1)
+    assert [ear.woken for ear in ears] == [1, 0, 1, 1]

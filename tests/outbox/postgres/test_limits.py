@@ -1,0 +1,177 @@
+"""No answer takes longer than ten seconds, whatever the server does; leases have a way past it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import asyncpg
+import pytest
+
+from outbox.database import Database, Tx
+from outbox.errors import DatabaseUnavailable
+from tests.outbox.postgres.conftest import Open
+from tests.outbox.postgres.units import names, put, sleep
+from tests.support.hole import hole
+
+ANSWER_SECONDS = 10.0
+
+
+async def refused(db: Database, name: str) -> tuple[str, float]:
+    """A write that cannot be made: its fault and the seconds to its answer."""
+    began = time.monotonic()
+    with pytest.raises(DatabaseUnavailable) as caught:
+        await db.write(put, name)
+    return caught.value.kind, time.monotonic() - began
+
+
+@pytest.mark.slow
+async def test_a_locked_table(url: str, handle: Open) -> None:
+    db = await handle(url)
+    holder = await asyncpg.connect(url)
+    await holder.execute("begin; lock table nodes in access exclusive mode")
+    answers = await asyncio.gather(
+        refused(db, "a"), refused(db.apart("drain"), "b"), refused(db.apart("lease"), "c")
+    )
+    assert [kind for kind, _ in answers] == ["busy", "busy", "busy"]
+    api, drain, lease = (seconds for _, seconds in answers)
+    assert 4.5 < api < 8
+    assert drain < 3
+    assert lease < 3
+    await holder.execute("rollback")
+    await db.write(put, "d")
+    await holder.close()
+
+
+@pytest.mark.slow
+async def test_a_statement_that_takes_too_long(url: str, handle: Open) -> None:
+    db = await handle(url)
+    began = time.monotonic()
+    with pytest.raises(DatabaseUnavailable):
+        await db.write(sleep, 30.0)
+    assert time.monotonic() - began < ANSWER_SECONDS
+
+
+async def test_a_migration_may_take_its_time(url: str, handle: Open) -> None:
+    db = await handle(url)
+
+    async def limits(tx: Tx) -> list[str]:
+        found = []
+        for name in (
+            "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout",
+        ):  # fmt: skip
+            row = await tx.one("select current_setting($1) as value", name)
+            assert row is not None
+            found.append(row["value"])
+        return found
+
+    assert await db.apart("migration").write(limits) == ["0", "0", "0"]
+    assert await db.write(limits) == ["5s", "8s", "2s"]
+    assert await db.apart("drain").write(limits) == ["1s", "8s", "2s"]
+    assert await db.apart("lease").read(limits) == ["1s", "8s", "2s"]
+
+
+@pytest.mark.slow
+async def test_a_full_pool_holds_up_neither_drain_nor_lease(url: str, handle: Open) -> None:
+    db = await handle(url, pool_size=2)
+    full = [asyncio.create_task(db.write(sleep, 6.0)) for _ in range(2)]
+    await asyncio.sleep(0.2)
+    waiting = asyncio.create_task(refused(db, "a"))
+    began = time.monotonic()
+    await db.apart("drain").write(put, "b")
+    await db.apart("lease").write(put, "c")
+    assert time.monotonic() - began < 1
+    kind, seconds = await waiting
+    assert (kind, seconds < 6) == ("busy", True)
+    await asyncio.gather(*full)
+
+
+async def test_scans_leave_two_thirds_of_the_pool(url: str, handle: Open) -> None:
+    db = await handle(url, pool_size=3)
+    running = 0
+    most = 0
+
+    async def scan(tx: Tx) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await tx.one("select pg_sleep(0.1)")
+        running -= 1
+
+    scans = [asyncio.create_task(db.scan(scan)) for _ in range(4)]
+    began = time.monotonic()
+    await asyncio.gather(db.read(names), db.write(put, "a"))
+    assert time.monotonic() - began < 0.35
+    await asyncio.gather(*scans)
+    assert most == 1
+
+
+@pytest.mark.slow
+async def test_a_hole(url: str, handle: Open) -> None:
+    """The peer takes what is sent, and nothing ever comes back."""
+    async with hole(url) as way:
+        db = await handle(way.url)
+        await db.write(put, "a")
+        way.through.clear()
+        answers = await asyncio.gather(
+            refused(db, "b"), refused(db, "c"), refused(db.apart("lease"), "d")
+        )
+        assert max(seconds for _, seconds in answers) < ANSWER_SECONDS
+        way.through.set()
+        await db.write(put, "e")
+        assert (await db.read(names))[-1] == "e"
+
+
+async def test_a_socket_notices_that_its_peer_has_gone(url: str, handle: Open) -> None:
+    import socket
+
+    async with hole(url) as way:
+        db = await handle(way.url)
+        found = {}
+
+        async def look(tx: Tx) -> None:
+            connection = tx._connection  # type: ignore[attr-defined]
+            sock = connection._transport.get_extra_info("socket")
+            found["alive"] = sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            found["idle"] = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            found["unheard"] = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+        await db.read(look)
+        assert found == {"alive": 1, "idle": 2, "unheard": 5000}
+
+
+@pytest.mark.slow
+async def test_a_node_that_stood_still_lost_its_locks_and_runs_again(
+    url: str, handle: Open
+) -> None:
+    db = await handle(url)
+    runs = 0
+
+    async def stalled(tx: Tx) -> int:
+        nonlocal runs
+        runs += 1
+        await put(tx, "a")
+        if runs == 1:
+            # The whole process stands still, as when it is frozen.
+            time.sleep(2.5)
+        return runs
+
+    assert await db.write(stalled) == 2
+    assert await db.read(names) == ["a"]
+
+
+async def test_a_plan_that_a_migration_made_stale_runs_once_more(url: str, handle: Open) -> None:
+    db = await handle(url, pool_size=2)
+
+    async def nodes(tx: Tx) -> list[str]:
+        row = await tx.one("select * from nodes where id = 'a'")
+        assert row is not None
+        return list(row.keys())
+
+    await db.write(put, "a")
+    before = await asyncio.gather(*(db.read(nodes) for _ in range(2)))
+    beside = await asyncpg.connect(url)
+    await beside.execute("alter table nodes add column colour text")
+    await beside.close()
+    after = await asyncio.gather(*(db.read(nodes) for _ in range(2)), db.write(nodes))
+    assert after == [[*before[0], "colour"]] * 3
