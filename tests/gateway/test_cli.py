@@ -154,6 +154,28 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
+    done = carteiro(
+        "check-config", folder=tmp_path,
+        CARTEIRO_DATABASE__URL="postgresql://u@one,two:5433/n?target_session_attrs=read-write",
+        CARTEIRO_DATABASE__POOL_SIZE="7",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == (
+        "Each node needs up to 12 connections to PostgreSQL: 7 for requests, 2 for the drain, "
+        "1 for its lease, 1 for signals, 1 for the leader's lock."
+    )
+
+
+def test_a_direct_url_is_for_postgres_alone(tmp_path: Path) -> None:
+    done = carteiro("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="postgresql://u@h/n")
+    assert done.returncode == 1
+    one_line(done.stderr, "database.direct_url", "SQLite")
+    done = carteiro("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="sqlite:///x.db")
+    assert done.returncode == 2
+    one_line(done.stderr, "database.direct_url", "postgresql://")
+
+
 def test_secrets_init_never_overwrites(tmp_path: Path) -> None:
     done = carteiro("secrets", "init", folder=tmp_path)
     assert done.returncode == 0, done.stderr

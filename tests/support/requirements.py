@@ -29,6 +29,7 @@ TOOLS = {
     "mkfs.ext4": Tool(("mkfs.ext4",), "apt-get install e2fsprogs"),
     "losetup": Tool(("losetup",), "apt-get install mount"),
     "openssl": Tool(("openssl",), "apt-get install openssl"),
+    "pgbouncer": Tool(("pgbouncer",), "apt-get install pgbouncer"),
     "git": Tool(("git",), "apt-get install git"),
     "make": Tool(("make",), "apt-get install make"),
 }
