@@ -3,6 +3,7 @@
 import asyncio
 from typing import Protocol
 
+from outbox import skew
 from outbox.database import Database, Tx
 from outbox.errors import DatabaseUnavailable
 
@@ -57,10 +58,13 @@ class Health:
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 await self._db.write(_touch)
+                ahead = await skew.measure(self._db, self._db.clock)
         except DatabaseUnavailable as error:
             return f"the database is not available ({FAULTS.get(error.kind, error.kind)})"
         except TimeoutError:
             return f"the database took no write within {PROBE_SECONDS:.0f} s"
+        if abs(ahead) > skew.MOST_SECONDS:
+            return f"this node's clock is {abs(ahead):.0f} s from the database server's"
         return None
 
 
