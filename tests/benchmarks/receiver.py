@@ -1,9 +1,10 @@
 """The receiver: a bare asyncio protocol in a process of its own that answers 200 at once.
 
 Paths that begin with /hang are read and never answered, /after/MS/ is answered that much later,
-/once is refused with 500 the first time, and /late is answered after LATE_MS once `GET /late` was
-asked. `GET /count` says how many requests were answered; `GET /report` gives and forgets what
-arrived, when it was started with "record".
+/once is refused with 500 the first time, /late is answered after LATE_MS once `GET /late` was
+asked, and /half/N is refused where N is odd, even after `GET /flip`, and no more after `GET /heal`.
+`GET /count` says how many requests were answered; `GET /report` gives and forgets what arrived,
+when it was started with "record".
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Arrivals:
         self.hung = 0
         self.late_ms = 0
         self.refused: set[bytes] = set()
+        self.odd: int | None = 1
         self.rows: list[tuple[str, str, int]] = []
         """Path, event id, wall clock in microseconds when it came; what hangs is not here."""
 
@@ -84,6 +86,10 @@ class Connection(asyncio.Protocol):
             return
         if head.startswith(b"GET /late"):
             arrivals.late_ms = LATE_MS
+        elif head.startswith(b"GET /flip") and arrivals.odd is not None:
+            arrivals.odd = 1 - arrivals.odd
+        elif head.startswith(b"GET /heal"):
+            arrivals.odd = None
         if head.startswith(b"GET /report"):
             rows, arrivals.rows = arrivals.rows, []
             body = json.dumps(rows)
@@ -100,6 +106,9 @@ class Connection(asyncio.Protocol):
             wait_ms = self._arrivals.late_ms
         elif path.startswith(b"/once") and path not in self._arrivals.refused:
             self._arrivals.refused.add(path)
+            transport.write(FAULT)
+            return
+        elif path.startswith(b"/half/") and int(path[6:]) % 2 == self._arrivals.odd:
             transport.write(FAULT)
             return
         if wait_ms:

@@ -66,7 +66,8 @@ async def run_starvation(
         if seconds > WITHIN_SECONDS:
             late = sum(wait > WITHIN_SECONDS for wait in waits[who])
             findings.append(f"{who} waited {seconds:.1f} s or more, {late} of {rounds} too long")
-    if left["lanes"] < lanes:
+    # A lane's window may take much of its backlog in a few turns.
+    if left["lanes"] < lanes / 2:
         findings.append(f"only {left['lanes']} of {lanes} lanes had a backlog to the end")
     figures = {f"worst_{who.replace(' ', '_')}_s": rounded(wait) for who, wait in worst.items()}
     sent = watch.counts["attempt"]
