@@ -24,8 +24,6 @@ from tests.support.drain import Counted, Inbox, add_webhook, inbox, make, ring, 
 from tests.support.engines import Engine
 from tests.system.staging import opened, until
 
-DAMAGED = "d" * 24
-"""Owner of the damaged webhooks, so that their deliveries can be told from the healthy ones'."""
 EVENT = "poison.made"
 HEALTHY = 2
 RATE = 100.0
@@ -74,10 +72,12 @@ EVENTS: dict[str, bytes | None] = {
 KINDS: tuple[str, ...] = (*WEBHOOKS, *EVENTS)
 
 
-async def _create(tx: Tx, url: str, key: KeyRing, spoiled: tuple[str, Value] | None) -> str:
+async def _create(
+    tx: Tx, owner: str, url: str, key: KeyRing, spoiled: tuple[str, Value] | None
+) -> str:
     """A webhook, spoiled before anybody can see it."""
     draft, secret = Draft(url=url, events=(EVENT,)), new_secret(Ids().token(32))
-    webhook_id = await endpoints.create(tx, owner_id=DAMAGED, draft=draft, secret=secret, ring=key)
+    webhook_id = await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=key)
     if spoiled is not None:
         column, value = spoiled
         done = await tx.run(
@@ -91,15 +91,19 @@ async def _spoil_body(tx: Tx, event_id: str, body: bytes | None) -> None:
     assert await tx.run("update events set body = $2 where id = $1", event_id, body) == 1
 
 
-async def damage(db: Database, key: KeyRing, url: str, kind: str) -> str:
-    """Put a damaged delivery into the running drain's way; the webhook's id."""
-    webhook_id = await db.write(_create, url, key, WEBHOOKS.get(kind))
+async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "") -> str:
+    """Put a damaged delivery into the running drain's way; the webhook's id.
+
+    Its `owner` is one of its own unless named, so that one event is one damaged delivery.
+    """
+    owner = owner or db.ids.new(db.clock.wall())
+    webhook_id = await db.write(_create, owner, url, key, WEBHOOKS.get(kind))
     if kind in WEBHOOKS:
-        await db.write(make, "damaged", EVENT, DAMAGED)
+        await db.write(make, "damaged", EVENT, owner)
         return webhook_id
     # An event is spoiled between its fan-out and its claim.
     await db.write(endpoints.pause, webhook_id)
-    event_id = await db.write(make, "damaged", EVENT, DAMAGED)
+    event_id = await db.write(make, "damaged", EVENT, owner)
     await until(lambda: deliveries_of(db, webhook_id))
     await db.write(_spoil_body, event_id, EVENTS[kind])
     await parking.activate(db, webhook_id, "all")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from outbox.database import Database, Tx
-from tests.support.drain import Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 from tests.support.engines import Engine
-from tests.system.damage import DAMAGED, KINDS, damage, deliveries_of, ended, run_damage, wrong_with
+from tests.system.damage import EVENT, KINDS, damage, deliveries_of, ended, run_damage, wrong_with
 
 HEALTHY = 20
 BIG = 5_000_000
@@ -46,9 +46,9 @@ async def test_a_damaged_row_ends_dead_and_holds_up_nobody(db: Database, kind: s
 async def test_one_webhook_that_cannot_be_read_leaves_its_owner_the_others(db: Database) -> None:
     key = ring()
     async with inbox() as box:
-        await add_webhook(db, key, f"{box.url}/fine", "poison.made", owner=DAMAGED)
+        await add_webhook(db, key, f"{box.url}/fine", EVENT)
         async with drain(db, key):
-            damaged = await damage(db, key, f"{box.url}/damaged", "events is not JSON")
+            damaged = await damage(db, key, f"{box.url}/damaged", "events is not JSON", OWNER)
             await box.until(1, "/fine", seconds=8)
             assert wrong_with(await ended(db, damaged, seconds=8)) == []
 
