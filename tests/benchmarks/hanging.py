@@ -1,118 +1,271 @@
-"""Many receivers that accept and never answer, and what the others feel of it.
+"""Many receivers that hang or answer late, and what the others feel of it (R8).
 
-Each share of hanging webhooks is loaded twice: on a running server, and right after a crash and a
-restart with the backlog of the hanging ones due. Times run from the start of a write's
-transaction to the moment its receiver answers 200.
+Each run has a database of its own with 10,000 webhooks, fifty an owner, and a steady pace of
+events spread evenly over them. Times run from the start of a write's transaction to the moment
+its receiver answers 200. In runs with late receivers one owner more has fifty webhooks, fast
+until the warm-up ends, which then answer 200 after 28 seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from urllib.request import urlopen
 
-from tests.benchmarks.children import answer_of, child
+from outbox import endpoints
+from outbox.database import Tx
+from outbox.endpoints import Draft
+from outbox.ids import Ids
+from outbox.sealing import KeyRing
+from outbox.signing import new_secret
+from tests.benchmarks.children import Child, child
 from tests.benchmarks.figures import Verdict, in_ms, quantile
-from tests.benchmarks.idle_commit import arrivals, events
-from tests.benchmarks.load import request
-from tests.benchmarks.product import Product
+from tests.benchmarks.idle_commit import arrivals
 from tests.benchmarks.sizes import Size
-from tests.benchmarks.staging import Person, Stage
-from tests.benchmarks.write_path import CONTACT
+from tests.benchmarks.staging import Stage
 
-SHARES = (0, 10, 30, 60, 0)
-"""Percent of the webhooks; what is compared with comes first and last."""
+SHARES = (0, 1, 30, 60, 0)
+"""Percent of the webhooks that hang; what is compared with comes first and last."""
+RESTARTED = (0, 60)
+"""Those that are killed and measured once more, right after they have started again."""
 OF_NONE = 1.5
-EVENTS_PER_WEBHOOK_SECOND = 0.2
-SETTLE_SECONDS = 30.0
+WITHIN_MS = 1_000.0
+THROUGHPUT = 0.95
+PER_OWNER = 50
+EVENTS_A_SECOND = 200.0
+PER_WEBHOOK = 5.0
+"""No webhook gets more than this a second, in small runs."""
+SETTLE_SECONDS = 10.0
+GRACE_SECONDS = 1.0
+"""After the last write of a run, for what arrives in time."""
+SPREAD = 37
+"""Coprime to the number of webhooks: no order of ids or lanes keeps what hangs apart."""
+LATE_OWNER = "f" * 24
+LATE_TIMEOUT_MS = 30_000
+# Windows open to 32 with some 500 successes each; then a burst fills them all at once.
+OPENING_EVENTS = 500
+BURST = 40
+LATE_A_SECOND = 4.0
+
+
+@dataclass
+class Arrived:
+    """The healthy events of one phase: how long each took, and how many were written."""
+
+    written: int = 0
+    in_time: int = 0
+    micros: list[int] = field(default_factory=list)
+
+    def add(self, other: Arrived) -> None:
+        self.written += other.written
+        self.in_time += other.in_time
+        self.micros += other.micros
 
 
 async def hanging(size: Size) -> Verdict:
-    """The healthy webhooks' p99 at each share over the one with none hanging."""
+    """The healthy webhooks' p99 in each run over the one with none hanging."""
     verdict = Verdict("hanging")
     verdict.figures["webhooks"] = size.webhooks
-    found: dict[tuple[str, int], list[int]] = {}
-    for share in SHARES:
-        with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
-            phases = await _phases(Path(name), share, size)
-        for phase, (times, missing) in phases.items():
-            if missing or not times:
-                verdict.broken.append(f"{share} % {phase}: {missing} never arrived")
-            found.setdefault((phase, share), []).extend(times)
-    if verdict.broken:
-        return verdict
-    for (phase, share), times in found.items():
-        verdict.figures[f"{phase}_{share}_p50_ms"] = in_ms(quantile(times, 0.5))
-        p99 = quantile(times, 0.99)
-        verdict.figures[f"{phase}_{share}_p99_ms"] = in_ms(p99)
-        if share:
-            none = quantile(found[phase, 0], 0.99)
-            verdict.at_most(f"{phase}_{share}_of_none", p99 / none, OF_NONE)
+    with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
+        folder = Path(name)
+        with child("tests.benchmarks.receiver", "record", log=folder / "children.log") as receiver:
+            site = _Site(folder, receiver.json()["port"], size)
+            await site.stage()
+            found: dict[str, Arrived] = {}
+            for share in SHARES:
+                async for phase, arrived in site.run(share):
+                    found.setdefault(phase, Arrived()).add(arrived)
+            for phase in ("late_none", "late_50"):
+                found[phase] = await site.run_late(phase == "late_50")
+    for phase, none in (
+        *((f"hanging_{share}", "hanging_0") for share in dict.fromkeys(SHARES)),
+        *((f"restarted_{share}", "restarted_0") for share in RESTARTED),
+        ("late_none", "late_none"),
+        ("late_50", "late_none"),
+    ):
+        _judge(verdict, phase, found[phase], found[none])
     return verdict
 
 
-async def _phases(folder: Path, share: int, size: Size) -> dict[str, tuple[list[int], int]]:
-    """For each phase: microseconds of every healthy event, and how many never arrived."""
-    stage = Stage(f"sqlite:///{folder / 'carteiro.db'}", folder)
-    log = folder / "children.log"
-    await stage.prepare()
-    with child("tests.benchmarks.receiver", "record", log=log) as receiver:
-        port = receiver.json()["port"]
-        # Spread among the others, so that no order of ids or lanes keeps them apart.
-        dead = {n for n in range(size.webhooks) if (n * 37) % 100 < share}
-        paths = [f"/{'hang' if n in dead else 'ok'}/{n}" for n in range(size.webhooks)]
-        people = await stage.people([[f"http://127.0.0.1:{port}{path}"] for path in paths])
-        healthy = {person.id for n, person in enumerate(people) if n not in dead}
-        environment = stage.environment(port)
-        phases: dict[str, tuple[list[int], int]] = {}
-        known: set[str] = set()
-        running = Product(environment, folder)
+def _judge(verdict: Verdict, phase: str, arrived: Arrived, none: Arrived) -> None:
+    if not arrived.micros or not none.micros:
+        verdict.broken.append(f"{phase}: nothing arrived")
+        return
+    p99 = quantile(arrived.micros, 0.99)
+    verdict.figures[f"{phase}_p50_ms"] = in_ms(quantile(arrived.micros, 0.5))
+    verdict.at_most(f"{phase}_p99_ms", in_ms(p99), WITHIN_MS)
+    verdict.at_least(f"{phase}_throughput", arrived.in_time / arrived.written, THROUGHPUT)
+    if arrived is not none:
+        verdict.at_most(f"{phase}_of_none", p99 / quantile(none.micros, 0.99), OF_NONE)
+
+
+class _Site:
+    """A staged database, a receiver, and the runs on copies of the one against the other."""
+
+    def __init__(self, folder: Path, port: int, size: Size) -> None:
+        self._folder = folder
+        self._port = port
+        self._size = size
+        self._template = Stage(f"sqlite:///{folder}/template.db", folder)
+        self._run = Stage(f"sqlite:///{folder}/run.db", folder)
+        self._per_second = min(EVENTS_A_SECOND, size.webhooks * PER_WEBHOOK)
+        self._next = 0
+
+    async def stage(self) -> None:
+        """All webhooks of all owners, once."""
+        await self._template.prepare()
+        url, ring = f"http://127.0.0.1:{self._port}", self._template.ring()
+        late = [f"{url}/late/{n}" for n in range(PER_OWNER)]
+        async with self._template.opened() as db:
+            for first in range(0, self._size.webhooks, PER_OWNER):
+                ranks = [self._rank(first + n) for n in range(PER_OWNER)]
+                urls = [f"{url}/rank/{rank}" for rank in ranks]
+                await db.write(_settle_in, _owner(first), urls, ring)
+            await db.write(_settle_in, LATE_OWNER, late, ring)
+
+    def _rank(self, number: int) -> int:
+        """Those whose rank is below the number that hangs do hang."""
+        return number * SPREAD % self._size.webhooks
+
+    async def run(self, share: int) -> AsyncIterator[tuple[str, Arrived]]:
+        """With `share` percent hanging: once warm, and perhaps once after a crash."""
+        below = self._size.webhooks * share // 100
+        await self._ask(f"hang/{below}")
+        running = self._fresh()
         try:
-            for phase in ("running", "restarted"):
-                if phase == "restarted":
-                    running.kill()
-                    running = Product(environment, folder)
-                done = _load(log, running.port, people, size)
-                if done["bad"] or done["gone"]:
-                    raise RuntimeError(f"the API failed: {done['bad']} bad, {done['gone']} gone")
-                phases[phase] = await _measured(stage, port, healthy, known)
+            async with _lines(running) as write:
+                # One event for each webhook, so that those which hang do so from the start.
+                for first in range(0, self._size.webhooks, PER_OWNER):
+                    write(_owner(first), "all.made")
+                await self._load(write, self._size.hanging_warm_up, below)
+                yield f"hanging_{share}", await self._measured(write, below)
+            if share in RESTARTED:
+                running.kill()
+                running = self._started()
+                async with _lines(running) as write:
+                    yield f"restarted_{share}", await self._measured(write, below)
         finally:
             running.kill()
-    return phases
+
+    async def run_late(self, late: bool) -> Arrived:
+        """With one owner whose windows are wide open when its fifty webhooks turn slow, or not."""
+        await self._ask("hang/0")
+        await self._ask("prompt")
+        running = self._fresh()
+        try:
+            async with _lines(running) as write:
+                opening = min(OPENING_EVENTS, round(self._size.hanging_warm_up * 40))
+                for _ in range(opening):
+                    write(LATE_OWNER, "all.made")
+                await self._load(write, self._size.hanging_warm_up, 0)
+                if late:
+                    await self._ask("late")
+                for _ in range(BURST):
+                    write(LATE_OWNER, "all.made")
+                await self._load(write, self._size.hanging_warm_up, 0, LATE_A_SECOND)
+                return await self._measured(write, 0, LATE_A_SECOND)
+        finally:
+            running.kill()
+
+    def _fresh(self) -> Child:
+        for file in self._folder.glob("run.db*"):
+            file.unlink()
+        shutil.copyfile(self._folder / "template.db", self._folder / "run.db")
+        return self._started()
+
+    def _started(self) -> Child:
+        spec = {"url": self._run.url, "key_file": str(self._run.key_file)}
+        return Child("tests.benchmarks.host", log=self._folder / "host.log", spec=spec)
+
+    async def _load(self, write: _Write, seconds: float, below: int, late: float = 0.0) -> int:
+        """Write at a steady pace; how many of the events were for healthy webhooks."""
+        loop = asyncio.get_running_loop()
+        began = due = loop.time()
+        healthy = lates = 0
+        while due < began + seconds:
+            await asyncio.sleep(due - loop.time())
+            number = self._next * SPREAD % self._size.webhooks
+            self._next += 1
+            write(_owner(number), f"n{number % PER_OWNER}.made")
+            healthy += self._rank(number) >= below
+            due += 1 / self._per_second
+            if late and (due - began) * late > lates:
+                lates += 1
+                write(LATE_OWNER, "all.made")
+        return healthy
+
+    async def _measured(self, write: _Write, below: int, late: float = 0.0) -> Arrived:
+        """The healthy events of a load, when all have arrived or the time is over."""
+        await asyncio.to_thread(arrivals, self._port)
+        began = _now_ms()
+        written = await self._load(write, self._size.hanging_seconds, below, late)
+        ended = _now_ms()
+        mine: dict[str, int] = {}
+        for _ in range(round(SETTLE_SECONDS / 0.2)):
+            for path, event, at in await asyncio.to_thread(arrivals, self._port):
+                made = int(event[:12], 16)
+                if path.startswith("/rank/") and made >= began:
+                    mine.setdefault(event, at)
+            if len(mine) >= written:
+                break
+            await asyncio.sleep(0.2)
+        latest = (ended + GRACE_SECONDS * 1000) * 1000
+        in_time = sum(at <= latest for at in mine.values())
+        micros = [at - int(event[:12], 16) * 1000 for event, at in mine.items()]
+        # What never came waited at least as long as we did.
+        micros += [round(SETTLE_SECONDS * 1_000_000)] * (written - len(mine))
+        return Arrived(written, in_time, micros)
+
+    async def _ask(self, what: str) -> None:
+        await asyncio.to_thread(_get, f"http://127.0.0.1:{self._port}/{what}")
 
 
-def _load(log: Path, port: int, people: list[Person], size: Size) -> Any:
-    """Contacts of all owners in turn, at a steady pace."""
-    keys = [person.key for person in people]
-    spec = {
-        "port": port,
-        "connections": 32,
-        "seconds": size.hanging_seconds,
-        "per_second": size.webhooks * EVENTS_PER_WEBHOOK_SECOND,
-        "expect": 201,
-        "requests": [request("POST", "/api/contacts", CONTACT, X_API_Key=key) for key in keys],
-    }
-    return answer_of("tests.benchmarks.load", log, spec)
+def _get(url: str) -> None:
+    with urlopen(url, timeout=30) as answer:
+        answer.read()
 
 
-async def _measured(
-    stage: Stage, port: int, healthy: set[str], known: set[str]
-) -> tuple[list[int], int]:
-    """Wait until every healthy event of this phase has arrived; `known` are those of others."""
-    async with stage.opened() as db:
-        begun = {
-            row["id"]: row["occurred_at"]
-            for row in await db.read(events)
-            if row["owner_id"] in healthy and row["id"] not in known
-        }
-    known.update(begun)
-    arrived: dict[str, int] = {}
-    for _ in range(round(SETTLE_SECONDS / 0.2)):
-        for _, event, at in arrivals(port):
-            arrived.setdefault(event, at)
-        if begun.keys() <= arrived.keys():
-            break
-        await asyncio.sleep(0.2)
-    times = [arrived[event] - began for event, began in begun.items() if event in arrived]
-    return times, len(begun) - len(times)
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _owner(webhook: int) -> str:
+    return f"{webhook // PER_OWNER:024x}"
+
+
+class _Write:
+    """Sends one event's line to the host."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    def __call__(self, owner: str, name: str) -> None:
+        self._writer.write(f"{owner} {name}\n".encode())
+
+
+@asynccontextmanager
+async def _lines(host: Child) -> AsyncIterator[_Write]:
+    _, writer = await asyncio.open_connection("127.0.0.1", host.json()["port"])
+    try:
+        yield _Write(writer)
+    finally:
+        writer.close()
+
+
+async def _settle_in(tx: Tx, owner: str, urls: Sequence[str], ring: KeyRing) -> None:
+    """An owner's webhooks: each has an event of its own, and one that all get."""
+    ids = Ids()
+    for number, url in enumerate(urls):
+        draft = Draft(
+            url=url,
+            events=(f"n{number}.made", "all.made"),
+            timeout_ms=LATE_TIMEOUT_MS if owner == LATE_OWNER else None,
+        )
+        secret = new_secret(ids.token(32))
+        await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=ring)

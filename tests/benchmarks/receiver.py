@@ -1,7 +1,14 @@
 """The receiver: a bare asyncio protocol in a process of its own that answers 200 at once.
 
-Paths that begin with /hang are read and never answered. `GET /count` says how many requests were
-answered; `GET /report` gives and forgets what arrived, when it was started with "record".
+How a path is answered:
+- /hang… is read and never answered, nor is /rank/R for R below N once `GET /hang/N` was asked;
+- /after/MS/… is answered that much later;
+- /late… is answered after LATE_MS once `GET /late` was asked, until `GET /prompt` is;
+- /once… is refused with 500 the first time;
+- /half/N is refused where N is odd (or even, `GET /flip` changes it), until `GET /heal` is asked.
+
+`GET /count` says how many requests were answered; `GET /report` gives and forgets what arrived,
+when it was started with "record".
 """
 
 from __future__ import annotations
@@ -15,6 +22,8 @@ from typing import cast
 import uvloop
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+FAULT = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
+LATE_MS = 28_000
 
 
 class Arrivals:
@@ -24,8 +33,12 @@ class Arrivals:
         self.record = record
         self.count = 0
         self.hung = 0
+        self.late_ms = 0
+        self.refused: set[bytes] = set()
+        self.odd: int | None = 1
+        self.hanging = 0
         self.rows: list[tuple[str, str, int]] = []
-        """Path, event id, wall clock in microseconds when the answer was written."""
+        """Path, event id, wall clock in microseconds when it came; what hangs is not here."""
 
 
 class Connection(asyncio.Protocol):
@@ -68,14 +81,27 @@ class Connection(asyncio.Protocol):
             arrivals.hung += 1
             return
         if head.startswith(b"POST"):
-            transport.write(OK)
+            path = head[5 : head.find(b" ", 5)]
+            if path.startswith(b"/rank/") and int(path[6:]) < arrivals.hanging:
+                arrivals.hung += 1
+                return
+            self._reply(transport, path)
             arrivals.count += 1
             if arrivals.record:
                 at = head.find(b"X-Webhook-Id: ") + 14
-                path = head[5 : head.find(b" ", 5)]
                 row = (path.decode(), head[at : at + 24].decode(), time.time_ns() // 1000)
                 arrivals.rows.append(row)
             return
+        if head.startswith(b"GET /late"):
+            arrivals.late_ms = LATE_MS
+        elif head.startswith(b"GET /prompt"):
+            arrivals.late_ms = 0
+        elif head.startswith(b"GET /hang/"):
+            arrivals.hanging = int(head[10 : head.find(b" ", 10)])
+        elif head.startswith(b"GET /flip") and arrivals.odd is not None:
+            arrivals.odd = 1 - arrivals.odd
+        elif head.startswith(b"GET /heal"):
+            arrivals.odd = None
         if head.startswith(b"GET /report"):
             rows, arrivals.rows = arrivals.rows, []
             body = json.dumps(rows)
@@ -83,6 +109,24 @@ class Connection(asyncio.Protocol):
             body = json.dumps({"count": arrivals.count, "hung": arrivals.hung})
         transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
         transport.write(body.encode())
+
+    def _reply(self, transport: asyncio.Transport, path: bytes) -> None:
+        wait_ms = 0
+        if path.startswith(b"/after/"):
+            wait_ms = int(path.split(b"/", 3)[2])
+        elif path.startswith(b"/late"):
+            wait_ms = self._arrivals.late_ms
+        elif path.startswith(b"/once") and path not in self._arrivals.refused:
+            self._arrivals.refused.add(path)
+            transport.write(FAULT)
+            return
+        elif path.startswith(b"/half/") and int(path[6:]) % 2 == self._arrivals.odd:
+            transport.write(FAULT)
+            return
+        if wait_ms:
+            asyncio.get_running_loop().call_later(wait_ms / 1000, transport.write, OK)
+        else:
+            transport.write(OK)
 
 
 async def main(record: bool) -> None:

@@ -18,7 +18,8 @@ class Size:
     singles: int
     """Single writes of the idle benchmark."""
     webhooks: int
-    """Of the hanging benchmark, and how long it loads them in each phase."""
+    """Of the hanging benchmark, and how long it warms them up and loads them."""
+    hanging_warm_up: float
     hanging_seconds: float
     parked: int
     """Rows that wait at webhooks which do not take them."""
@@ -29,9 +30,11 @@ class Size:
 
 FULL = Size(
     runs=5, connections=64, warm_up=1.0, seconds=3.0, events=20_000, singles=300,
-    webhooks=1_000, hanging_seconds=20.0, parked=1_000_000, records=100_000,
+    webhooks=10_000, hanging_warm_up=15.0, hanging_seconds=25.0, parked=1_000_000,
+    records=100_000,
 )  # fmt: skip
 QUICK = Size(
     runs=1, connections=4, warm_up=0.1, seconds=0.4, events=200, singles=10,
-    webhooks=20, hanging_seconds=1.0, parked=1_000, records=3_000, engines=("sqlite",),
+    webhooks=100, hanging_warm_up=0.5, hanging_seconds=1.0, parked=1_000,
+    records=3_000, engines=("sqlite",),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
 from tests.proof import crm
+from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
 from tests.proof.fresh_clone import fresh_clone
@@ -98,7 +99,7 @@ async def benchmarks(seed: int) -> Outcome:
 
 
 async def hanging_receivers(seed: int) -> Outcome:
-    """1,000 webhooks of which many hang: what the others feel."""
+    """10,000 webhooks of which many hang, or one owner answers late: what the others feel."""
     return await _measure("hanging")
 
 
@@ -137,6 +138,7 @@ LINES: dict[str, Line] = {
     "benchmarks": benchmarks,
     "hanging-receivers": hanging_receivers,
     "metrics": exposition,
+    **engine_lines.LINES,
     **crm.LINES,
     "browser": browser,
     "lint": lint,

@@ -1,0 +1,55 @@
+"""The lines of the engine: damage, turns, locks and plans, as they go beside ordinary traffic."""
+
+from __future__ import annotations
+
+from tests.proof.outcome import Line, Outcome
+from tests.support.engines import Engine
+from tests.system.collisions import run_collisions
+from tests.system.damage import run_damage
+from tests.system.plans import Size, run_plans
+from tests.system.turns import run_starvation
+
+ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
+TURNS = ((20, 256, 5), (20, 8, 5), (2_000, 256, 3), (2_000, 16, 3))
+"""Lanes with a backlog, slots of the worker, and how often somebody asks for a turn beside them."""
+COLLISION_SECONDS = 300.0
+
+
+async def damaged_rows(seed: int) -> Outcome:
+    """A damaged row of each kind beside traffic: dead with a reason, nothing repeated or late."""
+    outcome = Outcome()
+    for engine in ENGINES:
+        outcome.add(engine, await run_damage(engine, seed))
+    return outcome
+
+
+async def starvation(seed: int) -> Outcome:
+    """20 and 2,000 lanes with long backlogs: a first event and a retry get their turn in 2 s."""
+    outcome = Outcome()
+    for engine in ENGINES:
+        for lanes, slots, rounds in TURNS:
+            told = await run_starvation(engine, lanes, slots, rounds=rounds)
+            outcome.add(f"{engine}_{lanes}_lanes_{slots}_slots", told)
+    return outcome
+
+
+async def deadlocks(seed: int) -> Outcome:
+    """Three workers, half the receivers failing, owners at work: none, as the server counts."""
+    outcome = Outcome()
+    outcome.add("postgres", await run_collisions(COLLISION_SECONDS, seed))
+    return outcome
+
+
+async def plans(seed: int) -> Outcome:
+    """100,000 ready rows over a million kept, with statistics from an empty queue."""
+    outcome = Outcome()
+    outcome.add("postgres", await run_plans(Size()))
+    return outcome
+
+
+LINES: dict[str, Line] = {
+    "damaged-rows": damaged_rows,
+    "starvation": starvation,
+    "deadlocks": deadlocks,
+    "plans": plans,
+}

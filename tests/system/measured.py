@@ -1,0 +1,129 @@
+"""A database whose units tell how many buffers each of their statements touched (PostgreSQL).
+
+Nothing is said about the statements themselves: the server counts per table and index what its
+own transaction has asked for, and the difference around a statement is that statement's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from outbox.database import Database, Row, Tx
+
+BLOCKS = """
+select sum(pg_stat_get_xact_blocks_fetched(c.oid)) as blocks
+from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'i')
+"""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a unit: what it touched, how long it took, rows it gave or changed."""
+
+    text: str
+    blocks: int
+    seconds: float
+    rows: int
+
+
+@dataclass
+class Unit:
+    """One transaction."""
+
+    name: str
+    statements: list[Statement] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> int:
+        return sum(statement.blocks for statement in self.statements)
+
+
+class _Watched:
+    """`Tx` that measures what passes through it."""
+
+    def __init__(self, tx: Tx, unit: Unit) -> None:
+        self.__dict__.update(_tx=tx, _unit=unit, _before=0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Units set `wake` and the like; only our own reading stays here.
+        if name == "_before":
+            self.__dict__[name] = value
+        else:
+            setattr(self._tx, name, value)
+
+    async def start(self) -> None:
+        self._before = await self._blocks()
+
+    async def _blocks(self) -> int:
+        row = await self._tx.one(BLOCKS)
+        return int(row["blocks"] or 0)
+
+    async def _note(self, sql: str, began: float, rows: int) -> None:
+        seconds = time.perf_counter() - began
+        now = await self._blocks()
+        text = " ".join(sql.split())
+        self._unit.statements.append(Statement(text, now - self._before, seconds, rows))
+        self._before = now
+
+    async def one(self, sql: str, *args: Any) -> Row | None:
+        began = time.perf_counter()
+        row: Row | None = await self._tx.one(sql, *args)
+        await self._note(sql, began, int(row is not None))
+        return row
+
+    async def all(self, sql: str, *args: Any) -> list[Row]:
+        began = time.perf_counter()
+        rows: list[Row] = await self._tx.all(sql, *args)
+        await self._note(sql, began, len(rows))
+        return rows
+
+    async def run(self, sql: str, *args: Any) -> int:
+        began = time.perf_counter()
+        count: int = await self._tx.run(sql, *args)
+        await self._note(sql, began, count)
+        return count
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        began = time.perf_counter()
+        found: list[Row] = await self._tx.many(sql, rows)
+        if rows:
+            await self._note(sql, began, len(found))
+        return found
+
+
+class _Measured:
+    """`Database` whose writes are measured, on whichever of its connections they run."""
+
+    def __init__(self, db: Database, seen: list[Unit]) -> None:
+        self.__dict__.update(_db=db, _seen=seen)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._db, name, value)
+
+    def apart(self, *args: Any) -> Database:
+        return measured(self._db.apart(*args), self._seen)
+
+    async def write(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        async def watched(tx: Tx) -> Any:
+            noted = Unit(getattr(unit, "__name__", str(unit)))
+            watch = _Watched(tx, noted)
+            await watch.start()
+            result = await unit(cast(Tx, watch), *args, **kwargs)
+            self._seen.append(noted)
+            return result
+
+        return await self._db.write(watched)
+
+
+def measured(db: Database, seen: list[Unit]) -> Database:
+    """`db`, with every unit that it writes noted in `seen`."""
+    return cast(Database, _Measured(db, seen))

@@ -1,0 +1,85 @@
+"""What runs against the engine alone share: a database of a run's own, waits, a backlog."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database import Database, Tx
+from outbox.ids import Ids
+from tests.support.databases import PostgresServer, SqliteFiles
+from tests.support.engines import Engine
+
+T = TypeVar("T")
+WAIT_SECONDS = 20.0
+LOOK_SECONDS = 0.05
+
+_FILES = SqliteFiles()
+SERVER = PostgresServer()
+"""Started when first asked for; ends with the process."""
+
+# Deliveries of origin `event` are one a webhook and event; as replays one event serves for all.
+BACKLOG = """
+insert into deliveries
+  (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, record_id,
+   seq, created_at)
+with recursive number(n) as (select 1 union all select n + 1 from number where n < $3)
+select /*sqlite lower(hex(randomblob(12)))*/ /*postgres substr(md5(random()::text), 1, 24)*/,
+  owner_id, $2, id, 'replay', 'ready', false, due_now() - $3 + n, 0, 0, 'record', 0, created_at
+from webhooks, number where id = $1
+"""
+WAKE = "update lanes set due_at = due_now() where webhook_id = $1"
+
+
+@asynccontextmanager
+async def address(engine: Engine) -> AsyncIterator[str]:
+    """The address of a migrated, empty database, gone with the block."""
+    if engine == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="carteiro-run-") as name:
+            yield await _FILES.fresh(Path(name))
+        return
+    url = await SERVER.fresh()
+    try:
+        yield url
+    finally:
+        await SERVER.drop(url)
+
+
+@asynccontextmanager
+async def opened(engine: Engine) -> AsyncIterator[Database]:
+    """Such a database, opened once."""
+    async with address(engine) as url, several(url, 1) as [db]:
+        yield db
+
+
+@asynccontextmanager
+async def several(url: str, count: int) -> AsyncIterator[list[Database]]:
+    """The database at `url` opened `count` times, as by as many processes."""
+    async with AsyncExitStack() as open_ones:
+        databases = []
+        for _ in range(count):
+            db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+            open_ones.push_async_callback(db.close)
+            databases.append(db)
+        yield databases
+
+
+async def until(look: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS) -> T:
+    """What `look` gives, once that is true. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while not (found := await look()):
+            await asyncio.sleep(LOOK_SECONDS)
+        return found
+
+
+async def pile_up(tx: Tx, webhook_ids: Sequence[str], event_id: str, count: int) -> None:
+    """`count` due deliveries of one event for each webhook."""
+    for webhook_id in webhook_ids:
+        await tx.run(BACKLOG, webhook_id, event_id, count)
+        await tx.run(WAKE, webhook_id)
