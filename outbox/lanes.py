@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from outbox.bulk import IDS, items
 from outbox.database import Tx
 
+RESTED = 1_000_000
+"""Microseconds: a lane that had no turn for so long comes in as if it had waited them."""
+
 # Always an update, even when nothing changes: a later reader of the row waits for it.
 WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
   when wait_until > $2 then wait_until
-  else $2 end
+  else /*sqlite max*/ /*postgres greatest*/(turned_at, $2 - {RESTED}) end
 where webhook_id in {IDS}
 """
 
@@ -95,7 +98,10 @@ async def try_lock(tx: Tx, webhook_ids: Iterable[str]) -> tuple[list[str], list[
 
 
 async def wake(tx: Tx, webhook_ids: Iterable[str], due: int) -> None:
-    """Each of these webhooks has a delivery ready at `due`. Waits for lanes that others hold."""
+    """Each of these webhooks has a delivery ready at `due`, which is now.
+
+    Waits for lanes that others hold.
+    """
     if ids := await lock(tx, webhook_ids):
         await tx.run(WAKE, items(ids), due)
 
