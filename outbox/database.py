@@ -13,11 +13,13 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 from outbox.clock import Clock
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.leadership import Leadership, Pace
 from outbox.observer import DatabaseObserver
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Engine = Literal["sqlite", "postgres"]
+PACE = Pace()
 
 
 class Row(Protocol):
@@ -87,6 +89,9 @@ class Database(Protocol):
 
     def listen(self, callback: Callable[[], None]) -> None:
         """Call `callback` on the event loop after each commit that made work (any node)."""
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        """A new candidate for leader of all nodes that share this database."""
 
     async def close(self) -> None: ...
 

@@ -16,12 +16,14 @@ import asyncpg
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
 
 from outbox.clock import Clock
-from outbox.database import P, Row, T, Tx
+from outbox.database import PACE, P, Row, T, Tx
 from outbox.dialect import translate
 from outbox.errors import CannotStart, DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.events import INSERT
 from outbox.ids import Ids
+from outbox.leadership import Leadership, Pace
 from outbox.observer import DatabaseObserver, Unwatched
+from outbox.postgres_leadership import PostgresLeadership
 
 CHANNEL = "carteiro_outbox"
 # Losing a race this often in a row means something else is wrong.
@@ -149,6 +151,9 @@ class PostgresDatabase:
     def listen(self, callback: Callable[[], None]) -> None:
         self._listeners.append(callback)
         self._start_signals()
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        return PostgresLeadership(self._url, self.clock, pace)
 
     def _start_signals(self) -> None:
         """A node that only takes writes tells the others of them, too."""
