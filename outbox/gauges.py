@@ -81,10 +81,10 @@ set local enable_sort = off; set local enable_seqscan = off; set local enable_bi
 """
 
 # Where a piece ends. Rows of one place are never parted, however many they are.
-PIECE_END = f"""
+PIECE_END = """
 select webhook_id, retry, next_at from deliveries /*sqlite indexed by deliveries_ready*/
 where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3)
-order by webhook_id, retry, next_at limit 1 offset {PIECE_ROWS - 1}
+order by webhook_id, retry, next_at limit 1 offset $4
 """
 
 PIECE = """
@@ -120,8 +120,12 @@ STANDING = f"select id, state, circuit, last_success_at from webhooks where id i
 class Readings:
     """Takes readings of one database, one after another."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(
+        self, db: Database, seconds: float = READING_SECONDS, rows: int = PIECE_ROWS
+    ) -> None:
         self._db = db
+        self._seconds = seconds
+        self._rows = rows
         self._place = START
         self._done: dict[str, Count] = {}
         self._partial: dict[str, Count] = {}
@@ -129,11 +133,11 @@ class Readings:
         """Whether every row has been counted once; before that, counts are too low."""
 
     async def take(self, webhooks: Collection[str]) -> Gauges:
-        """Go on counting for READING_SECONDS; `standing` is told of `webhooks` alone."""
+        """Go on counting until the time is up; `standing` is told of `webhooks` alone."""
         monotonic = self._db.clock.monotonic
         began = monotonic()
         gauges = await self._db.scan(_others, list(webhooks))
-        while not await self._piece() and monotonic() - began < READING_SECONDS:
+        while not await self._piece() and monotonic() - began < self._seconds:
             pass
         for webhook_id, count in self._done.items():
             _add(gauges, webhook_id, count)
@@ -141,13 +145,14 @@ class Readings:
 
     async def _piece(self) -> bool:
         """Count one piece; whether it was the last of a pass."""
-        piece = await self._db.scan(_count, self._place)
+        piece = await self._db.scan(_count, self._place, self._rows)
         end = piece.end
         for row in piece.rows:
             _merge(self._partial, row, piece.now)
-        if piece.inside:
-            # Its first rows were met in an earlier piece, or the place would not lie inside it.
-            inside = self._partial[self._place[0]]
+        # Its first rows were met in an earlier piece, or the place would not lie inside it; only
+        # one without a lane is not told of at all.
+        inside = self._partial.get(self._place[0])
+        if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
         # Whatever lies before the last webhook met, and was not met itself, has nothing ready.
@@ -167,19 +172,19 @@ class Readings:
         return end is None
 
 
-async def _count(tx: Tx, start: Place) -> _Piece:
+async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
     """The piece after `start`."""
     if tx.engine == "postgres":
         await tx.run(ALONG_THE_INDEX)
     now = await due_now(tx)
-    found = await tx.one(PIECE_END, *start)
+    found = await tx.one(PIECE_END, *start, rows - 1)
     if found is None:
         return _Piece(now, None, await tx.all(LAST_PIECE, *start, now))
     end = (str(found["webhook_id"]), bool(found["retry"]), int(found["next_at"]))
     if start[:2] == end[:2] and (end[2] <= now or start[2] > now):
         row = await tx.one(INSIDE, *start, end[2])
-        rows = 0 if row is None else int(row["n"])
-        return _Piece(now, end, [], rows, rows if end[2] <= now else 0)
+        n = 0 if row is None else int(row["n"])
+        return _Piece(now, end, [], n, n if end[2] <= now else 0)
     return _Piece(now, end, await tx.all(PIECE_UNTIL, *start, now, *end))
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 
@@ -82,7 +83,7 @@ async def runs_of(node: Node, count: int) -> list[tuple[int, int]]:
 
 
 def one_per_period(runs: list[tuple[int, int]]) -> None:
-    gaps = [(b - a) / 1e6 for (_, a), (_, b) in zip(runs, runs[1:], strict=False)]
+    gaps = [(b - a) / 1e6 for (_, a), (_, b) in pairwise(runs)]
     assert all(gap >= SHORTEST for gap in gaps), gaps
 
 
