@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from outbox.bulk import IDS, items
 from outbox.database import Database, Row, Tx
 from outbox.lanes import due_now
+from outbox.plans import by_index
 
 READING_SECONDS = 0.03
 """After so long no further piece is begun."""
@@ -73,12 +74,6 @@ class _Piece:
     """Rows of the one webhook that it lies inside of; `rows` is empty then."""
     inside_due: int = 0
 
-
-# With statistics from when the queue was empty, PostgreSQL would read and sort all of it for each
-# piece.
-ALONG_THE_INDEX = """
-set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off
-"""
 
 # Where a piece ends. Rows of one place are never parted, however many they are.
 PIECE_END = """
@@ -174,8 +169,7 @@ class Readings:
 
 async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
     """The piece after `start`."""
-    if tx.engine == "postgres":
-        await tx.run(ALONG_THE_INDEX)
+    await by_index(tx)
     now = await due_now(tx)
     found = await tx.one(PIECE_END, *start, rows - 1)
     if found is None:

@@ -11,13 +11,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from outbox.bulk import IDS, items
 from outbox.clock import Clock
 from outbox.database import Database, Tx
 from outbox.lanes import due_now
 from outbox.observer import End
+from outbox.plans import by_index
 
 DAY = 86_400_000_000
 PAGE = 500
@@ -60,17 +61,18 @@ class Past:
 DELIVERIES = """
 select d.id, d.webhook_id,
   case when d.finished_at < $3 then 'finished'
-    when d.state in ('ready', 'held') and exists (
-      select 1 from lanes l where l.webhook_id = d.webhook_id and l.active = false) then 'parked'
+    when d.state in ('ready', 'held') and (
+      select l.active from lanes l where l.webhook_id = d.webhook_id) = false then 'parked'
     else 'kept' end as fate
 from deliveries d where d.id > $1 and d.id < $2 order by d.id limit $4
 """
 
-# One look by each of the two partial indexes on the event.
+# One look by each of the two partial indexes on the event. Not `exists`: of that PostgreSQL may
+# make a table of all deliveries first.
 UNFINISHED = " or ".join(
-    f"""exists (
+    f"""(
     select 1 from deliveries d where d.event_id = events.id and d.origin {sign} 'event'
-      and d.state in ('ready', 'in_flight', 'held'))"""
+      and d.state in ('ready', 'in_flight', 'held') limit 1) is not null"""
     for sign in ("=", "<>")
 )
 
@@ -186,10 +188,9 @@ async def past_of(tx: Tx, kept: int) -> Past:
     return Past(at, f"{max(at, 0) // 1000:012x}")
 
 
-async def look_through(
-    tx: Tx, statement: Literal["deliveries", "events"] | str, after: str, past: Past
-) -> list[tuple[str, str]]:
+async def look_through(tx: Tx, statement: str, after: str, past: Past) -> list[tuple[str, str]]:
     """The next PAGE ids after `after` that are old, each with its fate."""
+    await by_index(tx)
     rows = await tx.all(statement, after, past.first_kept, past.at, PAGE)
     return [(row["id"], row["fate"]) for row in rows]
 
@@ -202,6 +203,7 @@ async def purge_deliveries(
     How many of `ids` were dealt with until the time was up, and deliveries and attempts removed.
     """
     deliveries = attempts = done = 0
+    await by_index(tx)
     began = clock.monotonic()
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
         chunk = ids[done : done + CHUNKS[tx.engine]]
@@ -222,6 +224,7 @@ async def purge_events(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, i
     How many of `ids` were dealt with until the time was up, and events removed.
     """
     count = done = 0
+    await by_index(tx)
     began = clock.monotonic()
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
         chunk = ids[done : done + CHUNKS[tx.engine]]
@@ -238,6 +241,7 @@ async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, 
     """
     cancelled: Counter[str] = Counter()
     done = 0
+    await by_index(tx)
     began = clock.monotonic()
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
         chunk = ids[done : done + CHUNKS[tx.engine]]
