@@ -17,7 +17,7 @@ from gateway.credentials import Credentials
 from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
-from outbox import free_pages, retention
+from outbox import retention
 from outbox.database import Database, Tx
 from outbox.duties import Duties
 from outbox.gauges import Readings
@@ -81,7 +81,7 @@ class Upkeep:
         self.duties = Duties(db, db.leadership())
         for batches in BATCHES:
             self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
-        self.duties.once_every(RETENTION_SECONDS, "retention", self._retain)
+        self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
         self._scheduler = Scheduler(db.clock)
         self._lag: asyncio.Task[None] | None = None
 
@@ -147,11 +147,6 @@ class Upkeep:
             await asyncio.sleep(PAUSE_SECONDS)
         if batches.table is not None:
             self._metrics.swept(batches.table)
-
-    async def _retain(self) -> None:
-        await self._retention.deliveries()
-        await self._retention.events()
-        await free_pages.give_back(self._db)
 
     async def _watch_loop(self) -> None:
         loop = asyncio.get_running_loop()

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from outbox import free_pages
 from outbox.bulk import IDS, items
 from outbox.clock import Clock
 from outbox.database import Database, Tx
@@ -122,6 +123,12 @@ class Retention:
         self._deliveries = deliveries_days * DAY
         self._events = events_days * DAY
         self._ledger = ledger or Untold()
+
+    async def run_once(self) -> None:
+        """All of it, and the room that it made goes back to the disk."""
+        await self.deliveries()
+        await self.events()
+        await free_pages.give_back(self._db)
 
     async def deliveries(self) -> None:
         """Purge finished deliveries with their attempts, and cancel those parked for too long."""

@@ -7,18 +7,23 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 import gateway
 import outbox
+from gateway import idempotency
 from gateway.config import Retention
 from gateway.credentials import Credentials
 from gateway.metrics import Metrics
-from gateway.resources.account import keys, sessions, users
+from gateway.resources.account import keys, sessions, tokens, users
 from gateway.startup import SOURCES
 from gateway.upkeep import BATCHES, Upkeep
 from outbox.database import Database, Tx
 from outbox.ids import Ids
+from outbox.plans import by_index
 from outbox.retention import DAY
 from tests.outbox.test_retention import Past
+from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 from tests.support.waiting import until
 
@@ -188,6 +193,34 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
 async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:
     await db.write(_key, "ana@example.com", db.clock.wall() - keys.KEPT + DAY, None)
     assert await db.write(keys.purge, 10) == 0
+
+
+async def _grown(tx: Tx) -> dict[str, int]:
+    """What the statements touch that remove some of many rows, told that there are none."""
+    for table in ("idempotency", "tokens"):
+        await tx.run(f"alter table {table} set (autovacuum_enabled = off)")
+        await tx.run(f"analyze {table}")
+    user_id = await users.add(tx, email="a@example.com", name="Ana", password_hash="-")
+    await tx.run(
+        "insert into idempotency (owner_id, key, method, path, fingerprint, created_at)"
+        " select $1, 'k' || n, 'POST', '/', '', n from generate_series(1, 50000) as n",
+        user_id,
+    )
+    await tx.run(
+        "insert into tokens (digest, owner_id, created_at, expires_at)"
+        " select decode(md5(cast(n as text)), 'hex'), $1, 1, n from generate_series(1, 50000) as n",
+        user_id,
+    )
+    await by_index(tx)
+    return await buffers(tx, "answers", idempotency.PRUNE, (60_000, 10)) | await buffers(
+        tx, "tokens", tokens.PURGE, (60_000, 10)
+    )
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_what_is_removed_is_reached_by_an_index(db: Database) -> None:
+    touched = await db.write(_grown)
+    assert max(touched.values()) <= 200, touched
 
 
 def tables() -> dict[str, str]:
