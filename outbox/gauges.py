@@ -15,9 +15,11 @@ from outbox.database import Database, Row, Tx
 from outbox.lanes import due_now
 from outbox.plans import by_index
 
-READING_SECONDS = 0.03
-"""After so long no further piece is begun."""
+READING_SECONDS = 0.05
+"""No piece is begun that would end later, judged by the one before."""
 PIECE_ROWS = 10_000
+FEWEST_ROWS = 500
+PIECE_SECONDS = 0.01
 MOST_HELD = 20_000
 Place = tuple[str, bool, int]
 START: Place = ("", False, 0)
@@ -120,7 +122,8 @@ class Readings:
     ) -> None:
         self._db = db
         self._seconds = seconds
-        self._rows = rows
+        self._most_rows = self._rows = rows
+        self._waiting: dict[str, Waiting] = {}
         self._place = START
         self._done: dict[str, Count] = {}
         self._partial: dict[str, Count] = {}
@@ -132,11 +135,25 @@ class Readings:
         monotonic = self._db.clock.monotonic
         began = monotonic()
         gauges = await self._db.scan(_others, list(webhooks))
-        while not await self._piece() and monotonic() - began < self._seconds:
-            pass
-        for webhook_id, count in self._done.items():
-            _add(gauges, webhook_id, count)
+        last = False
+        while not last:
+            before = monotonic()
+            last = await self._piece()
+            took = monotonic() - before
+            self._pace(took)
+            if before + 2 * took - began >= self._seconds:
+                break
+        for count in self._done.values():
+            _add(gauges, count)
+        gauges.waiting = dict(self._waiting)
         return gauges
+
+    def _pace(self, took: float) -> None:
+        """Shorter pieces on a busy machine, so that no reading ends much too late."""
+        if took > PIECE_SECONDS:
+            self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
+        elif took < PIECE_SECONDS / 3:
+            self._rows = min(self._rows * 2, self._most_rows)
 
     async def _piece(self) -> bool:
         """Count one piece; whether it was the last of a pass."""
@@ -150,21 +167,32 @@ class Readings:
         if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
-        # Whatever lies before the last webhook met, and was not met itself, has nothing ready.
-        start, upto = self._place[0], None if end is None else end[0]
+            if self._done.get(self._place[0]) is inside:
+                self._keep(self._place[0], inside)
+        if end is None or end[0] != self._place[0]:
+            self._finish(self._place[0], None if end is None else end[0])
+        if end is not None and end[0] not in self._done and end[0] in self._partial:
+            # Met for the first time and not counted to its end: so many at least.
+            self._keep(end[0], self._partial[end[0]])
+        self._place = START if end is None else end
+        self.complete = self.complete or end is None
+        return end is None
+
+    def _finish(self, start: str, upto: str | None) -> None:
+        """Every webhook from `start` on and before `upto` has been counted to its end."""
         for webhook_id in [
             known for known in self._done
             if known >= start and (upto is None or known < upto) and known not in self._partial
         ]:  # fmt: skip
-            del self._done[webhook_id]
+            # Not met, so nothing of it is ready.
+            del self._done[webhook_id], self._waiting[webhook_id]
         for webhook_id in [met for met in self._partial if upto is None or met < upto]:
-            self._done[webhook_id] = self._partial.pop(webhook_id)
-        if upto is not None and upto not in self._done and upto in self._partial:
-            # Met for the first time and not counted to its end: so many at least.
-            self._done[upto] = self._partial[upto]
-        self._place = START if end is None else end
-        self.complete = self.complete or end is None
-        return end is None
+            self._keep(webhook_id, self._partial.pop(webhook_id))
+
+    def _keep(self, webhook_id: str, count: Count) -> None:
+        self._done[webhook_id] = count
+        age = max(0, count.counted_at - count.oldest) / 1e6
+        self._waiting[webhook_id] = Waiting(count.rows, age)
 
 
 async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
@@ -193,10 +221,8 @@ def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
     count.oldest = min(count.oldest, row["oldest"])
 
 
-def _add(gauges: Gauges, webhook_id: str, count: Count) -> None:
+def _add(gauges: Gauges, count: Count) -> None:
     """Ages are those of when it was counted: what has gone since must not seem to grow older."""
-    age = max(0, count.counted_at - count.oldest) / 1e6
-    gauges.waiting[webhook_id] = Waiting(count.rows, age)
     if not count.active:
         gauges.states["parked"] += count.rows
         return
