@@ -58,7 +58,7 @@ def build_app(
     if role != "api":
         delivery = Delivery(config, db, keyring, guard, metrics)
     exposition = Exposition(metrics.registry, config.metrics, clock)
-    upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config))
+    upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention)
 
     health = Health(db, metrics, delivers=delivery is not None)
     proxies = Proxies(config.server.trusted_proxies)

@@ -11,6 +11,7 @@ from gateway.access import Caller
 from gateway.errors import Fault, Refusal
 from outbox.database import Database, Tx
 from outbox.errors import DatabaseUnavailable
+from outbox.plans import by_index
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,14 +97,17 @@ async def write(
         raise
 
 
+PRUNE = """
+delete from idempotency where (owner_id, key, method, path) in (
+  select owner_id, key, method, path from idempotency where created_at < $1
+  order by created_at limit $2)
+"""
+
+
 async def prune(tx: Tx, limit: int) -> int:
     """Forget up to `limit` answers older than a day; how many went."""
-    return await tx.run(
-        "delete from idempotency where (owner_id, key, method, path) in"
-        " (select owner_id, key, method, path from idempotency where created_at < $1"
-        " order by created_at limit $2)",
-        tx.now - KEPT, limit,
-    )  # fmt: skip
+    await by_index(tx)
+    return await tx.run(PRUNE, tx.now - KEPT, limit)
 
 
 _CLAIM = """

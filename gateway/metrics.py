@@ -4,6 +4,7 @@ Names, labels and buckets are those of docs and dashboards. Label values come fr
 what a client may choose freely (a path, a method) is folded first.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Literal, get_args
@@ -103,7 +104,11 @@ class Metrics:
         self._created = counter(
             "outbox_deliveries_created_total", "Deliveries made by fan-out.", "event_type"
         )
-        self._deliveries = gauge("outbox_deliveries", "Deliveries waiting now.", "state")
+        self._deliveries = gauge(
+            "outbox_deliveries",
+            "Deliveries that wait: on the leader alone, with a million a minute or two old.",
+            "state",
+        )
         self._oldest = gauge(
             "outbox_oldest_ready_age_seconds",
             "Age of the oldest delivery that is due and not taken.",
@@ -157,6 +162,15 @@ class Metrics:
         self._redirects = single(
             "webhook_redirects_refused_total", "Redirects answered and not followed."
         )
+
+        # What is past its time.
+        self._purged = counter(
+            "retention_purged_total", "Rows removed because their time was over.", "table"
+        )
+        self._swept = gauge(
+            "retention_last_success_timestamp_seconds",
+            "When nothing was left that is past its time.", "table",
+        )  # fmt: skip
 
         # The store and this process.
         self._transactions = timings(
@@ -227,8 +241,14 @@ class Metrics:
         for state in census():
             self._sockets.labels(state).set_function(partial(_pick, census, state))
 
-    def gauges(self, reading: Gauges) -> None:
-        """A new reading of the outbox tables."""
+    def gauges(self, reading: Gauges | None) -> None:
+        """A new reading of the outbox tables; None when another node takes them."""
+        if reading is None:
+            self._deliveries.clear()
+            self._endpoints.clear()
+            self._oldest.set(math.nan)
+            self.webhooks.refresh(None, {}, self._clock.monotonic())
+            return
         for state in ("ready", "scheduled", "in_flight", "held", "parked"):
             self._deliveries.labels(state).set(reading.states[state])
         self._oldest.set(reading.oldest_ready_age)
@@ -236,6 +256,14 @@ class Metrics:
             for circuit in ("closed", "open", "half_open"):
                 self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])
         self.webhooks.refresh(reading.waiting, reading.standing, self._clock.monotonic())
+
+    # outbox.retention.Ledger.
+
+    def purged(self, table: str, count: int) -> None:
+        self._purged[(table,)].inc(count)
+
+    def swept(self, table: str) -> None:
+        self._swept.labels(table).set(self._clock.wall() / 1e6)
 
     # outbox.observer.Observer: what each means is said there.
 

@@ -1,70 +1,128 @@
-"""What goes on beside requests and deliveries: readings for the metrics, and small housekeeping."""
+"""What goes on beside requests and deliveries: readings for the metrics, and small housekeeping.
+
+Installation-wide duties run on the node that leads (outbox.duties); what is in the memory of a
+process, or of its machine, is its own affair.
+"""
 
 import asyncio
 import os
 import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from gateway import config, idempotency
 from gateway.credentials import Credentials
 from gateway.metrics import Metrics
-from gateway.resources.account import tokens
+from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
-from outbox import gauges
-from outbox.database import Database
+from outbox import retention
+from outbox.database import Database, Tx
+from outbox.duties import Duties
+from outbox.gauges import Readings
+from outbox.retention import Retention
 from outbox.scheduler import Scheduler
 
-READING_SECONDS = 10.0
+READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
-PURGE_SECONDS = 3600.0
-EXPIRY_SECONDS = 60.0
-EXPIRED_AT_ONCE = 20
-"""How many quotes one transaction lets expire."""
+RETENTION_SECONDS = 3600.0
 LOOP_SECONDS = 0.25
+PAUSE_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A duty that ends when its unit has dealt with fewer rows than it might have."""
+
+    name: str
+    seconds: float
+    unit: Callable[[Tx, int], Awaitable[int]]
+    most: int
+    """Rows of one transaction."""
+    table: str | None = None
+    """What it removes rows of."""
+
+
+BATCHES = (
+    Batches("quotes", 60.0, quotes.expire_quotes, 20),
+    Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
+    Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
+    Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
+    Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
+    Batches("api-keys", 86_400.0, keys.purge, 200, "api_keys"),
+)
 
 
 class Upkeep:
     """The duties of the web side, on the engine's scheduler."""
 
     def __init__(
-        self, db: Database, metrics: Metrics, credentials: Credentials, file: Path | None
+        self,
+        db: Database,
+        metrics: Metrics,
+        credentials: Credentials,
+        file: Path | None,
+        kept: config.Retention,
     ) -> None:
         self._db = db
         self._clock = db.clock
         self._metrics = metrics
         self._credentials = credentials
         self._file = file
+        self._readings: Readings | None = None
+        self._retention = Retention(
+            db,
+            deliveries_days=kept.deliveries_days,
+            events_days=kept.events_days,
+            ledger=metrics,
+        )
+        self.duties = Duties(db, db.leadership())
+        for batches in BATCHES:
+            self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
+        self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
         self._scheduler = Scheduler(db.clock)
         self._lag: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Take the first readings, then go on at intervals."""
+        self.duties.start()
         await self.read_gauges()
         self._scheduler.every(READING_SECONDS, "gauges", self.read_gauges)
         self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
-        self._scheduler.every(PURGE_SECONDS, "tokens", self._purge)
-        self._scheduler.every(EXPIRY_SECONDS, "quotes", self.expire_quotes)
+        self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
         self._scheduler.start()
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
 
     async def stop(self) -> None:
         """Stop, and write down what is only in memory."""
         self._scheduler.stop()
+        await self.duties.stop()
         if self._lag is not None:
             self._lag.cancel()
         await self._credentials.flush()
 
     async def read_gauges(self) -> None:
-        """Count what waits, measure the files. Costs of it are metrics themselves."""
+        """Count what waits if this node leads, measure the files. Costs are metrics themselves."""
+        if self._file is not None:
+            self._measure(self._file)
+        if not self.duties.leadership.leads:
+            self._readings = None
+            self._metrics.gauges(None)
+            return
+        # A new leader begins anew: nobody knows what its own last counts are worth.
+        self._readings = self._readings or Readings(self._db)
         began = self._clock.monotonic()
         try:
-            self._metrics.gauges(await self._db.scan(gauges.read))
+            reading = await self._readings.take(self._metrics.webhooks.ids())
         except Exception:
             self._metrics.collection_errors[("database",)].inc()
             raise
         finally:
             self._metrics.collection_seconds.labels("database").set(self._clock.monotonic() - began)
-        if self._file is not None:
-            self._measure(self._file)
+        if self._readings.complete:
+            self._metrics.gauges(reading)
 
     def _measure(self, file: Path) -> None:
         began = self._clock.monotonic()
@@ -78,13 +136,17 @@ class Upkeep:
             metrics.collection_errors[("files",)].inc()
         metrics.collection_seconds.labels("files").set(self._clock.monotonic() - began)
 
-    async def _purge(self) -> None:
-        await self._db.write(tokens.purge)
-
-    async def expire_quotes(self) -> None:
-        """Write down which quotes have expired, in small transactions."""
-        while await self._db.write(quotes.expire_quotes, EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
-            pass
+    async def run_all(self, batches: Batches) -> None:
+        """Run a unit until it has nothing left to do, in small transactions."""
+        while True:
+            count = await self._db.write(batches.unit, batches.most)
+            if batches.table is not None:
+                self._metrics.purged(batches.table, count)
+            if count < batches.most:
+                break
+            await asyncio.sleep(PAUSE_SECONDS)
+        if batches.table is not None:
+            self._metrics.swept(batches.table)
 
     async def _watch_loop(self) -> None:
         loop = asyncio.get_running_loop()

@@ -50,7 +50,7 @@ class WebhookSeries(Collector):
         self._series: dict[str, Series] = {}
         self._other = Series("", 0.0)
         self._newcomers: Counter[str] = Counter()
-        self._waiting: Mapping[str, Waiting] = {}
+        self._waiting: Mapping[str, Waiting] | None = {}
         self._standing: Mapping[str, Endpoint] = {}
 
     def attempt(
@@ -79,10 +79,17 @@ class WebhookSeries(Collector):
         if series is not None:
             series.window = width
 
+    def ids(self) -> list[str]:
+        """The webhooks with series of their own."""
+        return list(self._series)
+
     def refresh(
-        self, waiting: Mapping[str, Waiting], standing: Mapping[str, Endpoint], now: float
+        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Endpoint], now: float
     ) -> None:
-        """Take over a new reading of the database, and give idle places to the busiest others."""
+        """Take over a new reading of the database, and give idle places to the busiest others.
+
+        `waiting` is None where another node reads: what only the database knows is not shown.
+        """
         self._waiting, self._standing = waiting, standing
         for webhook_id, series in list(self._series.items()):
             if now - series.used >= IDLE_SECONDS:
@@ -157,11 +164,12 @@ class WebhookSeries(Collector):
             "webhook_endpoint_info", "The host of a webhook.", labels=("webhook", "host")
         )
         for webhook_id, series in own:
-            waits = waiting.get(webhook_id)
-            pending.add_metric((webhook_id,), waits.pending if waits else 0)
-            oldest.add_metric((webhook_id,), waits.oldest_age if waits else 0)
             state = standing.get(webhook_id)
-            up.add_metric((webhook_id,), 0 if state is not None and not state.up else 1)
+            if waiting is not None:
+                waits = waiting.get(webhook_id)
+                pending.add_metric((webhook_id,), waits.pending if waits else 0)
+                oldest.add_metric((webhook_id,), waits.oldest_age if waits else 0)
+                up.add_metric((webhook_id,), 0 if state is not None and not state.up else 1)
             last = series.last_success
             if last is None and state is not None and state.last_success_at is not None:
                 last = state.last_success_at / 1e6
@@ -171,8 +179,9 @@ class WebhookSeries(Collector):
                 window.add_metric((webhook_id,), series.window)
             if series.host:
                 info.add_metric((webhook_id, series.host), 1)
-        mine = {webhook_id for webhook_id, _ in own}
-        rest = [waits for webhook_id, waits in waiting.items() if webhook_id not in mine]
-        pending.add_metric((OTHER,), sum(waits.pending for waits in rest))
-        oldest.add_metric((OTHER,), max((waits.oldest_age for waits in rest), default=0))
+        if waiting is not None:
+            mine = {webhook_id for webhook_id, _ in own}
+            rest = [waits for webhook_id, waits in waiting.items() if webhook_id not in mine]
+            pending.add_metric((OTHER,), sum(waits.pending for waits in rest))
+            oldest.add_metric((OTHER,), max((waits.oldest_age for waits in rest), default=0))
         yield from (pending, oldest, success, up, window, info)

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 from outbox.clock import Clock
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.leadership import Leadership, Pace
 from outbox.observer import DatabaseObserver
 
 P = ParamSpec("P")
@@ -20,6 +21,7 @@ T = TypeVar("T")
 Engine = Literal["sqlite", "postgres"]
 Purpose = Literal["drain", "lease", "migration"]
 SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
+PACE = Pace()
 
 
 class Row(Protocol):
@@ -111,6 +113,9 @@ class Database(Protocol):
         For a commit of this process it runs before `write` returns; other nodes hear of it within
         a second.
         """
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        """A new candidate for leader of all nodes that share this database."""
 
     async def close(self) -> None: ...
 

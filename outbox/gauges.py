@@ -1,14 +1,28 @@
 """How much waits in the outbox, and how its webhooks fare: read now and then, off any hot path.
 
-One pass over the index of ready deliveries; at a million rows that takes a tenth of a second, so
-these units belong on `db.scan`.
+Waiting rows are counted in pieces of the index, each a short transaction of its own, until the
+time for one reading is used up; the next reading goes on where this one stopped. So some 100,000
+waiting rows are counted anew each time, and a million in ten readings or so; until its turn comes,
+a webhook keeps the count that it had.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from outbox.database import Tx
+from outbox.bulk import IDS, items
+from outbox.database import Database, Row, Tx
 from outbox.lanes import due_now
+from outbox.plans import by_index
+
+READING_SECONDS = 0.05
+"""No piece is begun that would end later, judged by the one before."""
+PIECE_ROWS = 10_000
+FEWEST_ROWS = 500
+PIECE_SECONDS = 0.01
+MOST_HELD = 20_000
+Place = tuple[str, bool, int]
+START: Place = ("", False, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,42 +52,196 @@ class Gauges:
     standing: dict[str, Endpoint] = field(default_factory=dict)
 
 
-READY = """
+@dataclass(slots=True)
+class Count:
+    """The rows of one webhook, as far as they were counted, and how its lane stood then."""
+
+    active: bool
+    failing: bool
+    wait_until: int
+    oldest: int
+    counted_at: int
+    rows: int = 0
+    due: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One piece: the due clock, where it ends (None at the very end), and what is in it."""
+
+    now: int
+    end: Place | None
+    rows: list[Row]
+    inside: int = 0
+    """Rows of the one webhook that it lies inside of; `rows` is empty then."""
+    inside_due: int = 0
+
+
+# Where a piece ends. Rows of one place are never parted, however many they are.
+PIECE_END = """
+select webhook_id, retry, next_at from deliveries /*sqlite indexed by deliveries_ready*/
+where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3)
+order by webhook_id, retry, next_at limit 1 offset $4
+"""
+
+PIECE = """
 select r.webhook_id, l.active, l.failing, l.wait_until, r.n, r.due, r.oldest from (
   select webhook_id, count(*) as n, min(next_at) as oldest,
-    sum(case when next_at <= $1 then 1 else 0 end) as due
-  from deliveries where state = 'ready' group by webhook_id
+    sum(case when next_at <= $4 then 1 else 0 end) as due
+  from deliveries /*sqlite indexed by deliveries_ready*/
+  where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3){until}
+  group by webhook_id
 ) as r join lanes l on l.webhook_id = r.webhook_id
+"""
+PIECE_UNTIL = PIECE.format(until=" and (webhook_id, retry, next_at) <= ($5, $6, $7)")
+LAST_PIECE = PIECE.format(until="")
+
+# Inside a long queue, where all or none is due: a fifth of the cost of the above.
+INSIDE = """
+select count(*) as n from deliveries /*sqlite indexed by deliveries_ready*/
+where webhook_id = $1 and state = 'ready' and retry = $2 and next_at > $3 and next_at <= $4
 """
 
 # Two partial indexes hold just these rows.
-TAKEN = """
+TAKEN = f"""
 select 'in_flight' as state, count(*) as n from deliveries where state = 'in_flight'
 union all
-select 'held', count(*) from deliveries where state = 'held'
+select 'held', count(*) from (
+  select 1 as one from deliveries where state = 'held' limit {MOST_HELD}) as held
 """
 
+ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
+STANDING = f"select id, state, circuit, last_success_at from webhooks where id in {IDS}"
 
-async def read(tx: Tx) -> Gauges:
-    """Count everything once."""
-    gauges = Gauges()
+
+class Readings:
+    """Takes readings of one database, one after another."""
+
+    def __init__(
+        self, db: Database, seconds: float = READING_SECONDS, rows: int = PIECE_ROWS
+    ) -> None:
+        self._db = db
+        self._seconds = seconds
+        self._most_rows = self._rows = rows
+        self._waiting: dict[str, Waiting] = {}
+        self._place = START
+        self._done: dict[str, Count] = {}
+        self._partial: dict[str, Count] = {}
+        self.complete = False
+        """Whether every row has been counted once; before that, counts are too low."""
+
+    async def take(self, webhooks: Collection[str]) -> Gauges:
+        """Go on counting until the time is up; `standing` is told of `webhooks` alone."""
+        monotonic = self._db.clock.monotonic
+        began = monotonic()
+        gauges = await self._db.scan(_others, list(webhooks))
+        last = False
+        while not last:
+            before = monotonic()
+            last = await self._piece()
+            took = monotonic() - before
+            self._pace(took)
+            if before + 2 * took - began >= self._seconds:
+                break
+        for count in self._done.values():
+            _add(gauges, count)
+        gauges.waiting = dict(self._waiting)
+        return gauges
+
+    def _pace(self, took: float) -> None:
+        """Shorter pieces on a busy machine, so that no reading ends much too late."""
+        if took > PIECE_SECONDS:
+            self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
+        elif took < PIECE_SECONDS / 3:
+            self._rows = min(self._rows * 2, self._most_rows)
+
+    async def _piece(self) -> bool:
+        """Count one piece; whether it was the last of a pass."""
+        piece = await self._db.scan(_count, self._place, self._rows)
+        end = piece.end
+        for row in piece.rows:
+            _merge(self._partial, row, piece.now)
+        # Its first rows were met in an earlier piece, or the place would not lie inside it; only
+        # one without a lane is not told of at all.
+        inside = self._partial.get(self._place[0])
+        if piece.inside and inside is not None:
+            inside.rows += piece.inside
+            inside.due += piece.inside_due
+            if self._done.get(self._place[0]) is inside:
+                self._keep(self._place[0], inside)
+        if end is None or end[0] != self._place[0]:
+            self._finish(self._place[0], None if end is None else end[0])
+        if end is not None and end[0] not in self._done and end[0] in self._partial:
+            # Met for the first time and not counted to its end: so many at least.
+            self._keep(end[0], self._partial[end[0]])
+        self._place = START if end is None else end
+        self.complete = self.complete or end is None
+        return end is None
+
+    def _finish(self, start: str, upto: str | None) -> None:
+        """Every webhook from `start` on and before `upto` has been counted to its end."""
+        for webhook_id in [
+            known for known in self._done
+            if known >= start and (upto is None or known < upto) and known not in self._partial
+        ]:  # fmt: skip
+            # Not met, so nothing of it is ready.
+            del self._done[webhook_id], self._waiting[webhook_id]
+        for webhook_id in [met for met in self._partial if upto is None or met < upto]:
+            self._keep(webhook_id, self._partial.pop(webhook_id))
+
+    def _keep(self, webhook_id: str, count: Count) -> None:
+        self._done[webhook_id] = count
+        age = max(0, count.counted_at - count.oldest) / 1e6
+        self._waiting[webhook_id] = Waiting(count.rows, age)
+
+
+async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
+    """The piece after `start`."""
+    await by_index(tx)
     now = await due_now(tx)
-    for row in await tx.all(READY, now):
-        rows, due = int(row["n"]), int(row["due"])
-        gauges.waiting[row["webhook_id"]] = Waiting(rows, max(0, now - row["oldest"]) / 1e6)
-        if not row["active"]:
-            gauges.states["parked"] += rows
-            continue
-        gauges.states["ready"] += due
-        gauges.states["scheduled"] += rows - due
-        # A failing receiver's backlog is no stall of ours: it waits for its probe.
-        if due and not row["failing"]:
-            since = max(row["oldest"], row["wait_until"])
-            gauges.oldest_ready_age = max(gauges.oldest_ready_age, (now - since) / 1e6)
+    found = await tx.one(PIECE_END, *start, rows - 1)
+    if found is None:
+        return _Piece(now, None, await tx.all(LAST_PIECE, *start, now))
+    end = (str(found["webhook_id"]), bool(found["retry"]), int(found["next_at"]))
+    if start[:2] == end[:2] and (end[2] <= now or start[2] > now):
+        row = await tx.one(INSIDE, *start, end[2])
+        n = 0 if row is None else int(row["n"])
+        return _Piece(now, end, [], n, n if end[2] <= now else 0)
+    return _Piece(now, end, await tx.all(PIECE_UNTIL, *start, now, *end))
+
+
+def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
+    count = counts.get(row["webhook_id"])
+    if count is None:
+        count = counts[row["webhook_id"]] = Count(
+            bool(row["active"]), bool(row["failing"]), row["wait_until"], row["oldest"], now
+        )
+    count.rows += int(row["n"])
+    count.due += int(row["due"])
+    count.oldest = min(count.oldest, row["oldest"])
+
+
+def _add(gauges: Gauges, count: Count) -> None:
+    """Ages are those of when it was counted: what has gone since must not seem to grow older."""
+    if not count.active:
+        gauges.states["parked"] += count.rows
+        return
+    gauges.states["ready"] += count.due
+    gauges.states["scheduled"] += count.rows - count.due
+    # A failing receiver's backlog is no stall of ours: it waits for its probe.
+    if count.due and not count.failing:
+        since = max(count.oldest, count.wait_until)
+        gauges.oldest_ready_age = max(gauges.oldest_ready_age, (count.counted_at - since) / 1e6)
+
+
+async def _others(tx: Tx, webhooks: list[str]) -> Gauges:
+    """Everything but what is ready."""
+    gauges = Gauges()
     for row in await tx.all(TAKEN):
         gauges.states[row["state"]] += row["n"]
-    for row in await tx.all("select id, state, circuit, last_success_at from webhooks"):
-        gauges.endpoints[row["state"], row["circuit"]] += 1
+    for row in await tx.all(ENDPOINTS):
+        gauges.endpoints[row["state"], row["circuit"]] = row["n"]
+    for row in await tx.all(STANDING, items(webhooks)) if webhooks else ():
         up = row["circuit"] == "closed" and row["state"] != "disabled"
         gauges.standing[row["id"]] = Endpoint(up, row["last_success_at"])
     return gauges

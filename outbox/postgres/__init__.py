@@ -13,12 +13,14 @@ from typing import Concatenate, Literal
 import asyncpg
 
 from outbox.clock import Clock
-from outbox.database import P, Purpose, SynchronousCommit, T, Tx
+from outbox.database import PACE, P, Purpose, SynchronousCommit, T, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.leadership import Leadership, Pace
 from outbox.observer import DatabaseObserver, Unwatched
 from outbox.postgres import pooler
 from outbox.postgres.faults import LOST
+from outbox.postgres.leadership import PostgresLeadership
 from outbox.postgres.limits import DRAIN, LEASE, MIGRATION, REQUESTS, Limits
 from outbox.postgres.server import Server
 from outbox.postgres.signals import Signals
@@ -79,6 +81,9 @@ class PostgresDatabase:
                 self._server, self.clock, self.ids, limits, size, self._home
             )
         return kept[purpose]
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        return PostgresLeadership(self._server, self.clock, pace)
 
     def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
         self._signals.listen(callback, node)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Concatenate, Literal
 
 from outbox.clock import Clock
-from outbox.database import P, Purpose, T, Tx
+from outbox.database import PACE, P, Purpose, T, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
+from outbox.leadership import Alone, Leadership, Pace
 from outbox.observer import DatabaseObserver, Unwatched
 from outbox.sqlite.file import File
 from outbox.sqlite.steps import Job
@@ -62,6 +63,9 @@ class SqliteDatabase:
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
         self._watchers.append(callback)
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        return Alone()
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs

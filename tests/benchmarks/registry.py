@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.benchmarks.figures import Verdict
+from tests.benchmarks.gauges import gauges
 from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
 from tests.benchmarks.lists import lists
@@ -24,6 +25,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "idle_commit": idle_commit,
     "hanging": hanging,
     "parked": parked,
+    "gauges": gauges,
     "read_path": read_path,
     "lists": lists,
 }

@@ -153,9 +153,9 @@ async def test_expired_keys_and_tokens(site: Site) -> None:
     text = tokens.make(site.db.ids)
     await site.db.write(tokens.add, owner_id=user_id, text=text, lifetime=-1)
     assert (await me(site, {"Authorization": f"Bearer {text}"}))[0] == 401
-    assert await site.db.write(tokens.purge) == 0
+    assert await site.db.write(tokens.purge, 10) == 0
     await site.db.write(tokens.add, owner_id=user_id, text=text + "x", lifetime=-90_000)
-    assert await site.db.write(tokens.purge) == 1
+    assert await site.db.write(tokens.purge, 10) == 1
 
 
 async def test_a_disabled_user_is_out_at_once(site: Site) -> None:

@@ -17,8 +17,10 @@ from outbox.clock import SystemClock
 from outbox.database import Database
 from outbox.gauges import Endpoint, Gauges, Waiting
 from outbox.observer import Observer
+from outbox.retention import Ledger
 from tests.support.requirements import need
 from tests.support.site import Site, serving
+from tests.support.waiting import until
 
 ENGINE = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 
@@ -41,6 +43,7 @@ webhook_endpoint_attempts_total webhook_endpoint_deliveries_total
 webhook_endpoint_duration_seconds webhook_endpoint_pending
 webhook_endpoint_oldest_pending_age_seconds webhook_endpoint_last_success_timestamp_seconds
 webhook_endpoint_up webhook_endpoint_window webhook_endpoint_info
+retention_purged_total retention_last_success_timestamp_seconds
 """.split()  # noqa: SIM905 - forty names read better so
 )
 
@@ -73,9 +76,18 @@ def busy(observer: Observer) -> None:
     observer.fault("busy")
 
 
+def swept(ledger: Ledger) -> None:
+    """Everything that retention can tell, told once."""
+    ledger.purged("tokens", 2)
+    ledger.swept("tokens")
+
+
 @pytest.fixture
 async def site(db: Database, db_url: str) -> AsyncIterator[Site]:
     async with serving(db, Config(database=config.Database(url=db_url))) as site:
+        value = site.app[METRICS].registry.get_sample_value
+        # On PostgreSQL it must become the leader first.
+        await until(lambda: value("outbox_deliveries", {"state": "ready"}) is not None, 20)
         yield site
 
 
@@ -86,6 +98,7 @@ async def scraped(site: Site, headers: Mapping[str, str] | None = None) -> tuple
 
 async def test_every_documented_name_is_there_and_promtool_agrees(site: Site) -> None:
     busy(site.app[METRICS])
+    swept(site.app[METRICS])
     await site.http.get("/api/none")
     status, text = await scraped(site)
     assert status == 200
@@ -283,6 +296,21 @@ def test_five_hundred_webhooks_stay_within_the_budget() -> None:
     assert len(text) <= 1_500_000
     rest = [line for line in text.splitlines() if not line.startswith((b"webhook_endpoint_", b"#"))]
     assert len(rest) <= 1_500
+
+
+def test_a_node_that_does_not_lead_exports_no_readings() -> None:
+    metrics = new_metrics()
+    busy(metrics)
+    reading = Gauges(oldest_ready_age=7.5, waiting={"w1": Waiting(3, 2.0)})
+    reading.states["ready"] = 3
+    metrics.gauges(reading)
+    assert b'webhook_endpoint_pending{webhook="w1"} 3.0' in generate_latest(metrics.registry)
+    metrics.gauges(None)
+    text = generate_latest(metrics.registry).decode()
+    for name in ("outbox_deliveries", "webhook_endpoint_pending", "webhook_endpoint_up"):
+        assert f"\n{name}{{" not in text
+    assert "outbox_oldest_ready_age_seconds NaN" in text
+    assert 'webhook_endpoint_attempts_total{outcome="success",webhook="w1"} 1.0' in text
 
 
 async def test_gauges_of_a_real_database(site: Site) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from gateway.appkeys import CREDENTIALS, METRICS
+from gateway.config import Retention
 from gateway.resources.crm.quotes import EARLIEST, TRANSITIONS, expire_quotes
 from gateway.transitions import move
-from gateway.upkeep import EXPIRED_AT_ONCE, Upkeep
+from gateway.upkeep import BATCHES, Upkeep
 from tests.support.rest import Person, RestApi
 
 NOWHERE = "0" * 24
@@ -423,7 +424,8 @@ async def test_the_sweeper_follows_a_change_of_the_date(api: RestApi, ana: Perso
 
 
 async def test_the_duty_goes_on_until_none_is_left(api: RestApi, ana: Person) -> None:
-    count = EXPIRED_AT_ONCE + 1
+    [batches] = [batches for batches in BATCHES if batches.unit is expire_quotes]
+    count = batches.most + 1
     await asyncio.gather(*(made(ana) for _ in range(count)))
 
     async def lapse(tx: Any) -> None:
@@ -431,7 +433,8 @@ async def test_the_duty_goes_on_until_none_is_left(api: RestApi, ana: Person) ->
 
     await api.db.write(lapse)
     app = api.site.app
-    await Upkeep(api.db, app[METRICS], app[CREDENTIALS], None).expire_quotes()
+    upkeep = Upkeep(api.db, app[METRICS], app[CREDENTIALS], None, Retention())
+    await upkeep.run_all(batches)
     told = [data for _, data in await events(api, "quote.updated")]
     assert len({data["id"] for data in told}) == len(told) == count
     assert {data["status"] for data in told} == {"expired"}

@@ -103,6 +103,15 @@ async def hanging_receivers(seed: int) -> Outcome:
     return await _measure("hanging")
 
 
+async def duties_and_gauges(seed: int) -> Outcome:
+    """One run a period on four nodes, taken over within 35 s; gauges beside a million rows."""
+    outcome = await _measure("gauges")
+    files = ("outbox/test_leadership.py", "outbox/test_duties.py", "gateway/test_upkeep.py")
+    every = ("-m", "faults or not faults")
+    await select(outcome, *(f"tests/{file}" for file in files), *every, at_least=25)
+    return outcome
+
+
 async def browser(seed: int) -> Outcome:
     """A webhook made in a browser, a write, its delivery on the page."""
     outcome = Outcome()
@@ -137,6 +146,7 @@ LINES: dict[str, Line] = {
     "commit-kill": commit_kill,
     "benchmarks": benchmarks,
     "hanging-receivers": hanging_receivers,
+    "duties-and-gauges": duties_and_gauges,
     "metrics": exposition,
     **engine_lines.LINES,
     **crm.LINES,

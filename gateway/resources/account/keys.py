@@ -22,6 +22,8 @@ SHAPE = re.compile(r"crt_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}", re.ASCII)
 VISIBLE = len("crt_") + 8
 CHECKSUM = 6
 SCOPES = ("read", "write")
+KEPT = 90 * 86_400_000_000
+"""For so long its holder is told that a key expired or was revoked, not that it is unknown."""
 _SCOPE = formats.one_of(*SCOPES)
 
 
@@ -136,6 +138,18 @@ async def touch(tx: Tx, used: Sequence[tuple[str, int]]) -> None:
            where id = $1 and (last_used_at is null or last_used_at < $2)""",
         sorted(used),
     )
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` keys that expired or were revoked KEPT ago or more; how many went."""
+    return await tx.run(
+        """delete from api_keys where id in (
+             select id from api_keys
+             where (expires_at is not null or revoked_at is not null)
+               and coalesce(revoked_at, expires_at) < $1
+             order by coalesce(revoked_at, expires_at) limit $2)""",
+        tx.now - KEPT, limit,
+    )  # fmt: skip
 
 
 def scopes_of(row: Row) -> frozenset[Any]:

@@ -49,7 +49,6 @@ async def start(
     tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str
 ) -> str:
     """Sign a browser in for `lifetime` microseconds; returns the session's id."""
-    await tx.run("delete from sessions where expires_at <= $1", tx.now)
     await tx.run(
         """
         delete from sessions where owner_id = $1 and id not in (
@@ -119,7 +118,6 @@ async def offer_first_account(tx: Tx, token: str) -> bool:
     """Make `token` good for creating the first account, for a day; False when a user exists."""
     if await tx.one("select id from users limit 1") is not None:
         return False
-    await tx.run("delete from first_account_links where expires_at <= $1", tx.now)
     await tx.run(
         "insert into first_account_links (digest, created_at, expires_at) values ($1, $2, $3)",
         digest(token), tx.now, tx.now + LINK_LIFETIME,
@@ -147,6 +145,24 @@ async def take_first_account(tx: Tx, token: str) -> None:
     taken = await tx.run("delete from first_account_links")
     if not taken or await tx.one("select id from users limit 1") is not None:
         raise Refusal("forbidden", "This link was used or has expired.")
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` sessions that have ended; the number removed."""
+    return await tx.run(
+        "delete from sessions where id in"
+        " (select id from sessions where expires_at <= $1 order by expires_at limit $2)",
+        tx.now, limit,
+    )  # fmt: skip
+
+
+async def purge_links(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` links to a first account whose day is over; the number removed."""
+    return await tx.run(
+        "delete from first_account_links where digest in"
+        " (select digest from first_account_links where expires_at <= $1 limit $2)",
+        tx.now, limit,
+    )  # fmt: skip
 
 
 def digest(token: str) -> bytes:

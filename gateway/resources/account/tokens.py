@@ -6,8 +6,11 @@ from typing import NamedTuple
 from gateway.resources.account.keys import digest_of
 from outbox.database import Row, Tx
 from outbox.ids import Ids
+from outbox.plans import by_index
 
 PREFIX = "cst_"
+KEPT = 86_400_000_000
+"""For so long its holder is told that it has expired, not that it is unknown."""
 
 
 class Issued(NamedTuple):
@@ -46,6 +49,13 @@ async def revoke(tx: Tx, digest: bytes) -> bool:
     return await tx.run("delete from tokens where digest = $1", digest) == 1
 
 
-async def purge(tx: Tx) -> int:
-    """Remove tokens that ended a day ago or more; the number removed."""
-    return await tx.run("delete from tokens where expires_at < $1", tx.now - 86_400_000_000)
+PURGE = """
+delete from tokens where digest in (
+  select digest from tokens where expires_at < $1 order by expires_at limit $2)
+"""
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` tokens that ended a day ago or more; the number removed."""
+    await by_index(tx)
+    return await tx.run(PURGE, tx.now - KEPT, limit)

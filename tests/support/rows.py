@@ -1,0 +1,63 @@
+"""Rows put straight into the outbox tables, where a test or a benchmark needs many of them."""
+
+from __future__ import annotations
+
+from outbox.database import Tx
+
+WEBHOOKS = """
+insert into webhooks (id, owner_id, version, url, events, state, ordered, secret, since_pos,
+  created_at, updated_at)
+with recursive number(n) as (select $1 + 0 union all select n + 1 from number where n < $2)
+select 'w' || substr('000000' || n, -6), 'owner', 1, 'https://example.com/' || n, '[]', 'active',
+  false, x'00', 0, 1, 1 from number
+"""
+POSTGRES_WEBHOOKS = """
+insert into webhooks (id, owner_id, version, url, events, state, ordered, secret, since_pos,
+  created_at, updated_at)
+select 'w' || lpad(cast(n as text), 6, '0'), 'owner', 1, 'https://example.com/' || n, '[]',
+  'active', false, decode('00', 'hex'), 0, 1, 1
+from generate_series(cast($1 as bigint), cast($2 as bigint)) as number(n)
+"""
+LANES = """
+insert into lanes (webhook_id, owner_id, active, failing, due_at)
+select id, owner_id, true, false, 0 from webhooks where id not in (select webhook_id from lanes)
+"""
+
+DELIVERIES = """
+insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
+  attempts, record_id, seq, created_at)
+with recursive number(n) as (select 0 union all select n + 1 from number where n < $2 - 1)
+select lower(hex(randomblob(12))), 'owner', 'event', $1, 'replay', 'ready', $3, $4 + n * $5, 0, 0,
+  'record', 0, 1 from number
+"""
+POSTGRES_DELIVERIES = """
+insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
+  attempts, record_id, seq, created_at)
+select substr(md5(random()::text), 1, 24), 'owner', 'event', $1, 'replay', 'ready', $3,
+  cast($4 as bigint) + n * cast($5 as bigint), 0, 0, 'record', 0, 1
+from generate_series(0, cast($2 as bigint) - 1) as number(n)
+"""
+
+
+def webhook_id(number: int) -> str:
+    return f"w{number:06}"
+
+
+async def add_webhooks(tx: Tx, first: int, last: int) -> None:
+    """Active webhooks with these numbers, and their lanes."""
+    await tx.run(WEBHOOKS if tx.engine == "sqlite" else POSTGRES_WEBHOOKS, first, last)
+    await tx.run(LANES)
+
+
+async def add_waiting(
+    tx: Tx, number: int, count: int, next_at: int, step: int = 1, retry: bool = False
+) -> None:
+    """So many ready deliveries of a webhook, due `step` microseconds apart from `next_at` on."""
+    text = DELIVERIES if tx.engine == "sqlite" else POSTGRES_DELIVERIES
+    await tx.run(text, webhook_id(number), count, retry, next_at, step)
+
+
+async def pause(tx: Tx, number: int) -> None:
+    """As a pause leaves it."""
+    await tx.run("update webhooks set state = 'paused' where id = $1", webhook_id(number))
+    await tx.run("update lanes set active = false where webhook_id = $1", webhook_id(number))
