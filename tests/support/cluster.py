@@ -90,6 +90,14 @@ class Cluster:
                     assert self._process.returncode is None, "PostgreSQL did not start"
                     await asyncio.sleep(0.05)
 
+    async def run(self, statement: str) -> None:
+        """Run one statement on a connection of its own."""
+        connection = await asyncpg.connect(self.url, timeout=5)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
     async def crash(self) -> None:
         """What `pg_ctl -m immediate` does: end without a checkpoint, clients cut off."""
         assert self._process is not None

@@ -1,0 +1,88 @@
+"""A standby of a test's own PostgreSQL server: followed, required, cut off, promoted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
+
+import asyncpg
+
+from tests.support.cluster import Cluster
+
+FOLLOW_SECONDS = 30.0
+
+
+class Standby(Cluster):
+    """A streaming standby of `primary`, which runs; asynchronous until `require` is called."""
+
+    def __init__(self, primary: Cluster, data: Path, name: str = "second") -> None:
+        super().__init__(data)
+        self._primary = primary
+        self._name = name
+
+    @property
+    def both(self) -> str:
+        """One address for the two, which leads to whichever of them takes writes."""
+        hosts = f"127.0.0.1:{self._primary.port},127.0.0.1:{self.port}"
+        return f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write"
+
+    async def create(self) -> None:
+        """Copy the primary as it is now."""
+        self._data.mkdir(mode=0o700)
+        if self._who:
+            os.chown(self._data, self._who["user"], self._who["group"])
+        process = await asyncio.create_subprocess_exec(
+            self._bin / "pg_basebackup", "-D", self._data, "-d", self._source, "-R",
+            "--wal-method=stream", "--checkpoint=fast",
+            stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, cwd="/", **self._who,
+        )  # fmt: skip
+        _, said = await process.communicate()
+        assert process.returncode == 0, said.decode()
+
+    @property
+    def _source(self) -> str:
+        return (
+            f"host=127.0.0.1 port={self._primary.port} user=postgres application_name={self._name}"
+        )
+
+    async def require(self) -> None:
+        """Make the primary's COMMITs wait for this standby; returns when they do."""
+        await self._primary.run(f"alter system set synchronous_standby_names = '{self._name}'")
+        await self._primary.run("select pg_reload_conf()")
+        await self._until("sync")
+
+    async def until_streaming(self) -> None:
+        """Wait until it follows."""
+        await self._until("sync", "async", "potential", "quorum")
+
+    async def detach(self) -> None:
+        """Stop following, as when the network between them is gone. COMMITs that wait, wait on."""
+        await self.run("alter system set primary_conninfo = ''")
+        await self.run("select pg_reload_conf()")
+        await self._until("")
+
+    async def attach(self) -> None:
+        """Follow again."""
+        await self.run(f"alter system set primary_conninfo = '{self._source}'")
+        await self.run("select pg_reload_conf()")
+        await self.until_streaming()
+
+    async def promote(self) -> None:
+        """Take writes from now on; COMMITs wait for nobody. The old primary must be gone."""
+        await self.run("alter system reset synchronous_standby_names")
+        await self.run("select pg_reload_conf()")
+        await self.run("select pg_promote(true, 60)")
+
+    async def _until(self, *states: str) -> None:
+        """Wait until the primary says that this standby's state is one of `states`; "": gone."""
+        query = "select sync_state from pg_stat_replication where application_name = $1"
+        query += " and state = 'streaming'"
+        connection = await asyncpg.connect(self._primary.url)
+        try:
+            async with asyncio.timeout(FOLLOW_SECONDS):
+                while (await connection.fetchval(query, self._name) or "") not in states:
+                    await asyncio.sleep(0.02)
+        finally:
+            connection.terminate()
