@@ -9,7 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import crm
+from tests.proof import crm, nodes
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
 from tests.proof.fresh_clone import fresh_clone
@@ -138,6 +138,7 @@ LINES: dict[str, Line] = {
     "hanging-receivers": hanging_receivers,
     "metrics": exposition,
     **crm.LINES,
+    **nodes.LINES,
     "browser": browser,
     "lint": lint,
     "fresh-clone": fresh_clone,

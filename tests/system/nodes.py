@@ -22,16 +22,17 @@ from tests.system.nodes_judged import (
 
 WARM_WRITES = 60
 SHORT_SECONDS = (0.5, 1.5)
-STUCK_SECONDS = (6.0, 8.0)
+STUCK_SECONDS = (5.5, 7.0)
 """How long a short fault lasts when it met a transaction half done: longer than others may wait."""
 BETWEEN_SECONDS = (0.3, 1.2)
 BACK_SECONDS = 15.0
 LATE = "select event_id, webhook_id from attempts where node_id = any('{{{}}}')"
 
 
-async def run_shares(seconds: float, seed: int, *, nodes: int = 4) -> dict[str, Any]:
-    """No fault: each node does its part, and nobody's part twice."""
-    async with fleet(seed, nodes) as site:
+async def run_shares(seconds: float, seed: int) -> dict[str, Any]:
+    """Two nodes and no fault: each does its part, though all writes go to one of them."""
+    async with fleet(seed, 2) as site:
+        site.load.resting.add(site.nodes[1].product.address)
         async with site.writing():
             await asyncio.sleep(seconds)
 
@@ -39,7 +40,7 @@ async def run_shares(seconds: float, seed: int, *, nodes: int = 4) -> dict[str, 
             small = uneven(site)
             verdict.find(len(small), f"nodes with too small a part: {', '.join(small)}")
 
-        return await judged(f"{nodes} nodes share", site, more=more)
+        return await judged("2 nodes share", site, more=more)
 
 
 async def run_node_kills(rounds: int, seed: int) -> dict[str, Any]:
