@@ -23,7 +23,8 @@ TERMINATE = """
 select pg_terminate_backend(pid) from pg_stat_activity
 where application_name = 'carteiro' and usename like 'node_'
 """
-NODES = "select id from nodes order by id"
+ENDED = "select count(*) from nodes where alive_until < due_now()"
+NAMES = "select count(*) from who_is"
 
 # A write as the product would make it: a contact and its event, copied from ones that are there.
 CONTACT = """
@@ -59,19 +60,18 @@ async def run_table_lock(table: str, seconds: float, seed: int) -> dict[str, Any
     async with fleet(seed) as site:
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
-            before = await query(site.url, NODES)
-            at = time.monotonic()
             async with _holding(site, f"lock table {table} in access exclusive mode"):
                 await asyncio.sleep(seconds)
-            _for_all(site, at)
-            after = await query(site.url, NODES)
+                [(ended,)] = await query(site.url, ENDED)
             await site.writes(WARM_WRITES, WARM_WRITES)
+        [(names,)] = await query(site.url, NAMES)
 
         def more(verdict: Verdict) -> None:
-            verdict.find(len(set(before) - set(after)), "nodes that lost their lease")
+            verdict.find(max(ended, names - len(site.nodes)), "nodes that lost their lease")
 
+        # What has piled up goes first, so how late each delivery is tells nothing.
         fault = f"{table} locked for {seconds:.0f} s"
-        return await judged(fault, site, unknown_allowed=True, more=more)
+        return await judged(fault, site, unknown_allowed=True, lags=False, more=more)
 
 
 async def run_crashes(rounds: int, seed: int) -> dict[str, Any]:
