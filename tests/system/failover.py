@@ -23,6 +23,8 @@ BEHIND_SECONDS = 1.5
 """How far an asynchronous standby is behind when the primary dies."""
 UNDER_WAY_SECONDS = 2.0
 """What was settled so shortly before the standby fell behind may have been written after it."""
+START_SECONDS = 1.0
+"""What had been claimed by the primary's death was sent so soon after it."""
 EVENTS = "select id, request_id from events"
 
 
@@ -51,7 +53,7 @@ async def run_asynchronous(seed: int) -> dict[str, Any]:
             await asyncio.sleep(BEHIND_SECONDS)
             back = await _fail_over(site)
             await site.writes(2 * WARM_WRITES, 2 * WARM_WRITES)
-        gone = await _forget(site, behind)
+        gone = await _forget(site, behind, site.spells[-1].start)
         site.in_flight.append(dict.fromkeys(gone.repeated, ""))
 
         def more(verdict: Verdict) -> None:
@@ -80,7 +82,7 @@ class _Gone:
     """What had been sent by then, or was under way: it may come again."""
 
 
-async def _forget(site: Fleet, behind: float) -> _Gone:
+async def _forget(site: Fleet, behind: float, killed: float) -> _Gone:
     """Tell what the standby never had, and take it out of what the ledger asks for."""
     events = await query(site.url, EVENTS)
     ids, requests = {event for event, _ in events}, {request for _, request in events}
@@ -92,7 +94,7 @@ async def _forget(site: Fleet, behind: float) -> _Gone:
     for receipt in site.there.got:
         if receipt.event_id in ids or receipt.at < behind:
             gone.got.append(receipt)
-            if receipt.at > behind - UNDER_WAY_SECONDS:
+            if behind - UNDER_WAY_SECONDS < receipt.at < killed + START_SECONDS:
                 gone.repeated.add((receipt.event_id, load.tenants.paths[receipt.path]))
     return gone
 
