@@ -47,10 +47,15 @@ select d.event_id, d.webhook_id, d.claim from deliveries d join who_is w on w.id
 where d.state = 'in_flight' and w.who = '{}'
 """
 IDS_OF = "select id from who_is where who = '{}'"
+# A backend that got half of what a client has to say is active, and waits for the rest.
 IN_TRANSACTION = """
-select count(*) from pg_stat_activity where usename = '{}' and state like 'idle in transaction%'
+select count(*) from pg_stat_activity where usename = '{}' and (state like 'idle in transaction%'
+  or state = 'active' and wait_event = 'ClientRead')
 """
-AT_WORK = "select count(*) from pg_stat_activity where usename = '{}' and state = 'active'"
+AT_WORK = """
+select count(*) from pg_stat_activity where usename = '{}' and state = 'active'
+  and wait_event is distinct from 'ClientRead'
+"""
 
 
 @dataclass
