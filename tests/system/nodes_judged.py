@@ -76,6 +76,7 @@ async def judged(
     verdict.find(slowest > HUNG_SECONDS, f"an answer took {slowest:.1f} s")
     free, held = worst_lags(rows, load.acked_at, got, fleet.spells, load.tenants)
     if lags:
+        verdict.find(not free, "faults held every webhook: the lag was not measured")
         verdict.find(free > LAG_SECONDS, f"a webhook that no fault held waited {free:.1f} s")
     verdict.figures |= {
         "nodes": len(fleet.nodes),

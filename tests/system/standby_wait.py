@@ -80,13 +80,11 @@ async def _wait_in_commit(site: Fleet, way: Way, count: int) -> int:
         before = await _waiting(site)
         writes = [asyncio.create_task(load.answered(http, address)) for _ in range(count)]
 
-        waited = 0
+        waited: set[int] = set()
 
         async def all_wait() -> bool:
-            nonlocal waited
-            # The drain's own come and go beside them.
-            waited = max(waited, await _waiting(site) - before)
-            return waited >= count
+            waited.update(await _waiting(site) - before)
+            return len(waited) >= count
 
         await until(all_wait, WAIT_SECONDS)
         if way == "crash":
@@ -98,11 +96,10 @@ async def _wait_in_commit(site: Fleet, way: Way, count: int) -> int:
             await site.cluster.run(statement)
             await asyncio.wait(writes, timeout=AGAIN_SECONDS)
         await asyncio.gather(*writes)
-    return min(waited, count)
+    return len(waited)
 
 
-async def _waiting(site: Fleet) -> int:
-    """COMMITs that wait for the standby now."""
+async def _waiting(site: Fleet) -> set[int]:
+    """The backends whose COMMIT waits for the standby now."""
     # On the primary: the address of both leads elsewhere once it is gone.
-    [(count,)] = await query(site.cluster.url, f"select count(*) {WAITING}")
-    return int(count)
+    return {pid for (pid,) in await query(site.cluster.url, f"select pid {WAITING}")}
