@@ -67,6 +67,10 @@ class Spread(Load):
             await asyncio.gather(*writes)
             await http.close()
 
+    def owner(self) -> str:
+        """One after another: two writes of one owner may wait for each other's COMMIT."""
+        return self._owners[self.count % len(self._owners)]
+
     async def answered(self, http: aiohttp.ClientSession, address: str) -> None:
         """One write, and the moment of its answer."""
         began = time.monotonic()
