@@ -97,13 +97,17 @@ class Load:
             await asyncio.gather(*writes)
             await http.close()
 
+    def owner(self) -> str:
+        """Who writes next."""
+        return self.dice.choice(self._owners)
+
     async def write(self, http: aiohttp.ClientSession, notes: int = 0) -> str:
         """One POST; its request id, whatever became of it."""
         self.count += 1
         request_id = f"r{self.seed}-{self.count}"
         body = {"name": request_id} | ({"notes": "x" * notes} if notes else {})
         headers = {
-            "X-API-Key": self.tenants.keys[self.dice.choice(self._owners)],
+            "X-API-Key": self.tenants.keys[self.owner()],
             "X-Request-Id": request_id,
             "Content-Type": "application/json",
         }

@@ -37,6 +37,8 @@ class Receipt:
     at: float
     answered: float | None = None
     gone: float | None = None
+    agent: str = ""
+    """User-Agent: which node sent it, when each has a service name of its own."""
 
     def open_at(self, moment: float) -> bool:
         """Whether it was being worked on then."""
@@ -74,7 +76,10 @@ class Recipients:
         async for line in self.process.stdout:
             what, *rest = json.loads(line)
             if what == "in":
-                self.got.append(Receipt(*rest))
+                *words, agent = rest
+                receipt = Receipt(*words)
+                receipt.agent = agent
+                self.got.append(receipt)
             elif what == "out":
                 self.got[rest[0]].answered = rest[1]
             else:
@@ -175,6 +180,7 @@ class _Caller(asyncio.Protocol):
             int(headers.get("x-webhook-attempt", "0")),
             hashlib.sha256(body).hexdigest(),
             time.monotonic(),
+            headers.get("user-agent", ""),
         )
         if path.startswith(house.hang):
             house.hanging.append(self)

@@ -1,0 +1,92 @@
+"""The lines of several nodes on PostgreSQL: their faults, a standby's, and a failover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.proof.outcome import Line, Outcome
+from tests.system.failover import run_asynchronous, run_synchronous
+from tests.system.nodes import (
+    run_black_hole,
+    run_long_freeze,
+    run_node_kills,
+    run_shares,
+    run_short_freezes,
+    run_short_holes,
+)
+from tests.system.nodes_database import (
+    run_crashes,
+    run_lane_lock,
+    run_late_commit,
+    run_table_lock,
+    run_terminated,
+)
+from tests.system.standby_wait import WAYS, run_standby_wait
+
+KILLS = 5
+SHORT = 20
+CRASHES = 20
+WAITS = 20
+TRIES = 3
+HOLE_SECONDS = 45.0
+LANE_SECONDS = 30.0
+LEASE_AND_MORE_SECONDS = 40.0
+TABLE_SECONDS = 15.0
+LATE_SECONDS = 60.0
+SHARE_SECONDS = 20.0
+TRUSTING = "tests.system.trusting_serve"
+
+
+async def four_nodes(seed: int) -> Outcome:
+    """Each fault of a node or of the database, and the ledger after it."""
+    outcome = Outcome()
+    for told in (
+        await run_shares(SHARE_SECONDS, seed),
+        await run_late_commit(LATE_SECONDS, seed),
+        await run_node_kills(KILLS, seed),
+        await run_long_freeze(seed),
+        await run_short_freezes(SHORT, seed),
+        await run_black_hole(HOLE_SECONDS, seed),
+        await run_short_holes(SHORT, seed),
+        await run_lane_lock(LANE_SECONDS, seed),
+        await run_table_lock("deliveries", LEASE_AND_MORE_SECONDS, seed),
+        await run_table_lock("events", TABLE_SECONDS, seed),
+        await run_crashes(CRASHES, seed),
+        await run_terminated(CRASHES, seed),
+    ):
+        _add(outcome, told)
+    return outcome
+
+
+async def failover(seed: int) -> Outcome:
+    """The primary dies and a standby takes over, with and without a piece of history lost."""
+    outcome = Outcome()
+    for told in (await run_synchronous(seed), await run_asynchronous(seed)):
+        _add(outcome, told)
+    return outcome
+
+
+async def standby_wait(seed: int) -> Outcome:
+    """Each way of ending a COMMIT's wait for its standby; trusting that COMMIT must go red."""
+    outcome = Outcome()
+    for way in WAYS:
+        _add(outcome, await run_standby_wait(way, WAITS, seed))
+    for tried in range(TRIES):
+        lost = (await run_standby_wait("cancel", WAITS, seed + tried, module=TRUSTING))["lost"]
+        outcome.figures["control: trusting the COMMIT"] = {"lost": lost, "tries": tried + 1}
+        if lost:
+            return outcome
+    outcome.reasons.append("trusting the COMMIT loses nothing: the runs above prove nothing")
+    return outcome
+
+
+def _add(outcome: Outcome, told: Mapping[str, Any]) -> None:
+    outcome.add(str(told["fault"]), told)
+
+
+LINES: dict[str, Line] = {
+    "four-nodes": four_nodes,
+    "failover": failover,
+    "standby-wait": standby_wait,
+}

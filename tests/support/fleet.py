@@ -1,0 +1,258 @@
+"""Several nodes of the product on one PostgreSQL server of their own, under load."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import asyncpg
+
+from tests.support.blackhole import BlackHole, black_hole
+from tests.support.cluster import Cluster
+from tests.support.ledger import Held, query
+from tests.support.product import Product
+from tests.support.recipients import Recipients, recipients
+from tests.support.spread import Spread
+from tests.support.standby import Standby
+from tests.support.tenants import settle_in
+
+RATE = 50.0
+OWNERS = 20
+RECEIVERS = 30
+LATENCY = (0.05, 0.3)
+"""Seconds that a receiver takes: each node always has some sends under way."""
+QUIET_SECONDS = 3.0
+POLL_SECONDS = 0.05
+
+# Each node signs in as a role of its own, so that its rows and its backends can be told.
+WHO = """
+create table who_is (id text primary key, who text not null);
+create function note_who() returns trigger language plpgsql as $$
+begin
+  insert into who_is values (new.id, current_user) on conflict do nothing;
+  return null;
+end $$;
+create trigger note_who after insert or update on nodes for each row execute function note_who();
+"""
+HELD_BY = """
+select d.event_id, d.webhook_id, d.claim from deliveries d join who_is w on w.id = d.node_id
+where d.state = 'in_flight' and w.who = '{}'
+"""
+IDS_OF = "select id from who_is where who = '{}'"
+# A backend that got half of what a client has to say is active, and waits for the rest.
+IN_TRANSACTION = """
+select count(*) from pg_stat_activity where usename = '{}' and (state like 'idle in transaction%'
+  or state = 'active' and wait_event = 'ClientRead')
+"""
+AT_WORK = """
+select count(*) from pg_stat_activity where usename = '{}' and state = 'active'
+  and wait_event is distinct from 'ClientRead'
+"""
+
+
+@dataclass
+class Node:
+    """One process: its role in the database is its name, its service name tells its requests."""
+
+    name: str
+    product: Product
+    hole: BlackHole | None = None
+
+    @property
+    def agent(self) -> str:
+        """How its requests name it."""
+        return f"{self.name}-Webhook/1.0"
+
+
+@dataclass(frozen=True)
+class Spell:
+    """A fault of one node while it lasted: which webhooks it held then, and who answered late."""
+
+    start: float
+    end: float
+    webhooks: frozenset[str]
+    address: str = ""
+
+
+@dataclass
+class Fleet:
+    """What a fault run needs."""
+
+    cluster: Cluster
+    there: Recipients
+    load: Spread
+    nodes: list[Node]
+    dice: random.Random
+    spells: list[Spell] = field(default_factory=list)
+    in_flight: list[Held] = field(default_factory=list)
+    """What each fault met that others may send again."""
+    standby: Standby | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the rows are."""
+        return self.standby.both if self.standby else self.cluster.url
+
+    def writing(self) -> AbstractAsyncContextManager[None]:
+        """Load on all nodes."""
+        return self.load.writing_to([node.product.address for node in self.nodes], rate=RATE)
+
+    async def writes(self, low: int, high: int) -> None:
+        """Until some number of writes between these two went out."""
+        await self.load.until_sent(self.load.count + self.dice.randint(low, high))
+
+    async def seconds(self, low: float, high: float) -> None:
+        """Load for a time drawn between these two, so that a fault falls anywhere."""
+        await asyncio.sleep(self.dice.uniform(low, high))
+
+    async def held_by(self, node: Node) -> Held:
+        """What `node`, which is silent by now, has in flight."""
+        await until(lambda: self._silent(node), QUIET_SECONDS)
+        rows = await query(self.url, HELD_BY.format(node.name))
+        return {(event, webhook): claim for event, webhook, claim in rows}
+
+    async def ids_of(self, node: Node) -> set[str]:
+        """The names it has had in the database."""
+        return {id_ for (id_,) in await query(self.url, IDS_OF.format(node.name))}
+
+    async def in_transaction(self, node: Node) -> bool:
+        """Whether `node`, which is silent by now, has left a transaction open."""
+        [(count,)] = await query(self.url, IN_TRANSACTION.format(node.name))
+        return bool(count)
+
+    async def _silent(self, node: Node) -> bool:
+        [(count,)] = await query(self.url, AT_WORK.format(node.name))
+        return not count
+
+    def busy(self, node: Node) -> bool:
+        """Whether a receiver is working on a request of `node` now."""
+        now = time.monotonic()
+        return any(r.agent == node.agent and r.open_at(now) for r in self.there.got[-500:])
+
+    def freeze(self, node: Node) -> float:
+        """SIGSTOP, and no more writes for it; when."""
+        self.load.resting.add(node.product.address)
+        node.product.send(signal.SIGSTOP)
+        return time.monotonic()
+
+    def thaw(self, node: Node) -> float:
+        """SIGCONT; when."""
+        node.product.send(signal.SIGCONT)
+        self.load.resting.discard(node.product.address)
+        return time.monotonic()
+
+    async def until_acked(self, node: Node, since: float, seconds: float) -> float:
+        """The seconds from `since` to the first 2xx of `node` to a write sent after it.
+
+        `seconds` when there is none in that time.
+        """
+        address, load = node.product.address, self.load
+
+        async def back() -> bool:
+            return any(
+                a.began >= since and a.address == address and a.request_id in load.acked
+                for a in load.answers[-300:]
+            )
+
+        if not await until(back, seconds):
+            return seconds
+        return min(
+            load.acked_at[a.request_id] - since
+            for a in load.answers
+            if a.began >= since and a.address == address and a.request_id in load.acked_at
+        )
+
+
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    """Wait until `holds()`; whether it did in time."""
+    end = time.monotonic() + seconds
+    while not await holds():
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(POLL_SECONDS)
+    return True
+
+
+@asynccontextmanager
+async def fleet(
+    seed: int,
+    nodes: int = 4,
+    *,
+    dark: int = 0,
+    follower: Literal["", "asynchronous", "synchronous"] = "",
+    module: str = "gateway",
+    environment: Mapping[str, str] | None = None,
+) -> AsyncIterator[Fleet]:
+    """`nodes` processes that serve; the first `dark` of them reach the server through a hole.
+
+    With a `follower` the server has a standby, and the nodes know the addresses of both.
+    """
+    async with AsyncExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="carteiro-nodes-"))
+        folder = Path(home)
+        folder.chmod(0o755)
+        cluster = Cluster(folder / "data")
+        stack.push_async_callback(cluster.close)
+        await cluster.create()
+        await cluster.start()
+        there = await stack.enter_async_context(recipients(RECEIVERS, seed=seed, latency=LATENCY))
+        tenants = await settle_in(cluster.url, folder, there.ports, owners=OWNERS)
+        names = [f"node{'abcdefgh'[n]}" for n in range(nodes)]
+        await prepare(cluster.url, names)
+        standby = await _followed(stack, cluster, folder, follower) if follower else None
+        made = []
+        for n, name in enumerate(names):
+            hole = await stack.enter_async_context(black_hole(cluster.port)) if n < dark else None
+            url = standby.both if standby else cluster.url
+            if hole:
+                url = url.replace(str(cluster.port), str(hole.port))
+            product = Product(
+                folder,
+                url.replace("postgres@", f"{name}@"),
+                tenants.key_file,
+                module=module,
+                name=name,
+                environment={"CARTEIRO_SERVICE__NAME": name} | dict(environment or {}),
+            )
+            stack.push_async_callback(product.close)
+            made.append(Node(name, product, hole))
+        await asyncio.gather(*(node.product.start() for node in made))
+        load = Spread(tenants, seed)
+        yield Fleet(cluster, there, load, made, random.Random(seed), standby=standby)
+
+
+async def _followed(
+    stack: AsyncExitStack,
+    cluster: Cluster,
+    folder: Path,
+    follower: Literal["asynchronous", "synchronous"],
+) -> Standby:
+    """A standby of `cluster` that follows it."""
+    standby = Standby(cluster, folder / "standby")
+    stack.push_async_callback(standby.close)
+    await standby.create()
+    await standby.start()
+    if follower == "synchronous":
+        await standby.require()
+    else:
+        await standby.until_streaming()
+    return standby
+
+
+async def prepare(url: str, names: Sequence[str]) -> None:
+    """Give each node a role, and have the database note whose names in `nodes` are whose."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(WHO)
+        for name in names:
+            await connection.execute(f"create role {name} superuser login")
+    finally:
+        await connection.close()

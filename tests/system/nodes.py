@@ -1,0 +1,220 @@
+"""Several nodes on one PostgreSQL server while one of them fails (R10, R12, R13, R32).
+
+Each run is a fault under load, then the ledger: clients' acks × rows × receivers' log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Set
+from typing import Any
+
+from tests.support.fleet import Fleet, Node, Spell, fleet, until
+from tests.support.ledger import Held, Verdict, held, newly, query
+from tests.system.nodes_judged import (
+    DRAIN_SECONDS,
+    LEASE_SECONDS,
+    TAKEOVER_SECONDS,
+    judged,
+    uneven,
+)
+
+WARM_WRITES = 60
+SHORT_SECONDS = (0.5, 1.5)
+STUCK_SECONDS = (5.5, 7.0)
+"""How long a short fault lasts when it met a transaction half done: longer than others may wait."""
+BETWEEN_SECONDS = (0.3, 1.2)
+BACK_SECONDS = 15.0
+LATE = "select event_id, webhook_id from attempts where node_id = any('{{{}}}')"
+
+
+async def run_shares(seconds: float, seed: int) -> dict[str, Any]:
+    """Two nodes and no fault: each does its part, though all writes go to one of them."""
+    async with fleet(seed, 2) as site:
+        site.load.resting.add(site.nodes[1].product.address)
+        async with site.writing():
+            await asyncio.sleep(seconds)
+
+        def more(verdict: Verdict) -> None:
+            small = uneven(site)
+            verdict.find(len(small), f"nodes with too small a part: {', '.join(small)}")
+
+        return await judged("2 nodes share", site, more=more)
+
+
+async def run_node_kills(rounds: int, seed: int) -> dict[str, Any]:
+    """SIGKILL of a random node and its restart, `rounds` times."""
+    async with fleet(seed) as site:
+        async with site.writing():
+            await site.writes(WARM_WRITES, 2 * WARM_WRITES)
+            for _ in range(rounds):
+                await site.seconds(*BETWEEN_SECONDS)
+                node = site.dice.choice(site.nodes)
+                at = node.product.kill()
+                await node.product.ended()
+                met = newly(await site.held_by(node), site.in_flight)
+                _note(site, node, met, at, at + TAKEOVER_SECONDS)
+                await node.product.start()
+            await site.writes(WARM_WRITES, WARM_WRITES)
+
+        def more(verdict: Verdict) -> None:
+            slots = sum(map(len, site.in_flight))
+            verdict.find(verdict.duplicated > slots, "more duplicates than were in flight")
+            verdict.find(not slots, "no kill met a send")
+
+        return await judged(f"{rounds} kills of a node", site, broken_allowed=True, more=more)
+
+
+async def run_long_freeze(seed: int) -> dict[str, Any]:
+    """A node that stands still past its lease in mid-attempt: others take over, it is fenced."""
+    async with fleet(seed) as site:
+        node = site.dice.choice(site.nodes)
+        async with site.writing():
+            await site.writes(WARM_WRITES, 2 * WARM_WRITES)
+            await until(lambda: _busy(site, node), BACK_SECONDS)
+            at = site.freeze(node)
+            met = await site.held_by(node)
+            before = await site.ids_of(node)
+            taken_over = await _taken_over(site, met, at)
+            await asyncio.sleep(max(at + TAKEOVER_SECONDS - time.monotonic(), 0.0))
+            thawed = site.thaw(node)
+            back = await site.until_acked(node, thawed, BACK_SECONDS)
+            _note(site, node, met, at, time.monotonic())
+            await site.writes(WARM_WRITES, WARM_WRITES)
+        late = await _late(site, met, before)
+
+        def more(verdict: Verdict) -> None:
+            verdict.find(not met, "nothing was under way when it was frozen")
+            verdict.find(late, "late settlings that changed something")
+            _timely(verdict, taken_over, back)
+
+        return await judged("freeze past the lease", site, broken_allowed=True, more=more)
+
+
+async def run_short_freezes(rounds: int, seed: int) -> dict[str, Any]:
+    """A random node stands still for some seconds at a random moment, `rounds` times."""
+    stuck = 0
+    async with fleet(seed) as site:
+        async with site.writing():
+            await site.writes(WARM_WRITES, 2 * WARM_WRITES)
+            for _ in range(rounds):
+                await site.seconds(*BETWEEN_SECONDS)
+                node = site.dice.choice(site.nodes)
+                at = site.freeze(node)
+                met = await site.held_by(node)
+                stuck += await _last(site, node)
+                site.spells.append(_spell(node, met, at, site.thaw(node)))
+            await site.writes(WARM_WRITES, WARM_WRITES)
+
+        def more(verdict: Verdict) -> None:
+            verdict.figures["in_transaction"] = stuck
+
+        return await judged(f"{rounds} short freezes", site, broken_allowed=True, more=more)
+
+
+async def run_black_hole(seconds: float, seed: int) -> dict[str, Any]:
+    """A node that loses PostgreSQL for longer than its lease, with nothing closed."""
+    async with fleet(seed, dark=1) as site:
+        node = site.nodes[0]
+        assert node.hole is not None
+        async with site.writing():
+            await site.writes(WARM_WRITES, 2 * WARM_WRITES)
+            await until(lambda: _busy(site, node), BACK_SECONDS)
+            node.hole.darken()
+            at = time.monotonic()
+            met = await site.held_by(node)
+            before = await site.ids_of(node)
+            taken_over = await _taken_over(site, met, at)
+            await asyncio.sleep(max(at + seconds - time.monotonic(), 0.0))
+            node.hole.lighten()
+            lit = time.monotonic()
+            back = await site.until_acked(node, lit, BACK_SECONDS)
+            # Requests of this node count as slow when they are: it stands in a hole, not still.
+            site.in_flight.append(met)
+            site.spells.append(Spell(at, time.monotonic(), _webhooks(met)))
+            await site.writes(WARM_WRITES, WARM_WRITES)
+        late = await _late(site, met, before)
+        sent = [r.at - at for r in site.there.got if r.agent == node.agent and at < r.at < lit]
+
+        def more(verdict: Verdict) -> None:
+            last = max(sent, default=0.0)
+            verdict.find(last > LEASE_SECONDS, f"it sent for {last:.1f} s after it was cut off")
+            verdict.find(late, "late settlings that changed something")
+            verdict.find(not met, "nothing was under way when it was cut off")
+            _timely(verdict, taken_over, back)
+            verdict.figures["sent_for_s"] = round(last, 1)
+
+        return await judged(f"black hole of {seconds:.0f} s", site, unknown_allowed=True, more=more)
+
+
+async def run_short_holes(rounds: int, seed: int) -> dict[str, Any]:
+    """A random node loses PostgreSQL for some seconds at a random moment, `rounds` times."""
+    stuck = 0
+    async with fleet(seed, dark=4) as site:
+        async with site.writing():
+            await site.writes(WARM_WRITES, 2 * WARM_WRITES)
+            for _ in range(rounds):
+                await site.seconds(*BETWEEN_SECONDS)
+                node = site.dice.choice(site.nodes)
+                assert node.hole is not None
+                node.hole.darken()
+                at = time.monotonic()
+                met = await site.held_by(node)
+                stuck += await _last(site, node)
+                node.hole.lighten()
+                site.spells.append(Spell(at, time.monotonic(), _webhooks(met)))
+            await site.writes(WARM_WRITES, WARM_WRITES)
+
+        def more(verdict: Verdict) -> None:
+            verdict.figures["in_transaction"] = stuck
+
+        return await judged(f"{rounds} short black holes", site, unknown_allowed=True, more=more)
+
+
+async def _last(site: Fleet, node: Node) -> bool:
+    """The length of a short fault; whether it met a transaction half done."""
+    stuck = await site.in_transaction(node)
+    await site.seconds(*(STUCK_SECONDS if stuck else SHORT_SECONDS))
+    return stuck
+
+
+async def _busy(site: Fleet, node: Node) -> bool:
+    return site.busy(node)
+
+
+def _spell(node: Node, met: Held, start: float, end: float) -> Spell:
+    return Spell(start, end, _webhooks(met), node.product.address)
+
+
+def _webhooks(met: Held) -> frozenset[str]:
+    return frozenset(webhook for _, webhook in met)
+
+
+def _note(site: Fleet, node: Node, met: Held, start: float, end: float) -> None:
+    """A fault after which others may send again what it met."""
+    site.in_flight.append(met)
+    site.spells.append(_spell(node, met, start, end))
+
+
+async def _taken_over(site: Fleet, met: Held, at: float) -> float:
+    """The seconds from `at` until nothing is held any more under the claims of `met`."""
+    claims = set(met.values())
+
+    async def free() -> bool:
+        return not claims & set((await held(site.url)).values())
+
+    await until(free, DRAIN_SECONDS)
+    return time.monotonic() - at
+
+
+async def _late(site: Fleet, met: Held, ids: Set[str]) -> int:
+    """Attempts written, under a name that has lost its lease, of what was no longer its own."""
+    written = await query(site.url, LATE.format(",".join(sorted(ids))))
+    return sum((event, webhook) in met for event, webhook in written)
+
+
+def _timely(verdict: Verdict, taken_over: float, back: float) -> None:
+    verdict.find(taken_over > TAKEOVER_SECONDS, f"taken over only after {taken_over:.1f} s")
+    verdict.find(back >= BACK_SECONDS, "the node did not come back")
+    verdict.figures |= {"taken_over_s": round(taken_over, 1), "back_s": round(back, 2)}

@@ -1,0 +1,179 @@
+"""What a run of several nodes comes to: the ledger, the lag, each node's share, double claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Set
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+from tests.support.fleet import Fleet, Spell
+from tests.support.ledger import Pair, Rows, Verdict, judge, query, read_rows, until_drained
+from tests.support.recipients import Receipt
+from tests.support.tenants import Tenants
+
+LEASE_SECONDS = 30.0
+TAKEOVER_SECONDS = LEASE_SECONDS + 5.0
+DRAIN_SECONDS = 70.0
+LAG_SECONDS = 5.0
+HUNG_SECONDS = 10.5
+"""The promise is 10 s; the rest is for a machine that measures while it works."""
+BEFORE_SECONDS = 1.0
+"""How long before a fault an event may have come that the fault then holds up."""
+EVEN = 0.3
+"""Each node does at least this part of its even share; of two nodes, of the whole."""
+
+# What receivers answer with 2xx once is delivered once.
+TWICE = """
+select count(*) from (
+  select delivery_id from attempts where outcome = 'success' group by 1 having count(*) > 1
+) as again
+"""
+
+
+async def judged(
+    fault: str,
+    fleet: Fleet,
+    *,
+    unknown_allowed: bool = False,
+    lags: bool = True,
+    broken_allowed: bool = False,
+    got: list[Receipt] | None = None,
+    rewound: Set[Pair] = frozenset(),
+    more: Callable[[Verdict], None] = lambda verdict: None,
+) -> dict[str, Any]:
+    """Wait for the end of all deliveries, and join what was told, stored and received.
+
+    `got` is what was received, less what a lost piece of history accounts for; the deliveries in
+    `rewound` may have been claimed in that piece, too.
+    """
+    load = fleet.load
+    left = await until_drained(fleet.url, DRAIN_SECONDS)
+    rows = await read_rows(fleet.url)
+    [(twice,)] = await query(fleet.url, TWICE)
+    got = fleet.there.got if got is None else got
+    verdict = judge(
+        fault,
+        load,
+        rows,
+        got,
+        in_flight=fleet.in_flight,
+        unknown_allowed=unknown_allowed,
+        rss=max(node.product.rss() for node in fleet.nodes),
+    )
+    verdict.find(left, "events and deliveries unfinished")
+    verdict.find(sum(not node.product.running for node in fleet.nodes), "nodes that ended")
+    double = same_attempt_twice(got, rewound, load.tenants) + twice
+    verdict.find(double, "double claims")
+    overlapping = overlaps(got, {pair for met in fleet.in_flight for pair in met}, load.tenants)
+    verdict.find(overlapping, "requests of one delivery at the same time")
+    wrong = [refused for refused in load.refused.values() if not refused.unavailable]
+    verdict.find(len(wrong), f"refusals other than a good 503: {wrong[:3]}")
+    if not broken_allowed:
+        verdict.find(len(load.broken), "writes without an answer")
+    slowest = slowest_answer(fleet)
+    verdict.find(slowest > HUNG_SECONDS, f"an answer took {slowest:.1f} s")
+    free, held = worst_lags(rows, load.acked_at, got, fleet.spells, load.tenants)
+    if lags:
+        verdict.find(not free, "faults held every webhook: the lag was not measured")
+        verdict.find(free > LAG_SECONDS, f"a webhook that no fault held waited {free:.1f} s")
+    verdict.figures |= {
+        "nodes": len(fleet.nodes),
+        "worst_lag_s": round(free, 2),
+        "worst_held_lag_s": round(held, 2),
+        "slowest_answer_s": round(slowest, 2),
+        "shares": {name: round(share, 2) for name, share in shares(fleet).items()},
+        "double_claims": double,
+        "refused": len(load.refused),
+        "broken": len(load.broken),
+        "held": [len(met) for met in fleet.in_flight],
+    }
+    more(verdict)
+    return verdict.told()
+
+
+def shares(fleet: Fleet) -> dict[str, float]:
+    """The part of all requests that each node sent."""
+    sent = Counter(receipt.agent for receipt in fleet.there.got)
+    return {node.name: sent[node.agent] / max(sent.total(), 1) for node in fleet.nodes}
+
+
+def uneven(fleet: Fleet) -> list[str]:
+    """Nodes whose part is too small."""
+    nodes = len(fleet.nodes)
+    least = EVEN if nodes == 2 else EVEN / nodes
+    return [f"{name} {share:.0%}" for name, share in shares(fleet).items() if share < least]
+
+
+def same_attempt_twice(got: Iterable[Receipt], but: Set[Pair], tenants: Tenants) -> int:
+    """Attempts of one delivery that came under the same number: claimed by two at once."""
+    return sum(
+        len(receipts) - len({receipt.attempt for receipt in receipts})
+        for pair, receipts in _by_delivery(got, tenants).items()
+        if pair not in but
+    )
+
+
+def overlaps(got: Iterable[Receipt], held: Set[Pair], tenants: Tenants) -> int:
+    """Requests of one delivery that were at a receiver together, but for what a fault held."""
+    return sum(
+        later.at < min((t for t in (earlier.answered, earlier.gone) if t is not None), default=inf)
+        for pair, receipts in _by_delivery(got, tenants).items()
+        if pair not in held
+        for earlier, later in pairwise(receipts)
+    )
+
+
+def _by_delivery(got: Iterable[Receipt], tenants: Tenants) -> dict[Pair, list[Receipt]]:
+    came: dict[Pair, list[Receipt]] = {}
+    for receipt in got:
+        pair = (receipt.event_id, tenants.paths.get(receipt.path, receipt.path))
+        came.setdefault(pair, []).append(receipt)
+    return came
+
+
+def slowest_answer(fleet: Fleet) -> float:
+    """Seconds; what was asked of a process while it stood still does not count."""
+    return max(
+        (
+            answer.seconds
+            for answer in fleet.load.answers
+            if not any(
+                spell.address == answer.address
+                and spell.start < answer.ended
+                and answer.began < spell.end
+                for spell in fleet.spells
+            )
+        ),
+        default=0.0,
+    )
+
+
+def worst_lags(
+    rows: Rows,
+    acked_at: dict[str, float],
+    got: Iterable[Receipt],
+    spells: list[Spell],
+    tenants: Tenants,
+) -> tuple[float, float]:
+    """The longest from a write's answer to its arrival: for webhooks no fault held, for others."""
+    came = _by_delivery(got, tenants)
+    first = {pair: min(r.at for r in receipts) for pair, receipts in came.items()}
+    free = held = 0.0
+    for event, owner, _, request in rows.events:
+        acked = acked_at.get(request)
+        if acked is None:
+            continue
+        for webhook in tenants.webhooks[owner]:
+            arrived = first.get((event, webhook))
+            if arrived is None:
+                continue
+            if any(
+                webhook in spell.webhooks and spell.start - BEFORE_SECONDS < acked < spell.end
+                for spell in spells
+            ):
+                held = max(held, arrived - acked)
+            else:
+                free = max(free, arrived - acked)
+    return free, held
