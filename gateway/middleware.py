@@ -21,6 +21,7 @@ from gateway.metrics import Metrics, Reason, Surface
 from gateway.proxies import Proxies
 from gateway.tracing import Marks
 from outbox.clock import Clock
+from outbox.database import Patience, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Origin, origin
 
@@ -87,6 +88,7 @@ def frame(
         request[REQUEST_ID] = request_id
         request[CLIENT] = client
         origin.set(Origin(request_id, trace.traceparent))
+        patience.set(Patience())
         path = request.path
         surface = surface_of(path)
         active[surface] += 1

@@ -8,6 +8,8 @@ have no effect outside `tx`. It runs in a copy of its caller's context variables
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from outbox.clock import Clock
@@ -22,6 +24,17 @@ Engine = Literal["sqlite", "postgres"]
 Purpose = Literal["drain", "lease", "migration"]
 SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
 PACE = Pace()
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long somebody who waits for several units has waited for the database, in seconds."""
+
+    spent: float = 0.0
+
+
+patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+"""Of the request at hand: on PostgreSQL all its units together are answered within ten seconds."""
 
 
 class Row(Protocol):

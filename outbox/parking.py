@@ -9,7 +9,7 @@ webhook is simply still paused and the owner asks again.
 from typing import Literal, get_args
 
 from outbox import lanes
-from outbox.database import Database, Tx
+from outbox.database import Database, Tx, patience
 
 Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
@@ -106,6 +106,7 @@ async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
     record, or `all`. What arrives while the older ones are being cancelled counts as parked under
     `none` and is kept under `newest`.
     """
+    patience.set(None)
     if parked == "newest":
         # Retries are older: taken first, they find their newer rows still in place.
         for retry in (True, False):
@@ -123,6 +124,7 @@ async def remove(db: Database, webhook_id: str) -> bool:
 
     Finished deliveries and their attempts stay in the log until retention takes them.
     """
+    patience.set(None)
     await db.write(_stop, webhook_id)
     while True:
         result = await db.write(_remove, webhook_id)

@@ -23,6 +23,7 @@ GOING = (
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TransactionTimeoutError,
 )
 STALE = (asyncpg.InvalidCachedStatementError, asyncpg.OutdatedSchemaCacheError)
 """A statement was prepared before the schema changed; asyncpg has dropped it by now."""

@@ -10,6 +10,7 @@ COMMIT_SECONDS = 9.0
 FATE_SECONDS = 9.4
 ACQUIRE_SECONDS = 6.0
 UNHURRIED_FATE_SECONDS = 8.0
+TRANSACTION_TIMEOUT_FROM = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,28 @@ class Times:
 class Limits:
     """Seconds that the server lets a statement wait for a lock, run, and a transaction stand idle.
 
-    0: for ever. `bounded` units are answered within ten seconds, whatever the server does.
+    0: for ever. `transaction` ends all of it, and that alone finds a peer that has gone in the
+    middle of a message: PostgreSQL 17 has it. `bounded` units are answered within ten seconds,
+    whatever the server does.
     """
 
     lock: float
     statement: float
     idle: float
+    transaction: float
     bounded: bool = True
 
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """The server's names for them."""
-        return {
+    def settings(self, version: int) -> Mapping[str, str]:
+        """The names for them on a server of this major version."""
+        found = {
             "lock_timeout": str(int(self.lock * 1000)),
             "statement_timeout": str(int(self.statement * 1000)),
             # A node that froze in mid-transaction must not hold up the others by its locks.
             "idle_in_transaction_session_timeout": str(int(self.idle * 1000)),
         }
+        if version >= TRANSACTION_TIMEOUT_FROM:
+            found["transaction_timeout"] = str(int(self.transaction * 1000))
+        return found
 
     def times(self, now: float) -> Times:
         """The ends for a unit that is called now."""
@@ -57,7 +63,7 @@ class Limits:
         return Times(now + BODY_SECONDS, now + COMMIT_SECONDS, now + FATE_SECONDS)
 
 
-REQUESTS = Limits(lock=5.0, statement=8.0, idle=2.0)
-DRAIN = Limits(lock=1.0, statement=8.0, idle=2.0)
-LEASE = Limits(lock=1.0, statement=8.0, idle=2.0)
-MIGRATION = Limits(lock=0.0, statement=0.0, idle=0.0, bounded=False)
+REQUESTS = Limits(lock=5.0, statement=8.0, idle=2.0, transaction=9.0)
+DRAIN = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0)
+LEASE = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0)
+MIGRATION = Limits(lock=0.0, statement=0.0, idle=0.0, transaction=0.0, bounded=False)

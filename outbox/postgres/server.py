@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Literal
 
 import asyncpg
@@ -28,6 +29,8 @@ class Server:
         self._hosts = Hosts(url)
         self._direct = Hosts(direct_url) if direct_url else self._hosts
         self._synchronous_commit = synchronous_commit
+        self._version = 0
+        """The server's major version, once a connection has told."""
 
     async def pool(self, limits: Limits, size: int, *, at_once: int = 0) -> asyncpg.Pool:
         """Up to `size` connections for transactions; `at_once` of them are opened now."""
@@ -41,6 +44,7 @@ class Server:
             # A migration is over soon, and then nobody wants its connection.
             max_inactive_connection_lifetime=1.0 if direct else IDLE_SECONDS,
             reset=_keep,
+            init=partial(self._prepare, limits if session else None),
             server_settings=self._session(limits) if session else None,
         )
         return pool
@@ -49,19 +53,32 @@ class Server:
         """A connection past any pooler, for LISTEN and for what a pool cannot do."""
         return await self._direct.connect(server_settings=self._session(MIGRATION))
 
+    async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
+        """Make the settings that only a newer server takes; a start with others would fail."""
+        self._version = connection.get_server_version().major
+        if limits is not None:
+            always = limits.settings(0)
+            for name, value in limits.settings(self._version).items():
+                if name not in always:
+                    await connection.execute(f"set {name} = {value}")
+
     def begin(self, op: Literal["read", "write"], limits: Limits) -> str:
         """What begins a transaction on a connection of `pool(limits, …)`."""
         text = READ if op == "read" else WRITE
         if not self.pooled or limits is MIGRATION:
             return text
-        settings = self._settings(limits).items()
+        settings = self._settings(limits, self._version).items()
         return "; ".join([text, *(f"set local {name} = '{value}'" for name, value in settings)])
 
     def _session(self, limits: Limits) -> dict[str, str]:
-        return {"application_name": "carteiro", **self._settings(limits)}
+        return {"application_name": "carteiro", **self._settings(limits, 0)}
 
-    def _settings(self, limits: Limits) -> Mapping[str, str]:
-        return {**limits.settings, "synchronous_commit": self._synchronous_commit, "jit": "off"}
+    def _settings(self, limits: Limits, version: int) -> Mapping[str, str]:
+        return {
+            **limits.settings(version),
+            "synchronous_commit": self._synchronous_commit,
+            "jit": "off",
+        }
 
 
 async def _keep(_: object) -> None:

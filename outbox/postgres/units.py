@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal
 import asyncpg
 
 from outbox.clock import Clock
-from outbox.database import T
+from outbox.database import T, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
@@ -139,7 +139,9 @@ class Units:
         """Run `attempt` on a connection until it succeeds, fails by itself, or luck runs out."""
         began = self._clock.monotonic()
         loop = asyncio.get_running_loop()
-        times = self._limits.times(loop.time())
+        waits = patience.get()
+        # As if it had been called when the first unit of its request was, but for what lay between.
+        times = self._limits.times(loop.time() - (waits.spent if waits else 0.0))
         races = lost = stale = 0
         try:
             while True:
@@ -177,7 +179,10 @@ class Units:
                 if lost > RECONNECTS or late:
                     raise _unavailable(error) from error
         finally:
-            self._observer().transaction(op, self._clock.monotonic() - began)
+            seconds = self._clock.monotonic() - began
+            if waits is not None:
+                waits.spent += seconds
+            self._observer().transaction(op, seconds)
 
     async def _once(
         self,
@@ -216,7 +221,10 @@ class Units:
     async def _acquire(self, pool: asyncpg.Pool, times: Times) -> Connection:
         try:
             # A migration may wait for its turn, too.
-            return await pool.acquire(timeout=None if times.body is None else ACQUIRE_SECONDS)
+            wait = ACQUIRE_SECONDS
+            if times.body is not None:
+                wait = min(wait, max(times.body - asyncio.get_running_loop().time(), 0.0))
+            return await pool.acquire(timeout=None if times.body is None else wait)
         except TimeoutError:
             if pool.get_idle_size() == 0 and pool.get_size() == self._size:
                 raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None

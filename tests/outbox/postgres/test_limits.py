@@ -8,7 +8,7 @@ import time
 import asyncpg
 import pytest
 
-from outbox.database import Database, Tx
+from outbox.database import Database, Patience, Tx, patience
 from outbox.errors import DatabaseUnavailable
 from tests.outbox.postgres.conftest import Open
 from tests.outbox.postgres.units import names, put, sleep
@@ -41,6 +41,38 @@ async def test_a_locked_table(url: str, handle: Open) -> None:
     await holder.execute("rollback")
     await db.write(put, "d")
     await holder.close()
+
+
+@pytest.mark.slow
+async def test_all_units_of_one_request_share_its_ten_seconds(url: str, handle: Open) -> None:
+    db = await handle(url)
+    holder = await asyncpg.connect(url)
+    await holder.execute("begin; lock table nodes in access exclusive mode")
+    waited = Patience()
+    patience.set(waited)
+    began = time.monotonic()
+    for number in range(5):
+        kind, _ = await refused(db, str(number))
+        assert kind == "busy"
+    assert time.monotonic() - began < ANSWER_SECONDS
+    assert 8 <= waited.spent < ANSWER_SECONDS
+    await holder.execute("rollback")
+    await holder.close()
+
+
+async def test_a_transaction_ends_whatever_its_peer_is_at(url: str, handle: Open) -> None:
+    """The limit that also ends a session which waits for the rest of a message."""
+    db = await handle(url)
+
+    async def limit(tx: Tx) -> str:
+        row = await tx.one("select current_setting('transaction_timeout') as seconds")
+        assert row is not None
+        return str(row["seconds"])
+
+    assert await db.write(limit) == "9s"
+    assert await db.apart("drain").write(limit) == "4s"
+    assert await db.apart("lease").write(limit) == "4s"
+    assert await db.apart("migration").write(limit) == "0"
 
 
 @pytest.mark.slow
