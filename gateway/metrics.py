@@ -106,7 +106,7 @@ class Metrics:
         )
         self._deliveries = gauge(
             "outbox_deliveries",
-            "Deliveries that wait: on the leader alone, with a million a minute or two old.",
+            "Deliveries that wait: on the leader alone; with a million, minutes old.",
             "state",
         )
         self._oldest = gauge(

@@ -28,7 +28,7 @@ READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
 RETENTION_SECONDS = 3600.0
 LOOP_SECONDS = 0.25
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Upkeep:
         """Take the first readings, then go on at intervals."""
         self.duties.start()
         await self.read_gauges()
-        self._scheduler.every(READING_SECONDS, "gauges", self.read_gauges)
+        self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
         self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
         self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
         self._scheduler.start()
@@ -123,6 +123,13 @@ class Upkeep:
             self._metrics.collection_seconds.labels("database").set(self._clock.monotonic() - began)
         if self._readings.complete:
             self._metrics.gauges(reading)
+
+    async def _read_on(self) -> None:
+        """One reading; a new leader goes on, with pauses, until it has counted everything once."""
+        await self.read_gauges()
+        while self._readings is not None and not self._readings.complete:
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self.read_gauges()
 
     def _measure(self, file: Path) -> None:
         began = self._clock.monotonic()
