@@ -6,6 +6,7 @@ from tests.proof.outcome import Line, Outcome
 from tests.support.engines import Engine
 from tests.system.collisions import run_collisions
 from tests.system.damage import run_damage
+from tests.system.fates import run_commit_race
 from tests.system.plans import Size, run_plans
 from tests.system.turns import run_starvation
 
@@ -13,6 +14,14 @@ ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 TURNS = ((20, 256, 5), (20, 8, 5), (2_000, 256, 3), (2_000, 16, 3))
 """Lanes with a backlog, slots of the worker, and how often somebody asks for a turn beside them."""
 COLLISION_SECONDS = 300.0
+COMMITS = 20_000
+
+
+async def commit_race(seed: int) -> Outcome:
+    """20,000 COMMITs raced with the question of their fate: none judged wrongly."""
+    outcome = Outcome()
+    outcome.add("postgres", await run_commit_race(COMMITS, seed))
+    return outcome
 
 
 async def damaged_rows(seed: int) -> Outcome:
@@ -48,6 +57,7 @@ async def plans(seed: int) -> Outcome:
 
 
 LINES: dict[str, Line] = {
+    "commit-race": commit_race,
     "damaged-rows": damaged_rows,
     "starvation": starvation,
     "deadlocks": deadlocks,

@@ -1,0 +1,112 @@
+"""COMMITs raced with the question of their fate: what is answered must be what took place."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any, cast
+
+import asyncpg
+
+from outbox.errors import OutcomeUnknown
+from outbox.postgres.fate import EVENTS, Fates, mark
+from outbox.postgres.server import Server
+from tests.system.staging import address
+
+ASKERS = 8
+ROLLED_BACK = 10
+"""One in so many trials takes back what it wrote."""
+WITHOUT_EVENT = 4
+"""One in so many asks without naming an event, as a settle does."""
+PATIENCE_SECONDS = 10.0
+ONE_IN_TIME = 20
+"""One in so many COMMITs comes before the question: it tells how long a question takes."""
+AIM = 0.5
+"""The others come at a random moment of its first half, when the status is looked up."""
+INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
+
+
+async def run_commit_race(trials: int, seed: int) -> dict[str, Any]:
+    """`trials` transactions that end while somebody asks; what was answered wrongly."""
+    counts: Counter[str] = Counter()
+    async with address("postgres") as url, asyncio.TaskGroup() as group:
+        for asker in range(ASKERS):
+            numbers = range(asker, trials, ASKERS)
+            group.create_task(_race(url, numbers, random.Random(seed + asker), counts))
+    told = {
+        "seed": seed, "trials": counts["trials"], "raced": counts["raced"],
+        "twice": counts["twice"], "missing": counts["missing"], "unknown": counts["unknown"],
+    }  # fmt: skip
+    findings = [f"{counts[what]} {what}" for what in ("twice", "missing", "unknown") if told[what]]
+    if counts["raced"] < trials / 4:
+        findings.append(f"only {counts['raced']} of {trials} ended while the question was open")
+    return {"pass": not findings, **told, "findings": findings}
+
+
+class _Kept:
+    """A server whose one connection outlives each question: a new one takes longer than asking."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def connect(self) -> _Kept:
+        return self
+
+    async def close(self, timeout: float | None = None) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+async def _race(url: str, numbers: range, dice: random.Random, counts: Counter[str]) -> None:
+    connection, asking = await asyncpg.connect(url), await asyncpg.connect(url)
+    fates = Fates(cast(Server, _Kept(asking)))
+    lasts = 0.0
+    try:
+        for place, number in enumerate(numbers):
+            wait = 0.0 if place % ONE_IN_TIME == 0 else dice.uniform(0, AIM) * lasts
+            seconds = await _trial(connection, fates, number, dice, wait, counts)
+            if not wait:
+                lasts = (lasts + seconds) / 2 if lasts else seconds
+    finally:
+        await asking.close()
+        await connection.close()
+
+
+async def _trial(
+    connection: Any,
+    fates: Fates,
+    number: int,
+    dice: random.Random,
+    wait: float,
+    counts: Counter[str],
+) -> float:
+    """One transaction that ends `wait` after its fate is asked; how long the answer took."""
+    loop = asyncio.get_running_loop()
+    event_id = f"{number:024x}"
+    await connection.execute("begin")
+    row = await connection.fetchrow(EVENTS, event_id, *INSERTED)
+    marked = await mark(connection, row, event_id)
+    if number % WITHOUT_EVENT == 0:
+        marked = replace(marked, event_id=None)
+    ends = "rollback" if dice.randrange(ROLLED_BACK) == 0 else "commit"
+    if not wait:
+        await connection.execute(ends)
+    began = loop.time()
+    asked = asyncio.create_task(fates.committed(marked, began + PATIENCE_SECONDS))
+    if wait:
+        await asyncio.sleep(wait)
+        counts["raced"] += not asked.done()
+        await connection.execute(ends)
+    counts["trials"] += 1
+    try:
+        took_place = await asked
+    except OutcomeUnknown:
+        counts["unknown"] += 1
+        return loop.time() - began
+    # A write judged as never made runs a second time; one judged as made is acknowledged.
+    counts["twice"] += ends == "commit" and not took_place
+    counts["missing"] += ends == "rollback" and took_place
+    return loop.time() - began
