@@ -21,6 +21,7 @@ PIECE_ROWS = 10_000
 FEWEST_ROWS = 500
 PIECE_SECONDS = 0.01
 MOST_HELD = 20_000
+LONGEST_WAITING = 500
 Place = tuple[str, bool, int]
 START: Place = ("", False, 0)
 
@@ -57,8 +58,6 @@ class Count:
     """The rows of one webhook, as far as they were counted, and how its lane stood then."""
 
     active: bool
-    failing: bool
-    wait_until: int
     oldest: int
     counted_at: int
     rows: int = 0
@@ -85,7 +84,7 @@ order by webhook_id, retry, next_at limit 1 offset $4
 """
 
 PIECE = """
-select r.webhook_id, l.active, l.failing, l.wait_until, r.n, r.due, r.oldest from (
+select r.webhook_id, l.active, r.n, r.due, r.oldest from (
   select webhook_id, count(*) as n, min(next_at) as oldest,
     sum(case when next_at <= $4 then 1 else 0 end) as due
   from deliveries /*sqlite indexed by deliveries_ready*/
@@ -108,6 +107,29 @@ select 'in_flight' as state, count(*) as n from deliveries where state = 'in_fli
 union all
 select 'held', count(*) from (
   select 1 as one from deliveries where state = 'held' limit {MOST_HELD}) as held
+"""
+
+# Of the lanes that have gone longest without a turn; a stall of the drain is there first. A failing
+# receiver's backlog is no stall of ours: it waits for its next try.
+OLDEST = f"""
+select min(case when head > wait_until then head else wait_until end) as since from (
+  select l.wait_until, (
+    select min(next_at) from (
+      select * from (
+        select next_at from deliveries
+        where webhook_id = l.webhook_id and state = 'ready' and retry = false
+        order by next_at limit 1) as firsts
+      union all
+      select * from (
+        select next_at from deliveries
+        where webhook_id = l.webhook_id and state = 'ready' and retry = true
+        order by next_at limit 1) as retries
+    ) as heads) as head
+  from (
+    select webhook_id, wait_until from lanes
+    where active and due_at is not null and failing = false and due_at <= $1
+    order by due_at limit {LONGEST_WAITING}) as l
+) as queues
 """
 
 ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
@@ -213,30 +235,27 @@ async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
 def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
     count = counts.get(row["webhook_id"])
     if count is None:
-        count = counts[row["webhook_id"]] = Count(
-            bool(row["active"]), bool(row["failing"]), row["wait_until"], row["oldest"], now
-        )
+        count = counts[row["webhook_id"]] = Count(bool(row["active"]), row["oldest"], now)
     count.rows += int(row["n"])
     count.due += int(row["due"])
     count.oldest = min(count.oldest, row["oldest"])
 
 
 def _add(gauges: Gauges, count: Count) -> None:
-    """Ages are those of when it was counted: what has gone since must not seem to grow older."""
     if not count.active:
         gauges.states["parked"] += count.rows
         return
     gauges.states["ready"] += count.due
     gauges.states["scheduled"] += count.rows - count.due
-    # A failing receiver's backlog is no stall of ours: it waits for its probe.
-    if count.due and not count.failing:
-        since = max(count.oldest, count.wait_until)
-        gauges.oldest_ready_age = max(gauges.oldest_ready_age, (count.counted_at - since) / 1e6)
 
 
 async def _others(tx: Tx, webhooks: list[str]) -> Gauges:
     """Everything but what is ready."""
     gauges = Gauges()
+    now = await due_now(tx)
+    oldest = await tx.one(OLDEST, now)
+    if oldest is not None and oldest["since"] is not None:
+        gauges.oldest_ready_age = max(now - int(oldest["since"]), 0) / 1e6
     for row in await tx.all(TAKEN):
         gauges.states[row["state"]] += row["n"]
     for row in await tx.all(ENDPOINTS):
