@@ -58,9 +58,10 @@ class PostgresDatabase:
         self._scans = asyncio.Semaphore(max(1, size // 3))
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
-    async def open(self, at_once: int) -> None:
-        """Connect. Raises as asyncpg does, or CannotStart."""
-        pool = await self._units.open(at_once)
+    async def open(self) -> None:
+        """Connect once. Raises as asyncpg does, or CannotStart."""
+        pool = await self._units.open()
+        await pool.release(await pool.acquire())
         if self._server.pooled:
             await pooler.check(pool, self.ids)
             await (await self._server.connect()).close()
@@ -134,7 +135,7 @@ async def open(
     server = Server(url, direct_url, synchronous_commit if synchronous == "full" else "off")
     db = PostgresDatabase(server, clock, ids, REQUESTS, pool_size)
     try:
-        await db.open(min(2, pool_size))
+        await db.open()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         await db.close()
         raise CannotStart(

@@ -24,6 +24,10 @@ class Times:
     commit: float | None
     fate: float | None
 
+    def acquire(self, now: float) -> float | None:
+        """Seconds to wait for a free connection."""
+        return None if self.body is None else max(0.0, min(ACQUIRE_SECONDS, self.body - now))
+
     def fate_from(self, now: float) -> float:
         """The end of all questions; a unit without a limit asks for a while, too."""
         return now + UNHURRIED_FATE_SECONDS if self.fate is None else self.fate

@@ -32,13 +32,13 @@ class Server:
         self._version = 0
         """The server's major version, once a connection has told."""
 
-    async def pool(self, limits: Limits, size: int, *, at_once: int = 0) -> asyncpg.Pool:
-        """Up to `size` connections for transactions; `at_once` of them are opened now."""
+    async def pool(self, limits: Limits, size: int) -> asyncpg.Pool:
+        """Up to `size` connections for transactions, made when wanted."""
         direct = limits is MIGRATION
         session = direct or not self.pooled
         pool: asyncpg.Pool = await asyncpg.create_pool(
             connect=(self._direct if direct else self._hosts).connect,
-            min_size=at_once,
+            min_size=0,
             max_size=size,
             statement_cache_size=512,
             # A migration is over soon, and then nobody wants its connection.

@@ -21,6 +21,7 @@ CHANNEL = "carteiro_outbox"
 NOTIFY_SECONDS = 0.005
 NODES_SECONDS = 3.0
 ANNOUNCE_SECONDS = 0.05
+LAST_WORD_SECONDS = 1.0
 NAMES = 200
 """Webhooks named by one payload, which PostgreSQL limits to 8,000 bytes."""
 
@@ -49,6 +50,8 @@ class Signals:
         self._payloads: dict[str, None] = {}
         self._changed: dict[str, None] = {}
         self._something = asyncio.Event()
+        self._said = asyncio.Event()
+        self._said.set()
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, callback: Wake, node: Callable[[], str] | None) -> None:
@@ -81,9 +84,12 @@ class Signals:
             self._send_soon()
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        """Say what is still to be said, if that can be done soon, and stop."""
+        if self._task is None:
+            return
+        await sleep_until_set(self._said, LAST_WORD_SECONDS)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
 
     def _wake_one(self) -> None:
         """The next of the live nodes in rotation; all of them while none is known."""
@@ -118,6 +124,7 @@ class Signals:
 
     def _send_soon(self) -> None:
         self._something.set()
+        self._said.clear()
         self._start()
 
     def _start(self) -> None:
@@ -169,6 +176,8 @@ class Signals:
             self._payloads.pop(payload, None)
         for webhook_id in changed:
             self._changed.pop(webhook_id, None)
+        if not self._payloads and not self._changed:
+            self._said.set()
 
     async def _catch_up(self, connection: Connection) -> None:
         """What was told while nobody listened is found by looking once."""

@@ -18,7 +18,7 @@ from outbox.observer import DatabaseObserver
 from outbox.postgres.fate import EVENTS, Fates, Mark, commit, let_go, mark
 from outbox.postgres.faults import LOST, STALE, breaks_off, fault_of
 from outbox.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
-from outbox.postgres.limits import ACQUIRE_SECONDS, Limits, Times
+from outbox.postgres.limits import Limits, Times
 from outbox.postgres.server import Server
 from outbox.postgres.tx import PostgresTx
 
@@ -62,11 +62,11 @@ class Units:
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
 
-    async def open(self, at_once: int = 0) -> asyncpg.Pool:
-        """The pool; `at_once` connections are made with it. Raises as asyncpg does."""
+    async def open(self) -> asyncpg.Pool:
+        """The pool; nothing is connected yet."""
         async with self._opening:
             if self._pool is None:
-                self._pool = await self._server.pool(self._limits, self._size, at_once=at_once)
+                self._pool = await self._server.pool(self._limits, self._size)
             return self._pool
 
     async def close(self) -> None:
@@ -193,7 +193,7 @@ class Units:
         if gate is None:
             return await self._on_a_connection(attempt, times)
         try:
-            async with asyncio.timeout(ACQUIRE_SECONDS):
+            async with asyncio.timeout(times.acquire(asyncio.get_running_loop().time())):
                 await gate.acquire()
         except TimeoutError:
             raise DatabaseUnavailable("busy", "PostgreSQL: too many long reads at once") from None
@@ -220,11 +220,7 @@ class Units:
 
     async def _acquire(self, pool: asyncpg.Pool, times: Times) -> Connection:
         try:
-            # A migration may wait for its turn, too.
-            wait = ACQUIRE_SECONDS
-            if times.body is not None:
-                wait = min(wait, max(times.body - asyncio.get_running_loop().time(), 0.0))
-            return await pool.acquire(timeout=None if times.body is None else wait)
+            return await pool.acquire(timeout=times.acquire(asyncio.get_running_loop().time()))
         except TimeoutError:
             if pool.get_idle_size() == 0 and pool.get_size() == self._size:
                 raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None

@@ -129,6 +129,18 @@ async def test_a_change_is_told_to_all_others_once(ears: list[Ear]) -> None:
     assert [sorted(ear.changed) for ear in ears] == [ids] * len(ears)
 
 
+async def test_a_process_that_ends_says_what_it_has_to_say(ears: list[Ear], db_url: str) -> None:
+    """As a command beside a server does."""
+    if len(ears) == 1:
+        return  # on SQLite other processes are not told
+    command = await database.open(db_url, clock=SystemClock(), ids=Ids())
+    await command.write(change, "w1")
+    await command.close()
+    async with asyncio.timeout(5):
+        while any(ear.changed != ["w1"] for ear in ears):
+            await asyncio.sleep(0.01)
+
+
 async def test_what_was_rolled_back_is_told_to_nobody(ears: list[Ear]) -> None:
     async def failing(tx: Tx) -> None:
         await change(tx, "w1")

@@ -77,7 +77,7 @@ class Waits:
         self._seen: list[int] = []
 
     async def next(self) -> int:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while (pid := await self._connection.fetchval(_WAITING, self._seen)) is None:
                 await asyncio.sleep(0.01)
         self._seen.append(pid)
