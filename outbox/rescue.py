@@ -31,15 +31,20 @@ where id in {IDS} and node_id = $2 and claim is not null
 """
 
 
-async def release(tx: Tx, claim: str) -> int:
-    """Give back what a claim took and nobody sent, as if it had not been taken."""
+async def release(tx: Tx, claim: str) -> bool:
+    """Give back what a claim took and nobody sent, as if it had not been taken; whether all of it.
+
+    Waits for nobody: what is in lanes that others hold is to be given back a little later.
+    """
     rows = await tx.all(OF_CLAIM, claim)
     taken = {row["id"]: row["webhook_id"] for row in rows}
-    locked = await lanes.lock(tx, taken.values())
-    done = await tx.run(RELEASE, items(sorted(taken)), claim) if taken else 0
-    await lanes.rest(tx, locked)
+    free, held = await lanes.try_lock(tx, taken.values())
+    there = set(held)
+    ids = sorted(one for one, webhook_id in taken.items() if webhook_id not in there)
+    done = await tx.run(RELEASE, items(ids), claim) if ids else 0
+    await lanes.rest(tx, free)
     tx.wake = tx.wake or bool(done)
-    return done
+    return not held
 
 
 async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:

@@ -18,7 +18,8 @@ from outbox.observer import Observer
 from outbox.sends import Sends
 
 POLL_SECONDS = 1.0
-# After a look at what was due and could not be had; it doubles while that goes on.
+# After a look at what was due and could not be had, or that others held; it doubles while that
+# goes on.
 EMPTY_SECONDS = 0.005
 LONGEST_EMPTY_SECONDS = 0.32
 SHORTEST_SECONDS = 0.001
@@ -59,8 +60,13 @@ class Taking:
         self._news = True
         self._noted = False
         self._fanned_at = 0.0
+        self._fan_out_at = 0.0
         self._checked_at = clock.monotonic()
         self._empty = 0
+        self._turned_away = 0
+        self._held = 0
+        self._notes_at = 0.0
+        self._give_back_at = 0.0
         self._claims = 0
 
     @property
@@ -83,9 +89,7 @@ class Taking:
         ids of deliveries whose results are not written yet.
         """
         try:
-            while self._orphans:
-                await self._db.write(rescue.release, self._orphans[-1])
-                self._orphans.pop()
+            await self._give_back()
             if self._stopped or self._lease.objection() is not None:
                 return POLL_SECONDS
             await self._check(held)
@@ -113,7 +117,7 @@ class Taking:
         """Fan-out by itself, so that what it locks is free again at once."""
         wait = POLL_SECONDS
         now = self._clock.monotonic()
-        if self._news or now - self._fanned_at >= POLL_SECONDS:
+        if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
             self._news = False
             self._fanned_at = now
             room = self._room(unwritten)
@@ -122,18 +126,20 @@ class Taking:
             except Exception as error:  # noqa: BLE001 - as above
                 self._news = True
                 self._failed(error, room, now)
-                return None
-            self._note(fanned, room)
-            if fanned.more:
-                self._news, wait = True, 0.0
-            elif fanned.turned_away:
-                # Whoever is at it may have begun before the event that woke us was there.
-                self._news, wait = True, EMPTY_SECONDS
+                if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
+                    return None
+                # What stops the fan-out must not stop what is ready already.
+                self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
+            else:
+                self._note(fanned, room)
+                wait = self._wait_for_fan_out(fanned)
         began = self._clock.monotonic()
         room = self._room(unwritten)
         try:
-            if self._noted:
+            if self._noted and began >= self._notes_at:
                 self._noted = await self._db.write(lanes.wake_noted)
+                self._notes_at = began + _pause(self._held)
+                self._held += 1
             taken = await self._db.write(claim_due, room)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error, room, began)
@@ -142,8 +148,19 @@ class Taking:
         if taken.crowded:
             self._shared.announce()
         if self._noted:
-            wait = min(wait, EMPTY_SECONDS)
+            wait = min(wait, max(self._notes_at - self._clock.monotonic(), SHORTEST_SECONDS))
         return min(wait, self._wait(taken))
+
+    def _wait_for_fan_out(self, fanned: FannedOut) -> float:
+        """Seconds until the next one may find something."""
+        if not fanned.turned_away:
+            self._turned_away = 0
+            self._news = self._news or fanned.more
+            return 0.0 if fanned.more else POLL_SECONDS
+        # Whoever is at it may have begun before the event that woke us was there.
+        self._news = True
+        self._turned_away += 1
+        return _pause(self._turned_away - 1)
 
     def _room(self, unwritten: int) -> Room:
         self._claims += 1
@@ -162,7 +179,8 @@ class Taking:
 
     def _note(self, fanned: FannedOut, room: Room) -> None:
         """Tell what fan-out did, and send what was born claimed."""
-        self._noted = self._noted or fanned.noted
+        if fanned.noted:
+            self._noted, self._held, self._notes_at = True, 0, 0.0
         if fanned.events:
             self._observer.fanned_out(fanned.events, fanned.created)
         for webhook_id in fanned.dead:
@@ -196,7 +214,18 @@ class Taking:
         if taken.wait_us > 0 or taken.claimed:
             return min(max(taken.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
         self._empty += 1
-        return min(EMPTY_SECONDS * (1 << min(self._empty, 10)), LONGEST_EMPTY_SECONDS)
+        return _pause(self._empty)
+
+    async def _give_back(self) -> None:
+        """Give back claims that nobody serves; what others hold of them a little later."""
+        now = self._clock.monotonic()
+        if not self._orphans or now < self._give_back_at:
+            return
+        for claim_token in reversed(tuple(self._orphans)):
+            if await self._db.write(rescue.release, claim_token):
+                self._orphans.remove(claim_token)
+            else:
+                self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
     async def _check(self, held: Held) -> None:
         """Rescue what stands under our name and we do not hold, such as after a failover."""
@@ -209,3 +238,8 @@ class Taking:
         if count:
             log.warning("rescued", reason="unheld", count=count, node=node_id)
             self._observer.rescued("unheld", count)
+
+
+def _pause(times: int) -> float:
+    """Seconds after so many looks in vain."""
+    return min(EMPTY_SECONDS * (1 << min(times, 10)), LONGEST_EMPTY_SECONDS)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import asyncpg
 import pytest
 from aiohttp import web
 
-from outbox import settling, taking, windows
+from outbox import lanes, settling, taking, windows
 from outbox.database import Database, Tx
 from outbox.deliveries import Room
 from outbox.errors import OutcomeUnknown
+from outbox.policy import Schedule
 from outbox.rescue import MOST_RESCUES, release, rescue
 from outbox.settle import settle
 from outbox.taking import Taking
 from outbox.worker import Worker
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 
 
 async def run(tx: Tx, sql: str, *args: Any) -> int:
@@ -89,6 +93,102 @@ async def test_a_claim_of_unknown_fate_is_given_back_once(
             assert most == 1
             await running.watch.until("delivery_finished", 2)
         assert len(box.got) == 2
+
+
+@POSTGRES
+async def test_a_claim_that_cannot_be_given_back_holds_up_nobody(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has the lane of a claim of unknown fate: the other lanes are served meanwhile."""
+    key = ring()
+    lost = False
+    real = type(db).write
+    go_on = asyncio.Event()
+    holding: list[asyncio.Task[None]] = []
+
+    async def stranger(tx: Tx, webhook_id: str, locked: asyncio.Event) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await go_on.wait()
+
+    async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal lost
+        result = await real(self, unit, *args, **kwargs)
+        if unit is taking.claim_due and result.claimed and not lost:
+            lost, locked = True, asyncio.Event()
+            holding.append(asyncio.create_task(real(db, stranger, held, locked)))
+            await locked.wait()
+            raise OutcomeUnknown("connection", "lost during COMMIT")
+        return result
+
+    async with inbox() as box:
+        held, _ = await add_webhook(db, key, f"{box.url}/held")
+        await add_webhook(db, key, f"{box.url}/free", owner="1" * 24)
+        await db.write(make_many, 6)
+        monkeypatch.setattr(type(db), "write", write)
+        async with drain(db, key):
+            async with asyncio.timeout(10):
+                while not lost:
+                    await asyncio.sleep(0.01)
+            await db.write(make, "r", owner="1" * 24)
+            await box.until(1, "/free", seconds=1.5)
+            go_on.set()
+            await asyncio.gather(*holding)
+            await box.until(6, "/held")
+        assert len(box.got) == 7
+
+
+@POSTGRES
+@pytest.mark.parametrize("what", ["lane", "fan-out"])
+async def test_waiting_for_what_others_hold_makes_no_busy_loop(
+    db: Database, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id = await running.webhook(box.url)
+        await running.watch.until("claimed")
+        locked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def stranger(tx: Tx) -> None:
+            if what == "lane":
+                await lanes.lock(tx, [webhook_id])
+            else:
+                await tx.one("select pg_advisory_xact_lock(7201965)")
+            locked.set()
+            await go_on.wait()
+
+        holding = asyncio.create_task(db.write(stranger))
+        await locked.wait()
+        for n in range(6):
+            await db.write(make, f"r{n}")
+        await asyncio.sleep(0.5)
+        before = running.watch.counts["claimed"]
+        await asyncio.sleep(1.0)
+        # Putting off settles takes ten turns a second.
+        assert running.watch.counts["claimed"] - before <= 20
+        go_on.set()
+        await holding
+        await box.until(6, seconds=2)
+
+
+@POSTGRES
+async def test_what_is_ready_goes_out_while_nothing_can_be_fanned_out(
+    db: Database, db_url: str
+) -> None:
+    async with inbox() as box, drain(db, ring(), schedule=Schedule((0.5, 0.5))) as running:
+
+        async def fail(_: web.Request) -> web.Response:
+            return web.Response(status=500)
+
+        box.answer = fail
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await box.until(1)
+        stranger = await asyncpg.connect(db_url)
+        await stranger.execute("begin; select seq from outbox_state for update")
+        await db.write(make, "r2")
+        await box.until(3, seconds=6)
+        await stranger.close()
+        await box.until(4)
 
 
 async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
