@@ -2,9 +2,12 @@
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 from pathlib import Path
+
+import structlog
 
 from outbox import database
 from outbox.clock import SystemClock
@@ -37,6 +40,17 @@ def main() -> int:
         help="open a place that egress refuses; may be repeated",
     )  # fmt: skip
     args = parser.parse_args()
+    # Plain tracebacks: others show the values of variables, and among them are secrets.
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     try:
         asyncio.run(_drain(args))
     except (CannotStart, ValueError) as error:

@@ -21,6 +21,8 @@ from outbox.observer import DatabaseObserver
 P = ParamSpec("P")
 T = TypeVar("T")
 Engine = Literal["sqlite", "postgres"]
+LetGo = Callable[[], None]
+"""Ends what it was got from."""
 Purpose = Literal["drain", "lease", "migration"]
 SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
 PACE = Pace()
@@ -110,7 +112,7 @@ class Database(Protocol):
         raises (its work is rolled back, and only its own).
         """
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
         """Call `callback` on the event loop when there is work for this node's drain.
 
         A commit that made work wakes one of the live nodes, in turn; `node` gives the id of this
@@ -120,7 +122,7 @@ class Database(Protocol):
     def announce(self) -> None:
         """Work is left: wake one other node. May be called often. Does nothing on SQLite."""
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         """Call `callback` on the event loop with the webhooks that a commit changed.
 
         For a commit of this process it runs before `write` returns; other nodes hear of it within

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from outbox import bulk, lanes
+from outbox import bulk, lanes, snapshots
 from outbox.bulk import IDS, ITEMS, items
 from outbox.claim import targets_of
 from outbox.database import Row, Tx
 from outbox.deliveries import FIRST_WINDOW, Claimed, Room, Target
 from outbox.endpoints import subscription
+from outbox.snapshots import Snapshot
 
 EVENTS_AT_ONCE = 500
 DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
@@ -31,7 +32,7 @@ TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ a
 
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body_digest,
+  traceparent, body_digest, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
   case when length(body) <= {BORN_BYTES} then body end as body
 from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
@@ -57,26 +58,20 @@ from webhooks w join lanes l on l.webhook_id = w.id
 where w.owner_id in {IDS} order by w.id
 """
 
-# Events that the creation of a webhook could see: they are older than it. Positions cannot tell,
-# since one that was given out first may commit last.
-OLDER = """
-select e.pos, w.id from events e join webhooks w on w.owner_id = e.owner_id
-where e.pos in (
-    select cast(value as bigint) from json_array_elements_text(cast($1 as json)) as ids(value))
-  and w.since_snapshot is not null
-  and (e.xid is null or pg_visible_in_snapshot(e.xid, cast(w.since_snapshot as pg_snapshot)))
-"""
-
 # Once all that its creation could see has been fanned out, a webhook gets whatever comes.
-FORGET_SINCE = """
-update webhooks set since_snapshot = null where id in (
-  select id from webhooks w
-  where since_snapshot is not null
-    and pg_snapshot_xmax(cast(since_snapshot as pg_snapshot))
-      <= pg_snapshot_xmin(pg_current_snapshot())
-    and not exists (select 1 from events e where e.seq is null and e.owner_id = w.owner_id
-      and (e.xid is null or e.xid < pg_snapshot_xmax(cast(w.since_snapshot as pg_snapshot))))
-  for update skip locked)
+REMEMBERED = """
+select id, owner_id, since_snapshot,
+  cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as oldest
+from webhooks where since_snapshot is not null order by id limit 500
+"""
+OLDER_UNSEEN = """
+select 1 as one from events
+where seq is null and owner_id = $1 and (xid is null or xid < cast(cast($2 as text) as xid8))
+limit 1
+"""
+FORGET_SINCE = f"""
+update webhooks set since_snapshot = null
+where id = any (array(select id from webhooks where id in {IDS} for update skip locked))
 """
 
 COLUMNS = (
@@ -115,6 +110,8 @@ class _Subscriber:
     row: Row
     names: frozenset[str] | None
     """None when they cannot be read."""
+    since: Snapshot | None
+    """What its creation could see, on PostgreSQL, while that makes a difference."""
     made: int = 0
     waiting: bool = False
 
@@ -188,11 +185,10 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     if not events:
         return FannedOut()
     subscribed = await _subscribers(tx, {row["owner_id"] for row in events})
-    older = await _older(tx, events, subscribed)
     wanted: list[list[_Subscriber]] = []
     count = 0
     for event in events:
-        chosen = [to for to in subscribed.get(event["owner_id"], ()) if _wants(to, event, older)]
+        chosen = [to for to in subscribed.get(event["owner_id"], ()) if _wants(to, event)]
         count += len(chosen)
         if wanted and count > DELIVERIES_AT_ONCE[tx.engine]:
             break
@@ -221,26 +217,27 @@ async def forget_since(tx: Tx) -> None:
 
     It would mean something else after a restore into another PostgreSQL cluster.
     """
-    if tx.engine == "postgres":
-        await tx.run(FORGET_SINCE)
+    if tx.engine == "sqlite":
+        return
+    done = []
+    for row in await tx.all(REMEMBERED):
+        since = snapshots.parse(row["since_snapshot"])
+        if since is not None and (
+            since.next_id > int(row["oldest"])
+            or await tx.one(OLDER_UNSEEN, row["owner_id"], str(since.next_id)) is not None
+        ):
+            continue
+        done.append(row["id"])
+    if done:
+        await tx.run(FORGET_SINCE, items(done))
 
 
 async def _subscribers(tx: Tx, owners: set[str]) -> dict[str, list[_Subscriber]]:
     found: dict[str, list[_Subscriber]] = {}
     for row in await tx.all(WEBHOOKS, items(sorted(owners))):
-        found.setdefault(row["owner_id"], []).append(_Subscriber(row, _names(row)))
+        since = snapshots.parse(row["since_snapshot"])
+        found.setdefault(row["owner_id"], []).append(_Subscriber(row, _names(row), since))
     return found
-
-
-async def _older(
-    tx: Tx, events: Sequence[Row], subscribed: Mapping[str, Sequence[_Subscriber]]
-) -> set[tuple[int, str]]:
-    """Pairs of an event's position and a webhook that was made after it, where it takes a look."""
-    remembered = any(to.row["since_snapshot"] for found in subscribed.values() for to in found)
-    if tx.engine == "sqlite" or not remembered:
-        return set()
-    rows = await tx.all(OLDER, items([row["pos"] for row in events]))
-    return {(row["pos"], row["id"]) for row in rows}
 
 
 def _names(webhook: Row) -> frozenset[str] | None:
@@ -252,14 +249,17 @@ def _names(webhook: Row) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _wants(to: _Subscriber, event: Row, older: set[tuple[int, str]]) -> bool:
+def _wants(to: _Subscriber, event: Row) -> bool:
     """Whether the webhook gets the event: subscribed, and not older than the webhook itself.
 
+    Positions do not tell that on PostgreSQL, since one that was given out first may commit last.
     Nobody knows what one with an unreadable subscription wants: it gets each event, as dead.
     """
     if event["webhook_id"] is not None:
         return bool(event["webhook_id"] == to.id)
-    if event["pos"] <= to.row["since_pos"] or (event["pos"], to.id) in older:
+    if event["pos"] <= to.row["since_pos"]:
+        return False
+    if to.since is not None and (event["xid"] is None or to.since.sees(int(event["xid"]))):
         return False
     return to.names is None or event["name"] in to.names
 

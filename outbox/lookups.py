@@ -16,6 +16,9 @@ DEADLINE_SECONDS = 5.0
 MOST_THREADS = 32
 MOST_SUSPECTS = 16
 """Of those, for hosts whose last look-up failed: dead names leave threads to the living."""
+SLOW_SECONDS = 1.0
+MOST_SLOW = 256
+"""Look-ups that have lasted longer than that no longer count among the threads, up to so many."""
 FRESH_SECONDS = 30.0
 STALE_SECONDS = 600.0
 """How long an old answer still serves while the name servers give none."""
@@ -73,6 +76,7 @@ class Lookups:
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._threads = asyncio.Semaphore(MOST_THREADS)
         self._suspects = asyncio.Semaphore(MOST_SUSPECTS)
+        self._slow = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def addresses(self, name: str) -> Sequence[str]:
@@ -81,10 +85,15 @@ class Lookups:
         now = self._clock.monotonic()
         if now - host.answered_at < FRESH_SECONDS:
             return host.addresses
+        if host.addresses and now - host.answered_at < STALE_SECONDS:
+            # The old answer serves while a new one is on its way, which may take long.
+            if now - host.failed_at >= FAILED_SECONDS:
+                self._ask(name, host)
+            return host.addresses
         if now - host.failed_at >= FAILED_SECONDS:
             await self._refresh(name, host)
             now = self._clock.monotonic()
-        if host.addresses and now - host.answered_at < STALE_SECONDS:
+        if now - host.answered_at < STALE_SECONDS:
             return host.addresses
         raise LookupFailed(host.error or FAILED)
 
@@ -106,27 +115,31 @@ class Lookups:
         return host
 
     async def _refresh(self, name: str, host: _Host) -> None:
+        running = self._ask(name, host)
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                # Shielded: other senders wait for the same answer.
+                await asyncio.shield(running)
+        except TimeoutError:
+            host.failed_at = self._clock.monotonic()
+            host.error = TOO_SLOW
+
+    def _ask(self, name: str, host: _Host) -> asyncio.Future[None]:
+        """The look-up of `host` that runs, begun now if there was none."""
         if host.running is None:
             host.running = asyncio.get_running_loop().create_future()
             task = asyncio.create_task(self._run(name, host))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                # Shielded: other senders wait for the same answer.
-                await asyncio.shield(host.running)
-        except TimeoutError:
-            host.failed_at = self._clock.monotonic()
-            host.error = TOO_SLOW
+        return host.running
 
     async def _run(self, name: str, host: _Host) -> None:
         try:
             if host.error is None:
-                async with self._threads:
-                    addresses = await self._in_thread(name)
+                addresses = await self._answer(name)
             else:
-                async with self._suspects, self._threads:
-                    addresses = await self._in_thread(name)
+                async with self._suspects:
+                    addresses = await self._answer(name)
             if not addresses:
                 raise LookupFailed(NO_HOST)
         except LookupFailed as error:
@@ -145,6 +158,25 @@ class Lookups:
             running, host.running = host.running, None
             if running is not None and not running.done():
                 running.set_result(None)
+
+    async def _answer(self, name: str) -> Sequence[str]:
+        """What the name servers say; one that takes long makes room for the others."""
+        await self._threads.acquire()
+        holds = True
+        look_up = asyncio.create_task(self._in_thread(name))
+        try:
+            done, _ = await asyncio.wait({look_up}, timeout=SLOW_SECONDS)
+            if not done and self._slow < MOST_SLOW:
+                self._slow += 1
+                holds = False
+                self._threads.release()
+            return await look_up
+        finally:
+            look_up.cancel()
+            if holds:
+                self._threads.release()
+            else:
+                self._slow -= 1
 
     async def _in_thread(self, name: str) -> Sequence[str]:
         loop = asyncio.get_running_loop()

@@ -47,6 +47,11 @@ async def release(tx: Tx, claim: str) -> bool:
     return not held
 
 
+async def unheld(tx: Tx, node_id: str, but: Collection[str]) -> bool:
+    """Whether something stands in flight under a node's name that is not among `but`."""
+    return any(row["id"] not in but for row in await tx.all(OF_NODE, node_id))
+
+
 async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:
     """Make ready again what stands in flight under a node's name, `but` these; how many.
 

@@ -102,5 +102,7 @@ def _damaged(column: str) -> Iterator[None]:
         yield
     except SealBroken as error:
         raise Unsendable(f"the webhook's {column} cannot be opened: {error}") from None
+    except UnicodeDecodeError:
+        raise Unsendable(f"the webhook's {column} cannot be read: it is not text") from None
     except (ValueError, TypeError, ArithmeticError) as error:
         raise Unsendable(f"the webhook's {column} cannot be read: {error}") from None

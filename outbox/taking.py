@@ -25,6 +25,7 @@ LONGEST_EMPTY_SECONDS = 0.32
 SHORTEST_SECONDS = 0.001
 # Between comparisons of what stands under our name with what we hold.
 CHECK_SECONDS = 60.0
+RECHECK_SECONDS = 1.0
 
 Held = Callable[[], set[str]]
 
@@ -234,7 +235,9 @@ class Taking:
             return
         node_id = self._lease.node_id
         count = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
-        self._checked_at = now
+        left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
+        # What others had locked is looked at again soon.
+        self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
         if count:
             log.warning("rescued", reason="unheld", count=count, node=node_id)
             self._observer.rescued("unheld", count)

@@ -13,7 +13,7 @@ from typing import Concatenate, Literal
 import asyncpg
 
 from outbox.clock import Clock
-from outbox.database import PACE, P, Purpose, SynchronousCommit, T, Tx
+from outbox.database import PACE, LetGo, P, Purpose, SynchronousCommit, T, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.leadership import Leadership, Pace
@@ -86,14 +86,14 @@ class PostgresDatabase:
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return PostgresLeadership(self._server, self.clock, pace)
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
-        self._signals.listen(callback, node)
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+        return self._signals.listen(callback, node)
 
     def announce(self) -> None:
         self._signals.announce()
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
-        self._signals.on_change(callback)
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+        return self._signals.on_change(callback)
 
     async def close(self) -> None:
         if self._home is self:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from functools import partial
 
 import asyncpg
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
 
 from outbox.clock import Clock, sleep_until_set
+from outbox.database import LetGo
 from outbox.postgres.faults import LOST
 from outbox.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.postgres.server import Server
@@ -54,15 +56,17 @@ class Signals:
         self._said.set()
         self._task: asyncio.Task[None] | None = None
 
-    def listen(self, callback: Wake, node: Callable[[], str] | None) -> None:
+    def listen(self, callback: Wake, node: Callable[[], str] | None) -> LetGo:
         """Call `callback` when there is work for the node that `node` names (None: any)."""
         self._listeners.append((callback, node))
         self._start()
+        return partial(self._listeners.remove, (callback, node))
 
-    def on_change(self, callback: Changed) -> None:
+    def on_change(self, callback: Changed) -> LetGo:
         """Call `callback` with the webhooks that any process has changed."""
         self._watchers.append(callback)
         self._start()
+        return partial(self._watchers.remove, callback)
 
     def committed(self, made_work: bool, changed: Collection[str]) -> None:
         """A transaction of this process has been committed."""

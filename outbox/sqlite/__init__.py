@@ -11,11 +11,12 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal
 
 from outbox.clock import Clock
-from outbox.database import PACE, P, Purpose, T, Tx
+from outbox.database import PACE, LetGo, P, Purpose, T, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.leadership import Alone, Leadership, Pace
@@ -55,14 +56,16 @@ class SqliteDatabase:
     def apart(self, purpose: Purpose) -> SqliteDatabase:
         return self
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> None:
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
         self._listeners.append(callback)
+        return partial(self._listeners.remove, callback)
 
     def announce(self) -> None:
         """There is no other node."""
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> None:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         self._watchers.append(callback)
+        return partial(self._watchers.remove, callback)
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return Alone()
