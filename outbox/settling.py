@@ -81,8 +81,10 @@ class Settling:
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
         if later:
+            if not self._deferred:
+                # Those that join them do not put them off, or they would wait for ever.
+                self._deferred_until = self._clock.monotonic() + DEFERRED_SECONDS
             self._deferred += settlement.deferred
-            self._deferred_until = self._clock.monotonic() + DEFERRED_SECONDS
             self._observer.deferred(len(later))
         for settled in batch:
             if settled.delivery.id in settlement.held:
