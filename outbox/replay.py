@@ -13,7 +13,8 @@ left join webhooks w on w.id = d.webhook_id
 where d.id = $1
 """
 
-STILL_KEPT = "select id from events where id = $1 /*postgres for key share*/"
+# Until our commit no purge takes the event; one that came first has removed it by now.
+KEEP_EVENT = "select id from events where id = $1 /*postgres for key share*/"
 
 INSERT = """
 insert into deliveries
@@ -47,8 +48,7 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
     # From here a removal waits for us; one that came first has taken the lane.
     if not await lanes.lock(tx, [row["webhook_id"]]):
         raise NotReplayable("Its webhook was deleted, so there is nowhere to send it.")
-    # And retention takes no event that somebody is about to send again.
-    if await tx.one(STILL_KEPT, row["event_id"]) is None:
+    if await tx.one(KEEP_EVENT, row["event_id"]) is None:
         raise NotReplayable("Its event is past the retention time and was removed.")
     replayed = tx.new_id()
     due = await lanes.due_now(tx)
