@@ -148,10 +148,14 @@ async def claim(tx: Tx, room: Room, born: Mapping[str, int]) -> Taken:
     claimed, crowded = await load(tx, ids, room)
     await _put_back(tx, by_id.values(), crowded)
     targets = await targets_of(tx, {delivery.webhook_id for delivery in claimed})
-    if left <= 0:
+    # By what was got: a lane that was due and had nothing leaves its places to those behind it.
+    if len(ids) >= slots:
         return Taken(claimed, targets, crowded=True)
-    failing_too = room.failing_slots > sum(lane.asked for lane in failing)
-    more = len(healthy) == _lanes_for(slots) or (failing_too and len(failing) == _lanes_for(slots))
+    failing_too = room.failing_slots > sum(lane.got for lane in failing)
+    more = left > 0 and (
+        len(healthy) == _lanes_for(slots)
+        or (failing_too and len(failing) == _lanes_for(min(room.failing_slots, slots)))
+    )
     return Taken(claimed, targets, more, await lanes.soonest(tx, failing_too))
 
 

@@ -195,3 +195,31 @@ async def test_what_is_woken_later_than_its_turn_keeps_its_place(db: Database) -
     await db.write(wake, [webhook_id], before + 1_000_000)
     assert (await db.read(rows, "select due_at from lanes"))[0]["due_at"] == before
     assert (await db.read(rows, "select owner_id from lanes"))[0]["owner_id"] == OWNER
+
+
+async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Database) -> None:
+    """A lane whose last row was just taken is due once more; the ones behind it still wait."""
+    key = ring()
+    empty, _ = await add_webhook(db, key, URL, owner="1" * 24)
+    waiting, _ = await add_webhook(db, key, URL)
+    for owner in ("1" * 24, OWNER):
+        await db.write(make, "first", owner=owner)
+        await fanned(db)
+        # It is in flight now, and its lane due for another look.
+        assert (await db.write(claim, room(1), {})).claimed
+    await db.write(make, "second")
+    await fanned(db)
+    found = await db.write(claim, room(1), {})
+    assert not found.claimed, f"{empty} was to be looked at before {waiting}"
+    assert found.wait_us is not None
+    assert found.wait_us <= 0
+    [delivery] = (await db.write(claim, room(1), {})).claimed
+    assert delivery.webhook_id == waiting
+
+
+async def test_more_failing_lanes_than_one_look_takes_are_looked_at_at_once(db: Database) -> None:
+    ids = await backlog(db, 12, 1)
+    await db.write(lambda tx: tx.run("update lanes set failing = true"))
+    found = await db.write(claim, room(8, failing=1, windows=dict.fromkeys(ids, 0)), {})
+    assert not found.claimed
+    assert found.more
