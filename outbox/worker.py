@@ -8,6 +8,7 @@ is logged and the loop goes on with all that it holds: nothing is claimed or res
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 import structlog
 
@@ -113,7 +114,7 @@ class Worker:
         """One round: settle and take, then wait for a reason to go round again."""
         self._wake.clear()
         slow = self._sends.take_slots_back()
-        settled, taken = await asyncio.gather(
+        settled, taken = await _both(
             self._settling.write(),
             self._taking.take(self._settling.unwritten, self._settling.held),
         )
@@ -141,6 +142,17 @@ class Worker:
     def _lose(self) -> None:
         self._sends.end_all()
         self._wake.set()
+
+
+async def _both(
+    first: Awaitable[float | None], second: Awaitable[float | None]
+) -> tuple[float | None, float | None]:
+    """Both to their ends, also when one fails: the next round must not meet the other under way."""
+    done = await asyncio.gather(first, second, return_exceptions=True)
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    return done  # type: ignore[return-value] # no exception is left
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

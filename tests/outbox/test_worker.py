@@ -16,6 +16,7 @@ from outbox.errors import OutcomeUnknown
 from outbox.policy import Schedule
 from outbox.rescue import MOST_RESCUES, release, rescue
 from outbox.settle import settle
+from outbox.settling import Settling
 from outbox.taking import Taking
 from outbox.worker import Worker
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
@@ -321,3 +322,34 @@ async def test_a_slow_send_too_many_is_cut_as_a_timeout(
         assert running.watch.counts["cut"] == 1
         hang.set()
         await running.watch.until("delivery_finished", 3)
+
+
+async def test_a_fault_of_taking_does_not_leave_a_settle_under_way(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that write the same list at once can lose what the second one added to it."""
+    at_once = most = faults = 0
+    write, take = Settling.write, Taking.take
+
+    async def slow(self: Settling) -> float | None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        try:
+            await asyncio.sleep(0.3)
+            return await write(self)
+        finally:
+            at_once -= 1
+
+    async def broken(self: Taking, *args: Any) -> float | None:
+        nonlocal faults
+        faults += 1
+        if faults <= 3:
+            raise RuntimeError("a fault of ours")
+        return await take(self, *args)
+
+    monkeypatch.setattr(Settling, "write", slow)
+    monkeypatch.setattr(Taking, "take", broken)
+    async with drain(db, ring()) as running:
+        await running.watch.until("restarted", 3)
+        assert most == 1
