@@ -95,6 +95,7 @@ TAKE_EVENTS = f"select id from events where id in {IDS} /*postgres for update sk
 DELETE_EVENTS = f"delete from events where id in {IDS} and not ({UNFINISHED})"
 
 # Before the deliveries, as everywhere; with it nobody activates the webhook meanwhile.
+WEBHOOKS = f"select distinct webhook_id from deliveries where id in {IDS}"
 TAKE_LANES = f"""
 select webhook_id from lanes where webhook_id in {IDS} and active = false
 order by webhook_id /*postgres for update*/
@@ -250,12 +251,12 @@ async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, 
     done = 0
     await by_index(tx)
     began = clock.monotonic()
+    # All lanes at once and in their order: after a first delivery no lane may be waited for.
+    names = [row["webhook_id"] for row in await tx.all(WEBHOOKS, items(ids))]
+    inactive = {row["webhook_id"] for row in await tx.all(TAKE_LANES, items(names))}
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
         chunk = ids[done : done + CHUNKS[tx.engine]]
         done += len(chunk)
-        webhooks = f"select distinct webhook_id from deliveries where id in {IDS}"
-        names = [row["webhook_id"] for row in await tx.all(webhooks, items(chunk))]
-        inactive = {row["webhook_id"] for row in await tx.all(TAKE_LANES, items(names))}
         ending = [
             row
             for row in await tx.all(TAKE_PARKED, items(chunk))

@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from outbox import free_pages, retention
 from outbox.bulk import items
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database import Database, Row, Tx
 from outbox.observer import End
 from outbox.plans import by_index
 from outbox.retention import DAY, Retention
@@ -344,3 +345,40 @@ async def test_the_file_shrinks_when_much_has_gone(db: Database, tmp_path: Path)
     assert free <= free_pages.KEPT + free_pages.STEP
     assert after < before / 2
     assert not await db.write(free_pages.shrink)
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_no_lane_is_waited_for_once_deliveries_are_taken(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes of a later chunk taken after deliveries of an earlier one made a deadlock."""
+    await past.db.write(pause, 1)
+    await past.db.write(pause, 3)
+    ids = [await past.delivery(40, "ready", webhook=webhook) for webhook in (3, 1)]
+    monkeypatch.setattr(retention, "CHUNKS", {"postgres": 1})
+    monkeypatch.setattr(retention, "UNIT_SECONDS", 60)
+    text = retention.TAKE_PARKED
+    order: list[str] = []
+
+    async def unit(tx: Tx) -> None:
+        every = tx.all
+
+        async def all_(sql: str, *args: object) -> list[Row]:
+            order.append("lanes" if sql is retention.TAKE_LANES else "parked" * (sql is text))
+            return await every(sql, *args)
+
+        await retention.expire_parked(cast(Tx, _Watched(tx, all_)), ids, past.db.clock)
+
+    await past.db.write(unit)
+    assert [name for name in order if name] == ["lanes", "parked", "parked"]
+
+
+class _Watched:
+    """A transaction whose `all` is another."""
+
+    def __init__(self, tx: Tx, every: object) -> None:
+        self._tx = tx
+        self.all = every
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tx, name)
