@@ -6,13 +6,15 @@ import asyncio
 import contextvars
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from outbox.database import Row
 from outbox.dialect import translate
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.events import INSERT
 from outbox.ids import Ids
+
+T = TypeVar("T")
 
 # Primary result codes of sqlite.org/rescode.html, as the closed list of outbox.errors.
 _FAULTS: dict[int, DatabaseFault] = {
@@ -36,6 +38,11 @@ def fault_of(error: BaseException) -> BaseException:
         if kind is not None:
             return DatabaseUnavailable(kind, f"SQLite: {error}")
     return error
+
+
+def _readable(raw: bytes) -> str:
+    """Text that need not be UTF-8 any more."""
+    return raw.decode("utf-8", "replace")
 
 
 class SqliteTx:
@@ -65,18 +72,10 @@ class SqliteTx:
             self._connection.execute(insert, row)
 
     async def one(self, sql: str, *args: Any) -> Row | None:
-        text = translate(sql, "sqlite")
-        self.wrote = self.wrote or not text.startswith("select")
-        cursor = self._connection.execute(text, args)
-        row: Row | None = cursor.fetchone()
-        # An unfinished statement would keep its snapshot; closing resets it.
-        cursor.close()
-        return row
+        return self._fetch(translate(sql, "sqlite"), args, _first)
 
     async def all(self, sql: str, *args: Any) -> list[Row]:
-        text = translate(sql, "sqlite")
-        self.wrote = self.wrote or not text.startswith("select")
-        return self._connection.execute(text, args).fetchall()
+        return self._fetch(translate(sql, "sqlite"), args, sqlite3.Cursor.fetchall)
 
     async def run(self, sql: str, *args: Any) -> int:
         self.wrote = True
@@ -91,8 +90,36 @@ class SqliteTx:
             return []
         found: list[Row] = []
         for row in rows:
-            found.extend(self._connection.execute(text, row).fetchall())
+            found.extend(self._fetch(text, row, sqlite3.Cursor.fetchall))
         return found
+
+    def _fetch(self, text: str, args: Sequence[Any], take: Callable[[sqlite3.Cursor], T]) -> T:
+        """What `text` gives, whatever has become of it on the disk.
+
+        One text that is not UTF-8 any more would end all that is read with it, such as a claim for
+        all webhooks: it is read with a mark in its place, and judged where it is used.
+        """
+        if text.startswith("select"):
+            try:
+                return take(self._connection.execute(text, args))
+            except sqlite3.OperationalError as error:
+                if not str(error).startswith("Could not decode"):
+                    raise
+        else:
+            self.wrote = True
+        # What writes must not run a second time for it, and names few texts.
+        self._connection.text_factory = _readable
+        try:
+            return take(self._connection.execute(text, args))
+        finally:
+            self._connection.text_factory = str
+
+
+def _first(cursor: sqlite3.Cursor) -> Row | None:
+    row: Row | None = cursor.fetchone()
+    # An unfinished statement would keep its snapshot; closing resets it.
+    cursor.close()
+    return row
 
 
 class Job:

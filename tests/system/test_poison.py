@@ -43,6 +43,39 @@ async def test_a_damaged_row_ends_dead_and_holds_up_nobody(db: Database, kind: s
         assert [got.path for got in box.got] == ["/fine"] * (HEALTHY + 1)
 
 
+SPOILED = {
+    "schedule": "update webhooks set schedule = cast(x'5bff5d' as text) where owner_id = $1",
+    "events": "update webhooks set events = cast(x'5bff5d' as text) where owner_id = $1",
+    "url": "update webhooks set url = cast(x'68747470ff' as text) where owner_id = $1",
+    "event's name": "update events set name = cast(x'ff' as text) where owner_id = $1",
+    "record's id": "update events set record_id = cast(x'ff' as text) where owner_id = $1",
+}
+"""Text as a flipped bit leaves it; PostgreSQL has no such."""
+
+
+async def spoil(tx: Tx, what: str, owner: str) -> None:
+    assert await tx.run(SPOILED[what], owner) == 1
+
+
+@pytest.mark.parametrize("what", SPOILED)
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_text_that_is_not_utf8_any_more_holds_up_nobody(db: Database, what: str) -> None:
+    key, owner = ring(), "1" * 24
+    async with inbox() as box:
+        damaged, _ = await add_webhook(db, key, f"{box.url}/damaged", owner=owner)
+        await add_webhook(db, key, f"{box.url}/fine")
+        await db.write(make, "damaged", owner=owner)
+        await db.write(spoil, what, owner)
+        await db.write(make_many, HEALTHY)
+        async with drain(db, key) as running:
+            await box.until(HEALTHY, "/fine", seconds=8)
+            await running.watch.until("attempt", HEALTHY)
+            for row in await deliveries_of(db, damaged):
+                assert row["attempts"] <= 6
+            assert "restarted" not in running.watch.counts
+            assert "claimed error" not in running.watch.counts
+
+
 async def test_one_webhook_that_cannot_be_read_leaves_its_owner_the_others(db: Database) -> None:
     key = ring()
     async with inbox() as box:
