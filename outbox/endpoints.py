@@ -66,7 +66,7 @@ insert into webhooks
    since_pos, since_snapshot, created_at, updated_at)
 values ($1, $2, 1, $3, $4, $5, 'active', false, $6, $7, $8,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
-  /*postgres 0*/,
+  /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
   $9, $9)
 """

@@ -48,7 +48,8 @@ where events.pos = s.place
 
 # A lane in which something is due already gives nothing away past its queue.
 WEBHOOKS = f"""
-select w.id, w.owner_id, w.events, w.since_pos, w.since_snapshot,
+select w.id, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
+  w.since_snapshot,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
       and d.retry = false and d.next_at <= (select due_now()))

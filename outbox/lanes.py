@@ -116,7 +116,7 @@ async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
 
 
 async def wake_noted(tx: Tx) -> bool:
-    """Look again at the lanes that fan-out found held; whether some still are."""
+    """Look again at lanes that fan-out found held, 500 at most; whether some still are."""
     noted = [row["webhook_id"] for row in await tx.all(NOTED)]
     free, held = await try_lock(tx, noted)
     # Only whoever has the lane takes its notes, so that two never wait for each other here.

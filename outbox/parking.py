@@ -176,15 +176,17 @@ async def _stop(tx: Tx, webhook_id: str) -> None:
 
 
 async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
-    await tx.one(NO_FAN_OUT)
     # A fan-out that was turned away meanwhile looks again after this commit.
     tx.wake = True
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no"
-    # What is being sent loses its claim, so its settle changes nothing. First, because a settle
-    # or a rescue under way may still make a row ready, and this statement waits for it.
+    # What is being sent loses its claim, so its settle changes nothing.
     await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
+    if await _end_some(tx, webhook_id, "webhook deleted"):
+        return "more"
+    # Only now, since everybody's fan-out waits for it.
+    await tx.one(NO_FAN_OUT)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
     tx.changed.add(webhook_id)

@@ -139,8 +139,9 @@ class Sends:
         del self._by_sending[sending]
         if not task.cancelled() and task.exception() is None:
             return
-        # Cut off before its first step; all else it says itself.
-        self._finish(sending, "keep")
+        # Cut off before its first step, or ended by a fault of ours; all else it says itself.
+        if not sending.done:
+            self._finish(sending, "keep")
         name: Name = "timeout" if sending.cut else "aborted"
         outcome = unanswered(name, TOO_MANY if sending.cut else CUT_OFF, 0.0)
         decision = again("aborted")

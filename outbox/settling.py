@@ -100,8 +100,12 @@ class Settling:
     async def _each(self, batch: list[Settled]) -> float | None:
         """One row that cannot be written must not hold up the others: it is written with less."""
         if len(batch) > 1:
-            waits = [await self._write([settled], told=True) for settled in batch]
-            return None if None in waits else 0.0
+            for number, settled in enumerate(batch):
+                if await self._write([settled], told=True) is None:
+                    # The database has gone: what is written by now must not be kept.
+                    self._batch = batch[number:]
+                    return None
+            return 0.0
         [settled] = batch
         outcome = settled.outcome
         if outcome is None:

@@ -206,7 +206,7 @@ class Taking:
 
     def _wait(self, taken: Taken) -> float:
         """Seconds until a claim may find something; longer and longer while it does not."""
-        if taken.claimed:
+        if taken.claimed or taken.wait_us is None or taken.wait_us > 0:
             self._empty = 0
         if taken.more:
             return 0.0

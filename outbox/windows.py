@@ -36,6 +36,7 @@ class Sending:
     started: float
     slow: bool = False
     cut: bool = False
+    done: bool = False
     objection: str | None = None
     """Why its request must not leave any more."""
 
@@ -146,6 +147,7 @@ class Windows:
 
     def finish(self, sending: Sending, window: Window) -> int:
         """It ended, with this effect on its webhook's window; the window's new width."""
+        sending.done = True
         lane = self._lanes[sending.webhook_id]
         lane.in_flight -= 1
         self.bytes -= sending.size

@@ -65,7 +65,6 @@ class Worker:
         )
         self._ended = asyncio.Event()
         self._stopping = False
-        self._listening = False
 
     @property
     def node_id(self) -> str:
@@ -74,10 +73,10 @@ class Worker:
 
     async def run(self) -> None:
         """Drain until told to stop and everything under way is settled."""
-        if not self._listening:
-            self._listening = True
-            self._db.listen(self._hear, lambda: self.node_id)
-            self._db.on_change(self._sends.changed)
+        let_go = (
+            self._db.listen(self._hear, lambda: self.node_id),
+            self._db.on_change(self._sends.changed),
+        )
         keeper = asyncio.create_task(self._lease.run(), name="lease")
         faults = 0
         try:
@@ -94,6 +93,8 @@ class Worker:
             await self._lease.leave()
         finally:
             await _ended(keeper)
+            for end in let_go:
+                end()
             self._ended.set()
 
     async def drain(self, grace: float) -> None:
