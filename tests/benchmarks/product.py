@@ -15,9 +15,15 @@ ADDRESS = re.compile(r"http://[\w.\[\]]+:(\d+)")
 class Product(Child):
     """One process of it; `port` is where it listens."""
 
-    def __init__(self, environment: Mapping[str, str], folder: Path, role: str = "all") -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        folder: Path,
+        role: str = "all",
+        module: str = "gateway",
+    ) -> None:
         super().__init__(
-            "gateway", "serve", "--role", role,
+            module, "serve", "--role", role,
             log=folder / "serve.log", environment=environment, folder=folder,
         )  # fmt: skip
         found = ADDRESS.search(self.line())
@@ -26,9 +32,11 @@ class Product(Child):
 
 
 @contextmanager
-def product(environment: Mapping[str, str], folder: Path, role: str = "all") -> Iterator[Product]:
-    """Serve until the block ends."""
-    running = Product(environment, folder, role)
+def product(
+    environment: Mapping[str, str], folder: Path, role: str = "all", module: str = "gateway"
+) -> Iterator[Product]:
+    """Serve until the block ends; `module` stands in for `python -m gateway`."""
+    running = Product(environment, folder, role, module)
     try:
         yield running
     finally:

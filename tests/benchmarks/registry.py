@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from tests.benchmarks.ceilings import ceilings
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
 from tests.benchmarks.hanging import hanging
@@ -28,4 +29,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "gauges": gauges,
     "read_path": read_path,
     "lists": lists,
+    "ceilings": ceilings,
 }

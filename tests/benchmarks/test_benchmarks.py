@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,20 @@ async def test_a_benchmark_runs_and_prints(name: str) -> None:
     measured = {what: value for what, value in told.items() if what.endswith(("_per_s", "_ms"))}
     assert measured
     assert all(value > 0 for value in measured.values()), measured
+
+
+@pytest.mark.slow
+async def test_what_postgres_is_made_to_do_is_counted() -> None:
+    verdict = await BENCHMARKS["ceilings"](replace(QUICK, engines=("postgres",)))
+    assert verdict.broken == []
+    told = json.loads(verdict.line())
+    for what in ("write", "delivery"):
+        spent = told[f"postgres_a_{what}"]
+        assert spent["statements"] > 0
+        assert spent["wal_bytes"] > 0
+    assert told["postgres_a_write"]["commits"] > 1
+    sizes = told["postgres_bytes_as_written"]
+    assert all(sizes[table] > 0 for table in ("events", "deliveries", "attempts")), sizes
 
 
 def test_a_missed_bar_is_said() -> None:

