@@ -23,6 +23,8 @@ FRESH_SECONDS = 30.0
 STALE_SECONDS = 600.0
 """How long an old answer still serves while the name servers give none."""
 FAILED_SECONDS = 30.0
+REFRESH_SECONDS = 0.5
+"""How long a new answer is waited for while there is an old one."""
 MOST_HOSTS = 10_000
 NEVER = float("-inf")
 TOO_SLOW = "the name servers did not answer in time"
@@ -86,9 +88,9 @@ class Lookups:
         if now - host.answered_at < FRESH_SECONDS:
             return host.addresses
         if host.addresses and now - host.answered_at < STALE_SECONDS:
-            # The old answer serves while a new one is on its way, which may take long.
+            # The old answer serves when a new one takes long.
             if now - host.failed_at >= FAILED_SECONDS:
-                self._ask(name, host)
+                await asyncio.wait({self._ask(name, host)}, timeout=REFRESH_SECONDS)
             return host.addresses
         if now - host.failed_at >= FAILED_SECONDS:
             await self._refresh(name, host)

@@ -456,6 +456,36 @@ async def test_an_old_answer_serves_while_the_name_servers_are_down() -> None:
         await guard.resolve("good", 443)
 
 
+async def test_an_old_answer_serves_when_a_new_one_takes_long() -> None:
+    names, clock = Names(slow=["1.1.1.1"]), Clock()
+    guard = guarded(names, clock)
+    await guard.resolve("slow", 443)
+    names.hold.clear()
+    clock.ahead += FRESH_SECONDS
+    async with asyncio.timeout(2):
+        assert await guard.resolve("slow", 443)
+    names.hold.set()
+
+
+async def test_look_ups_that_take_long_make_room_for_others() -> None:
+    done = threading.Event()
+
+    def look_up(host: str) -> list[str]:
+        if host != "good":
+            done.wait(20)
+        return ["1.1.1.1"]
+
+    guard = Guard(Rules(), Clock(), look_up)
+    dead = [asyncio.create_task(guard.resolve(f"dead{n}", 443)) for n in range(MOST_THREADS + 8)]
+    try:
+        async with asyncio.timeout(4):
+            assert await guard.resolve("good", 443)
+    finally:
+        done.set()
+        await asyncio.gather(*dead, return_exceptions=True)
+        await guard.close()
+
+
 async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("outbox.lookups.DEADLINE_SECONDS", 0.05)
     names, clock = Names(slow=["1.1.1.1"]), Clock()
