@@ -18,7 +18,7 @@ async def measure(db: Database, clock: Clock) -> float:
     """
     before = clock.wall()
     began = clock.monotonic()
-    server = await db.write(nodes.server_wall)
+    server = await db.read(nodes.server_wall)
     way_us = (clock.monotonic() - began) * 1_000_000
     if server is None:
         return 0.0

@@ -9,7 +9,9 @@ alter table deliveries add column rescues bigint not null default 0;
 
 -- Lanes that somebody held while fan-out made deliveries for them; no key, so that inserting never
 -- waits.
-create table wakes (webhook_id text /*postgres collate "C"*/ not null);
+create table wakes (
+  webhook_id text /*postgres collate "C"*/ not null
+);
 
 -- On PostgreSQL a position in `events` does not tell what had committed when a webhook was made.
 alter table webhooks add column since_snapshot text;

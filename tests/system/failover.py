@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.fleet import Fleet, Spell, fleet
-from tests.support.ledger import Pair, Verdict, query
+from tests.support.ledger import Pair, Verdict, query, until_drained
 from tests.support.recipients import Receipt
 from tests.system.nodes import WARM_WRITES
-from tests.system.nodes_judged import judged
+from tests.system.nodes_judged import DRAIN_SECONDS, judged
 
 BACK_SECONDS = 5.0
 PATIENCE = 30.0
@@ -53,6 +53,8 @@ async def run_asynchronous(seed: int) -> dict[str, Any]:
             await asyncio.sleep(BEHIND_SECONDS)
             back = await _fail_over(site)
             await site.writes(2 * WARM_WRITES, 2 * WARM_WRITES)
+        # What stood under the name of a node that had lost it is sent a minute later.
+        await until_drained(site.url, DRAIN_SECONDS)
         gone = await _forget(site, behind, site.spells[-1].start)
         site.in_flight.append(dict.fromkeys(gone.repeated, ""))
 
