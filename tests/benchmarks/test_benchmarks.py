@@ -12,8 +12,15 @@ from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import QUICK
 
 
+LONG = ("hanging", "ceilings")
+"""Those that take most of a minute even in their short form run with the fault runs."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.faults if name in LONG else ()) for name in BENCHMARKS],
+)
 async def test_a_benchmark_runs_and_prints(name: str) -> None:
     verdict = await BENCHMARKS[name](QUICK)
     assert verdict.broken == []
@@ -24,7 +31,7 @@ async def test_a_benchmark_runs_and_prints(name: str) -> None:
     assert all(value > 0 for value in measured.values()), measured
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 async def test_what_postgres_is_made_to_do_is_counted() -> None:
     verdict = await BENCHMARKS["ceilings"](replace(QUICK, engines=("postgres",)))
     assert verdict.broken == []
