@@ -11,7 +11,6 @@ from tests.benchmarks.figures import Verdict, median, quantile
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import QUICK
 
-
 LONG = ("hanging", "ceilings")
 """Those that take most of a minute even in their short form run with the fault runs."""
 
