@@ -16,12 +16,13 @@ from outbox.outcome import Outcome
 SETTLE = f"""
 update deliveries set state = s.new_state, reason = s.why, retry = retry or s.used > 0,
   next_at = (select due_now()) + s.delay, tries = s.used, claim = null, node_id = null,
+  attempts = attempts - s.unsent,
   finished_at = s.finished, last_outcome = s.outcome, last_status = s.status
 from (
   select value ->> 0 as delivery, value ->> 1 as token, value ->> 2 as new_state,
     value ->> 3 as why, cast(value ->> 4 as bigint) as delay, cast(value ->> 5 as bigint) as used,
     cast(value ->> 6 as bigint) as finished, value ->> 7 as outcome,
-    cast(value ->> 8 as bigint) as status
+    cast(value ->> 8 as bigint) as status, cast(value ->> 9 as bigint) as unsent
   from {ITEMS}) as s
 where deliveries.id = s.delivery and deliveries.claim = s.token
 returning id
@@ -96,6 +97,8 @@ async def settle(tx: Tx, batch: Sequence[Settled]) -> Settlement:
             s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
             None if s.decision.state == "ready" else tx.now,
             s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
+            # Given back as it was: the first request of a delivery is its first attempt.
+            int(not s.request_headers and s.outcome is None and s.decision.state == "ready"),
         )
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
