@@ -9,6 +9,7 @@ until the warm-up ends, which then answer 200 after 28 seconds.
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import tempfile
 import time
@@ -48,8 +49,10 @@ SPREAD = 37
 """Coprime to the number of webhooks: no order of ids or lanes keeps what hangs apart."""
 LATE_OWNER = "f" * 24
 LATE_TIMEOUT_MS = 30_000
-# Windows open to 32 with some 500 successes each; then a burst fills them all at once.
-OPENING_EVENTS = 500
+# Windows open to 27 with some 350 successes each: all of them together hold more than the slots
+# and the slow sends of a worker. Then a burst fills them at once.
+OPENING_EVENTS = 360
+OPENING_SECONDS = 60.0
 BURST = 40
 LATE_A_SECOND = 4.0
 
@@ -161,9 +164,11 @@ class _Site:
         try:
             async with _lines(running) as write:
                 opening = min(OPENING_EVENTS, round(self._size.hanging_warm_up * 40))
+                before = await self._count()
                 for _ in range(opening):
                     write(LATE_OWNER, "all.made")
-                await self._load(write, self._size.hanging_warm_up, 0)
+                await self._until(before + opening * PER_OWNER)
+                await self._load(write, self._size.hanging_warm_up / 3, 0)
                 if late:
                     await self._ask("late")
                 for _ in range(BURST):
@@ -222,13 +227,23 @@ class _Site:
         micros += [round(SETTLE_SECONDS * 1_000_000)] * (written - len(mine))
         return Arrived(written, in_time, micros)
 
-    async def _ask(self, what: str) -> None:
-        await asyncio.to_thread(_get, f"http://127.0.0.1:{self._port}/{what}")
+    async def _until(self, count: int) -> None:
+        """Wait until the receiver has answered so many. Raises TimeoutError."""
+        async with asyncio.timeout(OPENING_SECONDS):
+            while await self._count() < count:
+                await asyncio.sleep(0.1)
+
+    async def _count(self) -> int:
+        return int(json.loads(await self._ask("count"))["count"])
+
+    async def _ask(self, what: str) -> bytes:
+        return await asyncio.to_thread(_get, f"http://127.0.0.1:{self._port}/{what}")
 
 
-def _get(url: str) -> None:
+def _get(url: str) -> bytes:
     with urlopen(url, timeout=30) as answer:
-        answer.read()
+        body: bytes = answer.read()
+        return body
 
 
 def _now_ms() -> int:
