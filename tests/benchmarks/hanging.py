@@ -144,8 +144,12 @@ class _Site:
         try:
             async with _lines(running) as write:
                 # One event for each webhook, so that those which hang do so from the start.
+                # All at once they want a slot for a second each: the others wait in that queue,
+                # and what is measured begins when those have been served.
+                before = await self._count()
                 for first in range(0, self._size.webhooks, PER_OWNER):
                     write(_owner(first), "all.made")
+                await self._until(before + self._size.webhooks - below)
                 await self._load(write, self._size.hanging_warm_up, below)
                 yield f"hanging_{share}", await self._measured(write, below)
             if share in RESTARTED:
