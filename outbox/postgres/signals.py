@@ -28,7 +28,17 @@ NAMES = 200
 """Webhooks named by one payload, which PostgreSQL limits to 8,000 bytes."""
 
 _SEND = "select pg_notify($1, payload) from unnest(cast($2 as text[])) as payload"
-_NODES = "select id from nodes where alive_until > due_now() order by id"
+# Each ear holds a lock named after its node, and the server lets go of it when that one dies; its
+# lease goes on for a while, and a wake-up for it would wait for somebody's poll.
+_HERE = "select pg_advisory_lock_shared(7201967, hashtext($1))"
+_NOT_HERE = "select pg_advisory_unlock_shared(7201967, hashtext($1))"
+_NODES = """
+select n.id from nodes n
+where n.alive_until > due_now() and exists (
+  select 1 from pg_locks l where l.locktype = 'advisory' and l.classid = 7201967
+    and cast(l.objid as bigint) = cast(hashtext(n.id) as bigint) & 4294967295 and l.granted)
+order by n.id
+"""
 # A minute for clocks that differ.
 _CHANGED = "select id from webhooks where updated_at >= $1 - 60000000"
 
@@ -49,6 +59,7 @@ class Signals:
         self._announced = float("-inf")
         self._heard_until: int | None = None
         self._pid: int | None = None
+        self._named: set[str] = set()
         self._payloads: dict[str, None] = {}
         self._changed: dict[str, None] = {}
         self._something = asyncio.Event()
@@ -154,9 +165,11 @@ class Signals:
     async def _serve(self, connection: Connection) -> None:
         await connection.add_listener(CHANNEL, self._heard)
         self._pid = connection.get_server_pid()
+        self._named = set()
         await self._catch_up(connection)
         while True:
             # Before anything is sent: who is there may have changed while we were away.
+            await self._name(connection)
             self._live = await self._nodes(connection)
             self._heard_until = self._clock.wall()
             looked = self._clock.monotonic()
@@ -193,6 +206,15 @@ class Signals:
             rows = await connection.fetch(_CHANGED, self._heard_until, timeout=CONNECT_SECONDS)
             if rows:
                 self._tell_changed([row["id"] for row in rows])
+
+    async def _name(self, connection: Connection) -> None:
+        """Hold the locks of the nodes that listen here."""
+        here = set(self._here())
+        for node in sorted(here - self._named):
+            await connection.fetchval(_HERE, node, timeout=CONNECT_SECONDS)
+        for node in sorted(self._named - here):
+            await connection.fetchval(_NOT_HERE, node, timeout=CONNECT_SECONDS)
+        self._named = here
 
     async def _nodes(self, connection: Connection) -> list[str]:
         try:
