@@ -97,10 +97,13 @@ class Sends:
             try:
                 self._start(delivery, target, node_id)
             except Unsendable as reason:
-                self._put(self._unsent(delivery, target, node_id, dead(str(reason))))
+                self._put_unsent(delivery, target, node_id, dead(str(reason)))
             except Exception as fault:
                 log.exception("start_failed", delivery_id=delivery.id, node=node_id)
-                self._put(self._broken(delivery, self._settings.schedule, target, node_id, fault))
+                # An attempt that failed, so that it is tried again by the schedule alone.
+                outcome = _internal(fault, 0.0)
+                decision = self._decide(delivery, outcome, self._settings.schedule)
+                self._put_unsent(delivery, target, node_id, decision, outcome)
 
     def take_slots_back(self) -> float | None:
         """Let slow sends hold no slot, and cut those that are too many.
@@ -122,7 +125,7 @@ class Sends:
         if target is None:
             raise Unsendable("webhook deleted")
         if target.id in self._stale:
-            self._put(self._unsent(delivery, target, node_id, again("webhook changed")))
+            self._put_unsent(delivery, target, node_id, again("webhook changed"))
             return
         shipment, schedule = self._dock.load(delivery, target, self._clock.wall())
         failing = target.failures > 0
@@ -202,25 +205,17 @@ class Sends:
             now_wall_s=self._clock.wall() / 1_000_000,
         )  # fmt: skip
 
-    def _unsent(
-        self, delivery: Claimed, target: Target | None, node_id: str, decision: Decision
-    ) -> Settled:
-        url = target.url if target else ""
-        return Settled(delivery, decision, None, self._clock.wall(), (), url, node_id)
-
-    def _broken(
+    def _put_unsent(
         self,
         delivery: Claimed,
-        schedule: Schedule,
         target: Target | None,
         node_id: str,
-        fault: Exception,
-    ) -> Settled:
-        """A fault of ours: an attempt that failed, so that it is tried by the schedule alone."""
-        outcome = _internal(fault, 0.0)
-        decision = self._decide(delivery, outcome, schedule)
+        decision: Decision,
+        outcome: Outcome | None = None,
+    ) -> None:
         url = target.url if target else ""
-        return Settled(delivery, decision, outcome, self._clock.wall(), (), url, node_id)
+        wall = self._clock.wall()
+        self._put(Settled(delivery, decision, outcome, wall, (), url, node_id))
 
 
 def _internal(fault: Exception, seconds: float) -> Outcome:
