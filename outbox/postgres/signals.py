@@ -47,7 +47,10 @@ Changed = Callable[[Collection[str]], None]
 
 
 class Signals:
-    """One process's ear and mouth. Payloads: `work` (all), `work NODE`, `changed ID ID …`."""
+    """One process's ear and mouth. 
+
+    Payloads: `work` (all), `work NODE`, `changed ID ID …`, `here` (another node listens).
+    """
 
     def __init__(self, server: Server, clock: Clock) -> None:
         self._server = server
@@ -60,6 +63,7 @@ class Signals:
         self._heard_until: int | None = None
         self._pid: int | None = None
         self._named: set[str] = set()
+        self._looked = float("-inf")
         self._payloads: dict[str, None] = {}
         self._changed: dict[str, None] = {}
         self._something = asyncio.Event()
@@ -172,8 +176,8 @@ class Signals:
             await self._name(connection)
             self._live = await self._nodes(connection)
             self._heard_until = self._clock.wall()
-            looked = self._clock.monotonic()
-            while (left := looked + NODES_SECONDS - self._clock.monotonic()) > 0:
+            self._looked = self._clock.monotonic()
+            while (left := self._looked + NODES_SECONDS - self._clock.monotonic()) > 0:
                 if await sleep_until_set(self._something, left):
                     await self._send(connection)
                     await asyncio.sleep(NOTIFY_SECONDS)
@@ -212,6 +216,8 @@ class Signals:
         here = set(self._here())
         for node in sorted(here - self._named):
             await connection.fetchval(_HERE, node, timeout=CONNECT_SECONDS)
+            self._payloads["here"] = None
+            self._send_soon()
         for node in sorted(self._named - here):
             await connection.fetchval(_NOT_HERE, node, timeout=CONNECT_SECONDS)
         self._named = here
@@ -230,6 +236,10 @@ class Signals:
         kind, _, rest = payload.partition(" ")
         if kind == "changed":
             self._tell_changed(rest.split())
+            return
+        if kind == "here":
+            self._looked = float("-inf")
+            self._something.set()
             return
         here = self._here()
         for callback, node in self._listeners:

@@ -92,7 +92,8 @@ async def test_a_leader_whose_session_was_ended_knows_it_at_once(db_url: str) ->
         standing[first].on_loss(lost.set)
         await end_session(db_url)
         await asyncio.wait_for(lost.wait(), 5)
-        assert leaders(standing) == []
+        # Another may lead by now: one that had not asked yet when the place became free.
+        assert first not in leaders(standing)
 
 
 @POSTGRES
