@@ -11,16 +11,23 @@ import structlog
 
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database import Database
+from outbox.duties import Duties
 from outbox.egress import Guard, Rules, parse_place
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.migrate import migrate
+from outbox.retention import Retention, expire_secrets
+from outbox.scheduler import Scheduler
 from outbox.sealing import read_key_file
 from outbox.send import Sender
 from outbox.worker import Worker, WorkerSettings
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 GRACE_SECONDS = 10.0
+RETENTION_SECONDS = 3600.0
+SECRETS_SECONDS = 600.0
+SECRETS_AT_ONCE = 100
 
 
 def main() -> int:
@@ -39,7 +46,13 @@ def main() -> int:
         "--allow", action="append", default=[], metavar="CIDR[:port]",
         help="open a place that egress refuses; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--keep-days", type=int, default=30, metavar="DAYS",
+        help="remove finished deliveries and events after so many days (30)",
+    )  # fmt: skip
     args = parser.parse_args()
+    if args.keep_days < 1:
+        parser.error(f"--keep-days is at least 1, not {args.keep_days}")
     # Plain tracebacks: others show the values of variables, and among them are secrets.
     structlog.configure(
         processors=[
@@ -73,15 +86,36 @@ async def _drain(args: argparse.Namespace) -> None:
         told = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, told.set)
+        duties = upkeep(db, args.keep_days)
+        scheduler = Scheduler(clock)
+        scheduler.every(duties.look_seconds, "duties", duties.look)
+        duties.start()
+        scheduler.start()
         running = asyncio.create_task(worker.run())
         print(f"draining {args.database}", flush=True)
         await told.wait()
+        scheduler.stop()
+        await duties.stop()
         await worker.drain(GRACE_SECONDS)
         await sender.close()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
     finally:
         await db.close()
+
+
+def upkeep(db: Database, keep_days: int) -> Duties:
+    """What ends what the engine itself writes with a time to live."""
+    duties = Duties(db, db.leadership())
+    kept = Retention(db, deliveries_days=keep_days, events_days=keep_days)
+    duties.once_every(RETENTION_SECONDS, "retention", kept.run_once)
+
+    async def secrets() -> None:
+        while await db.write(expire_secrets, SECRETS_AT_ONCE) == SECRETS_AT_ONCE:
+            pass
+
+    duties.once_every(SECRETS_SECONDS, "webhook-secrets", secrets)
+    return duties
 
 
 if __name__ == "__main__":
