@@ -47,7 +47,7 @@ Changed = Callable[[Collection[str]], None]
 
 
 class Signals:
-    """One process's ear and mouth. 
+    """One process's ear and mouth.
 
     Payloads: `work` (all), `work NODE`, `changed ID ID …`, `here` (another node listens).
     """

@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import random
 import sys
 import time
 
 import pytest
+import structlog
 
 from tests.proof.lines import LINES
 from tests.proof.outcome import Line, Outcome, told
@@ -30,6 +32,11 @@ def main(words: list[str]) -> int:
     if unknown:
         parser.error(f"there is no line {', '.join(unknown)}; there are {', '.join(LINES)}")
     seed = random.SystemRandom().randrange(SEEDS) if given.seed is None else given.seed
+    # Engines that run in this process log here; the processes of others have files of their own.
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     held = True
     for name in given.lines or LINES:
         began = time.monotonic()

@@ -36,10 +36,14 @@ TABLE_SECONDS = 15.0
 LATE_SECONDS = 60.0
 SHARE_SECONDS = 20.0
 TRUSTING = "tests.system.trusting_serve"
+UNFENCED = "tests.system.unfenced_serve"
 
 
 async def four_nodes(seed: int) -> Outcome:
-    """Each fault of a node or of the database, and the ledger after it."""
+    """Each fault of a node or of the database, and the ledger after it.
+
+    A settle that does not ask whose the claim is must go red.
+    """
     outcome = Outcome()
     for told in (
         await run_shares(SHARE_SECONDS, seed),
@@ -56,6 +60,12 @@ async def four_nodes(seed: int) -> Outcome:
         await run_terminated(CRASHES, seed),
     ):
         _add(outcome, told)
+    for tried in range(TRIES):
+        late = (await run_long_freeze(seed + tried, module=UNFENCED))["late"]
+        outcome.figures["control: settling without the claim"] = {"late": late, "tries": tried + 1}
+        if late:
+            return outcome
+    outcome.reasons.append("settling without the claim changes nothing: the freeze proves nothing")
     return outcome
 
 

@@ -66,9 +66,12 @@ async def run_node_kills(rounds: int, seed: int) -> dict[str, Any]:
         return await judged(f"{rounds} kills of a node", site, broken_allowed=True, more=more)
 
 
-async def run_long_freeze(seed: int) -> dict[str, Any]:
-    """A node that stands still past its lease in mid-attempt: others take over, it is fenced."""
-    async with fleet(seed) as site:
+async def run_long_freeze(seed: int, *, module: str = "gateway") -> dict[str, Any]:
+    """A node that stands still past its lease in mid-attempt: others take over, it is fenced.
+
+    `module` is another entry point in the product's place: the negative control.
+    """
+    async with fleet(seed, module=module) as site:
         node = site.dice.choice(site.nodes)
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
@@ -87,6 +90,7 @@ async def run_long_freeze(seed: int) -> dict[str, Any]:
         def more(verdict: Verdict) -> None:
             verdict.find(not met, "nothing was under way when it was frozen")
             verdict.find(late, "late settlings that changed something")
+            verdict.figures["late"] = late
             _timely(verdict, taken_over, back)
 
         return await judged("freeze past the lease", site, broken_allowed=True, more=more)
