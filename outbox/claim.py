@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from outbox import lanes
 from outbox.bulk import IDS, ITEMS, items
 from outbox.database import Row, Tx
-from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW, Claimed, Room, Target
+from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW, MOST_ATTEMPTS, Claimed, Room, Target
 
 # A lane that this worker cannot serve now is looked at again when one of its sends settles; this
 # is for the settle that never comes.
@@ -31,8 +31,10 @@ order by due_at limit $2
 # Two ranges of one index. Of what waits first attempts go first, but for the $5 places of retries.
 # The outer statement names ids alone: with a condition on `state` beside them PostgreSQL may start
 # from all rows in that state, when its statistics are from an empty queue.
-CLAIM = """
-update deliveries set state = 'in_flight', claim = $1, node_id = $2, attempts = attempts + 1
+# A damaged number that cannot be raised must not fail the claim of the others.
+CLAIM = f"""
+update deliveries set state = 'in_flight', claim = $1, node_id = $2,
+  attempts = case when attempts < {MOST_ATTEMPTS} then attempts + 1 else attempts end
 where id /*sqlite in (*/ /*postgres = any (array(*/
   select id from (
     select id, retry, next_at, row_number() over (partition by retry order by next_at) as place

@@ -14,6 +14,10 @@ FIRST_WINDOW = 2
 FAILING_WINDOW = 1
 
 
+MOST_ATTEMPTS = 1_000_000
+"""A number of attempts that no delivery comes to unless its row was damaged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A delivery that this worker holds, with everything that its request needs."""

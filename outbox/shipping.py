@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from outbox.deliveries import Claimed, Target
+from outbox.deliveries import MOST_ATTEMPTS, Claimed, Target
 from outbox.endpoints import open_headers
 from outbox.envelope import Shipment, check_headers
 from outbox.policy import Schedule, parse_schedule
@@ -47,6 +47,8 @@ class Dock:
 
         Raises Unsendable.
         """
+        if delivery.attempt >= MOST_ATTEMPTS:
+            raise Unsendable("the number of its attempts cannot be true: it was damaged")
         if delivery.body is None:
             raise Unsendable("the event has no body any more")
         if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:

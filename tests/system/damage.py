@@ -69,7 +69,9 @@ EVENTS: dict[str, bytes | None] = {
     "body was changed": b'{"event":"poison.made","timestamp":"2026-01-01T00:00:00Z","data":{}}',
 }
 """What then stands as the body of the event."""
-KINDS: tuple[str, ...] = (*WEBHOOKS, *EVENTS)
+DELIVERIES: dict[str, int] = {"attempts at the largest number": 2**63 - 1}
+"""What then stands as the number of attempts of the delivery."""
+KINDS: tuple[str, ...] = (*WEBHOOKS, *EVENTS, *DELIVERIES)
 
 
 async def _create(
@@ -91,6 +93,11 @@ async def _spoil_body(tx: Tx, event_id: str, body: bytes | None) -> None:
     assert await tx.run("update events set body = $2 where id = $1", event_id, body) == 1
 
 
+async def _spoil_attempts(tx: Tx, webhook_id: str, number: int) -> None:
+    spoil = "update deliveries set attempts = $2 where webhook_id = $1"
+    assert await tx.run(spoil, webhook_id, number) == 1
+
+
 async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "") -> str:
     """Put a damaged delivery into the running drain's way; the webhook's id.
 
@@ -105,7 +112,10 @@ async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "
     await db.write(endpoints.pause, webhook_id)
     event_id = await db.write(make, "damaged", EVENT, owner)
     await until(lambda: deliveries_of(db, webhook_id))
-    await db.write(_spoil_body, event_id, EVENTS[kind])
+    if kind in EVENTS:
+        await db.write(_spoil_body, event_id, EVENTS[kind])
+    else:
+        await db.write(_spoil_attempts, webhook_id, DELIVERIES[kind])
     await parking.activate(db, webhook_id, "all")
     return webhook_id
 
@@ -143,7 +153,8 @@ def wrong_with(found: Sequence[Any]) -> list[str]:
     reason = row["reason"] or ""
     if len(reason.split()) < 2 or len(reason) > 200 or NOT_FOR_OWNERS.search(reason):
         wrong.append(f"its reason is not for an owner: {reason!r}")
-    if row["attempts"] > 1 or row["logged"] > 1:
+    spoiled = row["attempts"] >= max(DELIVERIES.values()) - 1
+    if (row["attempts"] > 1 and not spoiled) or row["logged"] > 1:
         wrong.append(f"it was claimed {row['attempts']} and tried {row['logged']} times")
     return wrong
 
