@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from outbox import fanout, lanes, nodes, skew
+from outbox import fanout, nodes, skew
 from outbox.clock import Clock
 from outbox.database import Database
 from outbox.ids import Ids
@@ -125,9 +125,8 @@ class Lease:
         await self._compare()
 
     async def _look(self) -> None:
-        """Take back what dead nodes had, and look again at what somebody held up."""
+        """Take back what dead nodes had, and let go of what makes no difference any more."""
         self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
-        await self._db.write(lanes.wake_noted)
         await self._db.write(fanout.forget_since)
 
     async def _compare(self) -> None:

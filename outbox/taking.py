@@ -59,7 +59,6 @@ class Taking:
         self._orphans: list[str] = []
         self._stopped = False
         self._news = True
-        self._noted = False
         self._fanned_at = 0.0
         self._fan_out_at = 0.0
         self._checked_at = clock.monotonic()
@@ -137,10 +136,11 @@ class Taking:
         began = self._clock.monotonic()
         room = self._room(unwritten)
         try:
-            if self._noted and began >= self._notes_at:
-                self._noted = await self._db.write(lanes.wake_noted)
-                self._notes_at = began + _pause(self._held)
-                self._held += 1
+            if began >= self._notes_at:
+                # Those of all nodes: the one that left a note may be gone.
+                held = await self._db.write(lanes.wake_noted)
+                self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
+                self._held = self._held + 1 if held else 0
             taken = await self._db.write(claim_due, room)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error, room, began)
@@ -148,8 +148,7 @@ class Taking:
         self._start(taken, room, began)
         if taken.crowded:
             self._shared.announce()
-        if self._noted:
-            wait = min(wait, max(self._notes_at - self._clock.monotonic(), SHORTEST_SECONDS))
+        wait = min(wait, max(self._notes_at - self._clock.monotonic(), SHORTEST_SECONDS))
         return min(wait, self._wait(taken))
 
     def _wait_for_fan_out(self, fanned: FannedOut) -> float:
@@ -181,7 +180,7 @@ class Taking:
     def _note(self, fanned: FannedOut, room: Room) -> None:
         """Tell what fan-out did, and send what was born claimed."""
         if fanned.noted:
-            self._noted, self._held, self._notes_at = True, 0, 0.0
+            self._held, self._notes_at = 0, 0.0
         if fanned.events:
             self._observer.fanned_out(fanned.events, fanned.created)
         for webhook_id in fanned.dead:

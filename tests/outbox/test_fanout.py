@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from outbox import endpoints, lanes
+from outbox import endpoints, events, lanes
 from outbox.claim import claim
 from outbox.database import Database, Tx
 from outbox.deliveries import Room
 from outbox.endpoints import Draft
 from outbox.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
 from outbox.signing import new_secret
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
 NONE = Room("node", "claim-0", 0, 0, 0, {}, 0)
@@ -225,3 +225,41 @@ async def test_fan_out_waits_for_no_lane(db: Database) -> None:
     due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
     assert due[held]
     assert await db.read(rows, "select * from wakes") == []
+
+
+@POSTGRES
+async def test_any_node_looks_after_what_a_node_noted_that_is_gone(db: Database) -> None:
+    key = ring()
+    async with inbox() as box, drain(db, key) as running:
+        webhook_id, _ = await add_webhook(db, key, box.url)
+        await db.write(make, "first")
+        await box.until(1)
+        await running.watch.until("delivery_finished", 1)
+        for number in range(3):
+            await _noted_by_a_stranger(db, webhook_id)
+            # A poll's second, and as much again for a machine that does other things as well.
+            await box.until(2 + number, seconds=2)
+
+
+async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
+    """An event whose fan-out met a held lane; its node does nothing more about it."""
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(tx: Tx) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await go_on.wait()
+
+    async def make_and_fan_out(tx: Tx) -> FannedOut:
+        await make(tx, "next")
+        # Now and not at the end, or the drain beside would fan it out.
+        await tx.many(events.INSERT, tx.outgoing)
+        tx.outgoing.clear()
+        return await fan_out(tx, NONE)
+
+    holding = asyncio.create_task(db.write(hold))
+    await locked.wait()
+    done = await db.write(make_and_fan_out)
+    go_on.set()
+    await holding
+    assert done.noted
