@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 _FORM = re.compile(
@@ -13,6 +14,21 @@ _FORM = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 DAY = 86_400_000_000
+
+
+class Day(NamedTuple):
+    """A bare date where an instant is due: it is one once the owner's time zone is known."""
+
+    day: int
+    """As a bare date is kept: 00:00 UTC."""
+
+    def begins(self, zone: str) -> int:
+        """The instant at which the day begins in a time zone."""
+        return begin(self.day, zone)
+
+    def ends(self, zone: str) -> int:
+        """The last instant of the day in a time zone, as fine as instants are shown."""
+        return begin(self.day + DAY, zone) - 1000
 
 
 def parse(text: str) -> int | None:
@@ -57,12 +73,29 @@ def from_query(text: str) -> int | None:
 def today(now: int, zone: str) -> int:
     """The day that `now` is in a time zone, as a bare date is kept; it ends when today moves on.
 
-    Raises ZoneInfoNotFoundError.
+    At the ends of the calendar it is the day in UTC. Raises ZoneInfoNotFoundError.
     """
-    local = (_EPOCH + timedelta(microseconds=now)).astimezone(ZoneInfo(zone))
+    try:
+        local = (_EPOCH + timedelta(microseconds=now)).astimezone(ZoneInfo(zone))
+    except OverflowError:
+        return now // DAY * DAY
     return (local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC) - _EPOCH) // (
         _MICROSECOND
     )
+
+
+def begin(day: int, zone: str) -> int:
+    """The instant at which a day begins in a time zone; at the ends of the calendar, in UTC."""
+    try:
+        local = (_EPOCH + timedelta(microseconds=day)).replace(tzinfo=ZoneInfo(zone))
+        return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND
+    except OverflowError:
+        return day
+
+
+def settled(value: Any, zone: str) -> Any:
+    """`value`, or the instant at which it begins in a time zone if it is a Day."""
+    return value.begins(zone) if isinstance(value, Day) else value
 
 
 def passed(at: int, is_day: bool, now: int, zone: str) -> bool:

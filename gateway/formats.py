@@ -256,6 +256,17 @@ def instant() -> Format:
     return Format(parse, schema, dates.show, INSTANT)
 
 
+def moment() -> Format:
+    """An instant; a bare date stays a dates.Day until the unit knows the owner's time zone."""
+    exact = instant()
+
+    def parse(value: Any) -> int | dates.Day:
+        micros = exact.parse(value)
+        return dates.Day(micros) if dates.is_day(value) else micros
+
+    return Format(parse, exact.schema, exact.show, exact.shown)
+
+
 def id_of(noun: str) -> Format:
     """The id of another record; whether it is there is asked in the transaction."""
 

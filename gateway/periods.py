@@ -4,7 +4,7 @@ A day is its date at 00:00 UTC, as gateway.dates keeps bare dates; instants are 
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -54,7 +54,7 @@ class Span(NamedTuple):
                     f"That is more than {MOST} periods; send later dates or a longer period.",
                 )
             after = _next(self.group_by, day)
-            ends = min(begin(_day_of(after), self.zone), self.until)
+            ends = min(dates.begin(_day_of(after), self.zone), self.until)
             found.append(Period(_label(self.group_by, day), begins, ends))
             day, begins = after, ends
         return found
@@ -75,21 +75,15 @@ def span(query: Mapping[str, str], group_by: Sequence[str], now: int, zone: str)
     ends = _bound("to", until, zone, last=True) if until else None
     if wanted in TIMES:
         if ends is None:
-            ends = begin(dates.today(now, zone) + dates.DAY, zone)
+            ends = dates.begin(dates.today(now, zone) + dates.DAY, zone)
         if begins is None:
             day = _begin_of(wanted, _date_of(dates.today(ends - 1, zone)))
             for _ in range(BACK[wanted] - 1):
                 day = _begin_of(wanted, day - timedelta(days=1))
-            begins = begin(_day_of(day), zone)
+            begins = dates.begin(_day_of(day), zone)
     if begins is not None and ends is not None and begins >= ends:
         raise _refused("to", "Send a time that is not before `from`.")
     return Span(begins, ends, zone, wanted)
-
-
-def begin(day: int, zone: str) -> int:
-    """The instant at which a day begins in a time zone."""
-    found = datetime.combine(_date_of(day), datetime.min.time(), ZoneInfo(zone)).astimezone(UTC)
-    return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _bound(name: str, text: str, zone: str, *, last: bool = False) -> int:
@@ -97,7 +91,7 @@ def _bound(name: str, text: str, zone: str, *, last: bool = False) -> int:
     if micros is None or not _FIRST < micros < _LAST:
         raise _refused(name, "Send an ISO 8601 date or date-time, such as 2026-11-21.")
     if dates.is_day(text):
-        return begin(micros + (dates.DAY if last else 0), zone)
+        return dates.begin(micros + (dates.DAY if last else 0), zone)
     return micros + 1 if last else micros
 
 

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway import dates
 from gateway.access import Caller
+from gateway.actions import time_zone
 from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, PASSWORDS
 from gateway.auth import CHALLENGE, authenticate, presented
 from gateway.catalogue import EVENT_NAMES
@@ -96,7 +97,10 @@ class Revoked(Struct, frozen=True):
     id: Id
 
 
-KEY_EXAMPLE = Key(shapes.example_id("key"), "Zapier", "crt_4fZk2TqW", ["read"], shapes.NOW, LATER)
+KEY_EXAMPLE = Key(
+    shapes.example_id("key"), "Zapier", "crt_4fZk2TqW", ["read"], shapes.NOW,
+    "2030-02-01T02:59:59.999Z",
+)  # fmt: skip
 WEBHOOK_EXAMPLE = Record(
     shapes.example_id("webhook"), "https://hooks.example.com/carteiro",
     ["contact.created", "deal.updated"], True, shapes.NOW, shapes.NOW,
@@ -198,10 +202,12 @@ async def create_key(request: web.Request) -> web.Response:
     """POST /api/keys: a new key, shown in this answer and never again."""
     caller = await _with_token(request)
     asked = await _asked(request, KEY)
-    expires_at = asked.values.get("expires_at")
-    if expires_at is not None and expires_at <= request.app[DB].clock.wall():
-        raise refusal([Fault("expiresAt", "out_of_range", "Send an instant ahead.")])
     db = request.app[DB]
+    expires_at = asked.values.get("expires_at")
+    if isinstance(expires_at, dates.Day):
+        expires_at = expires_at.ends(await db.read(time_zone, caller.user_id))
+    if expires_at is not None and expires_at <= db.clock.wall():
+        raise refusal([Fault("expiresAt", "out_of_range", "Send an instant ahead.")])
     text = keys.make(request.app[IDS])
     row = await db.write(
         keys.add, owner_id=caller.user_id, name=asked.values["name"], text=text,

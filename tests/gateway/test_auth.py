@@ -12,6 +12,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import Database, Tx
 from outbox.ids import Ids
+from tests.support.rest import Person, RestApi
 from tests.support.site import PASSWORD, Site, serving
 
 Headers = dict[str, str]
@@ -266,6 +267,26 @@ async def test_a_key_that_cannot_be_made(site: Site, body: object, field: str) -
     async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
         assert answer.status == 400
         assert (await answer.json())["details"][0]["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("sent", "zone", "shown"),
+    [
+        ("2999-01-31", "America/Sao_Paulo", "2999-02-01T02:59:59.999Z"),
+        ("2999-01-31", "Asia/Tokyo", "2999-01-31T14:59:59.999Z"),
+        ("2999-01-31T00:00:00Z", "Asia/Tokyo", "2999-01-31T00:00:00.000Z"),
+        ("9999-12-31", "America/Sao_Paulo", "9999-12-31T23:59:59.999Z"),
+    ],
+)
+async def test_a_key_lasts_until_its_last_day_is_over(
+    site: Site, sent: str, zone: str, shown: str
+) -> None:
+    person = Person(site.http, await site.user(), {})
+    await RestApi(site).move(person, zone)
+    bearer = {"Authorization": f"Bearer {await site.token()}"}
+    body = {"name": "x", "expiresAt": sent}
+    async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
+        assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
 
 
 async def test_last_use_is_written_down(site: Site) -> None:

@@ -271,6 +271,27 @@ async def test_when_it_was_paid_may_be_told(ana: Person) -> None:
     assert "method" not in reply.body
 
 
+@pytest.mark.parametrize(
+    ("sent", "zone", "shown"),
+    [
+        ("2026-03-01", "America/Sao_Paulo", "2026-03-01T03:00:00.000Z"),
+        ("2026-03-01", "Asia/Tokyo", "2026-02-28T15:00:00.000Z"),
+        ("2026-03-01T00:00:00", "America/Sao_Paulo", "2026-03-01T00:00:00.000Z"),
+        ("0001-01-01", "Asia/Tokyo", "0001-01-01T00:00:00.000Z"),
+        ("9999-12-31", "America/Sao_Paulo", "9999-12-31T03:00:00.000Z"),
+    ],
+)
+async def test_a_day_of_payment_begins_where_the_owner_is(
+    api: RestApi, ana: Person, sent: str, zone: str, shown: str
+) -> None:
+    await api.move(ana, zone)
+    path = f"/api/invoices/{(await made(ana))['id']}/pay"
+    first = await ana.post(path, {"paidAt": sent}, Idempotency_Key="k")
+    assert (first.status, first.body["paidAt"]) == (200, shown)
+    assert (await api.events())[-1][1]["paidAt"] == shown
+    assert (await ana.post(path, {"paidAt": sent}, Idempotency_Key="k")).text == first.text
+
+
 async def test_canceling(api: RestApi, ana: Person) -> None:
     path = f"/api/invoices/{(await made(ana))['id']}"
     reply = await ana.post(f"{path}/cancel", {"reason": "Twice"})

@@ -107,6 +107,14 @@ async def test_sales_by_month(api: RestApi, ana: Person, bia: Person) -> None:
     ]  # fmt: skip
 
 
+async def test_a_payment_of_a_day_counts_on_that_day(api: RestApi, ana: Person) -> None:
+    await invoice(api, ana, 10, "2026-01-15", paid="2026-03-01")
+    sales = (await ana.get("/api/reports/sales?from=2026-01-01&to=2026-03-31")).body["data"]
+    assert [r["invoicesPaid"] for r in sales] == [0, 0, 1]
+    day = "/api/reports/sales?groupBy=day&from=2026-02-28&to=2026-03-02"
+    assert [r["invoicesPaid"] for r in (await ana.get(day)).body["data"]] == [0, 1, 0]
+
+
 def row(group: str, *figures: float) -> dict[str, Any]:
     names = ("dealsWon", "dealsWonValue", "invoicesIssued", "invoicesIssuedTotal", "invoicesPaid",
              "invoicesPaidTotal")  # fmt: skip

@@ -94,6 +94,14 @@ class RestApi:
         rows = await self.db.read(_events)
         return [(row["name"], json.loads(bytes(row["body"]))["data"]) for row in rows]
 
+    async def move(self, who: Person, zone: str) -> None:
+        """Where somebody's days end from now on."""
+
+        async def unit(tx: Tx) -> None:
+            await tx.run("update users set timezone = $2 where id = $1", who.user_id, zone)
+
+        await self.db.write(unit)
+
     async def key_of(self, user_id: str, scopes: Sequence[str] = ("read", "write")) -> Person:
         """Another key of a user."""
         key = await self.site.key(user_id, scopes)

@@ -44,7 +44,9 @@ KEY = Resource(
             "What it may do; both unless sent.", ["read"],
         ),
         Field(
-            "expiresAt", "expires_at", formats.instant(), "When it ends; never unless sent.",
+            "expiresAt", "expires_at", formats.moment(),
+            "When it ends; never unless sent. A date without a time lasts until that day ends in "
+            "the owner's time zone.",
             "2030-01-31",
         ),
     ),

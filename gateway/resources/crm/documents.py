@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway import actions, formats, numbering, store
+from gateway import actions, dates, formats, numbering, store
 from gateway.access import Caller
 from gateway.errors import Fault, Refusal
 from gateway.resource import Field, Reference, Resource
@@ -120,7 +120,8 @@ async def step(
     draft.must_hold()
     zone = await actions.zone_of(tx, resource, caller)
     move(resource.noun, kind.table, status_of(view(resource, record, tx.now, zone)), wanted)
-    return await _write(tx, kind, record, draft.values | {"status": wanted}, zone)
+    values = {column: dates.settled(value, zone) for column, value in draft.values.items()}
+    return await _write(tx, kind, record, values | {"status": wanted}, zone)
 
 
 def status_of(found: View) -> str:

@@ -100,8 +100,10 @@ INVOICES = Resource(
             "2026-12-15", required=True, beside=(Beside("due_day", dates.is_day),),
         ),
         Field(
-            "paidAt", "paid_at", _INSTANT, "When it was paid.", "2026-12-10T14:30:00.000Z",
-            on_create=False, on_update=False,
+            "paidAt", "paid_at", formats.moment(),
+            "When it was paid; a date without a time is the beginning of that day in the owner's "
+            "time zone.",
+            "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
         ),
         Field(
             "method", "method", formats.one_of(*METHODS), "How it was paid.", "pix",

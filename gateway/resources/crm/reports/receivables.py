@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from gateway.access import Caller
-from gateway.dates import DAY, today
+from gateway.dates import DAY, begin, today
 from gateway.formats import show_money
-from gateway.periods import begin
 from gateway.resources.crm.reports.figures import (
     EVER,
     Money,
