@@ -12,7 +12,6 @@ from msgspec import Struct, json
 
 from gateway import cascades, listing, store
 from gateway.access import Caller, Scope, must_own
-from gateway.dates import today
 from gateway.errors import Fault, Refusal
 from gateway.formats import missing
 from gateway.listing import Plan
@@ -203,9 +202,10 @@ class Shown:
 async def page(tx: Tx, caller: Caller, resource: Resource, wanted: Plan) -> Shown:
     """One page of the caller's own records. Raises forbidden."""
     caller.must("read")
-    zone = await zone_of(tx, resource, caller)
-    if wanted.timed:
-        wanted = wanted.at(tx.now, today(tx.now, zone))
+    timed = wanted.timed
+    zone = await (time_zone(tx, caller.user_id) if timed else zone_of(tx, resource, caller))
+    if timed:
+        wanted = wanted.at(tx.now, zone)
     found = await listing.page(tx, resource, caller.user_id, wanted)
     records = shown(resource, found.records, tx.now, zone)
     return Shown(records, found.total, found.cursor)

@@ -70,6 +70,12 @@ def from_query(text: str) -> int | None:
     return found if found is not None else parse("+".join(text.rsplit(" ", 1)))
 
 
+def bound(text: str) -> int | Day | None:
+    """`from_query`, with a bare date as a Day."""
+    found = from_query(text)
+    return Day(found) if found is not None and is_day(text) else found
+
+
 def today(now: int, zone: str) -> int:
     """The day that `now` is in a time zone, as a bare date is kept; it ends when today moves on.
 

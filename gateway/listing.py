@@ -26,7 +26,10 @@ CHANGES = f"{CHANGED}, id"
 
 @dataclass(slots=True)
 class Plan:
-    """A list request, understood. `args` follow the owner, who is `$1` of every statement."""
+    """A list request, understood. `args` follow the owner, who is `$1` of every statement.
+
+    Among them may be a dates.Day, which `at` makes an instant of.
+    """
 
     page: int
     limit: int
@@ -47,13 +50,14 @@ class Plan:
 
     @property
     def timed(self) -> bool:
-        """Whether the answer depends on the time, which only the transaction knows."""
-        return "{now}" in self.where or "{today}" in self.where
+        """Whether it depends on the time or the time zone, which only the transaction knows."""
+        marked = "{now}" in self.where or "{today}" in self.where
+        return marked or any(isinstance(value, dates.Day) for value in self.args)
 
-    def at(self, now: int, today: int) -> "Plan":
-        """This plan at a time; `today` is the owner's day as a bare date is kept."""
-        where, args = self.where, [*self.args]
-        for mark, value in (("{now}", now), ("{today}", today)):
+    def at(self, now: int, zone: str) -> "Plan":
+        """This plan at a time, with the owner's time zone."""
+        where, args = self.where, [dates.settled(value, zone) for value in self.args]
+        for mark, value in (("{now}", now), ("{today}", dates.today(now, zone))):
             if mark in where:
                 args.append(value)
                 # PostgreSQL cannot tell the type of a bare parameter in every place.
@@ -176,11 +180,11 @@ def _order(resource: Resource, text: str) -> str:
     return ", ".join(column + way for column, way in keys.items()) + f", id{way}"
 
 
-def _since(text: str) -> int:
-    micros = dates.from_query(text.strip())
-    if micros is None:
+def _since(text: str) -> int | dates.Day:
+    bound = dates.bound(text.strip())
+    if bound is None:
         raise _refused("updatedSince", "Send an ISO 8601 date-time such as 2026-11-21T14:30:00Z.")
-    return micros
+    return bound
 
 
 def _cursor_of(record: Record, order: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway import dates
 from tests.support.rest import Person, RestApi
 
 NOWHERE = "0" * 24
@@ -405,6 +406,31 @@ async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
     onward = f"&cursor={walked['nextCursor']}"
     rest = (await ana.get(f"/api/invoices?overdue=false&limit=2&from={today}{onward}")).body
     assert [r["id"] for r in walked["data"] + rest["data"]] == [r["id"] for r in records[::-1]]
+
+
+async def test_the_list_is_cut_where_the_owners_days_begin(api: RestApi, ana: Person) -> None:
+    ids = [(await made(ana))["id"] for _ in range(3)]
+    times = ("2026-03-01T02:59:59.999Z", "2026-03-01T03:00:00Z", "2026-03-02T02:59:59.999Z")
+
+    async def unit(tx: Any) -> None:
+        for record_id, time in zip(ids, times, strict=True):
+            sql = "update invoices set created_at = $2 where id = $1"
+            await tx.run(sql, record_id, dates.parse(time))
+
+    await api.db.write(unit)
+    for query, found in (
+        ("from=2026-03-01", ids[1:]), ("to=2026-02-28", ids[:1]), ("to=2026-03-01", ids),
+        ("from=2026-03-01&to=2026-03-01", ids[1:]), ("from=2026-03-02", []),
+        ("to=2026-03-01T03:00:00Z", ids[:2]), ("from=2026-03-01T03:00:00.001Z", ids[2:]),
+        ("from=0001-01-01&to=9999-12-31", ids), ("from=9999-12-31", []), ("to=0001-01-01", []),
+        ("updatedSince=2026-03-01", ids[1:]), ("updatedSince=2026-03-02", []),
+    ):  # fmt: skip
+        reply = await ana.get(f"/api/invoices?{query}")
+        shown = sorted(r["id"] for r in reply.body["data"])
+        assert (reply.body["total"], shown) == (len(found), found), query
+    await api.move(ana, "Pacific/Kiritimati")
+    assert (await ana.get("/api/invoices?from=2026-03-01&to=2026-03-01")).body["total"] == 2
+    assert (await ana.get("/api/invoices?updatedSince=2026-03-02")).body["total"] == 1
 
 
 @pytest.mark.parametrize(

@@ -323,33 +323,33 @@ CALENDAR = (
 
 
 @pytest.mark.parametrize(
-    ("query", "first", "last"),
+    ("query", "found"),
     [
-        ("", 1, 4),
-        ("?start=&end=", 1, 4),
-        ("?start=2026-11-01&end=2026-11-30", 1, 4),
-        ("?start=2026-11-01T00:00:00Z&end=2026-12-01T00:00:00Z", 1, 5),
-        ("?start=2026-11-30T23:59:59.999Z&end=2026-11-30T23:59:59.999Z", 4, 4),
-        ("?start=2026-11-15&end=2026-11-15", 2, 2),
-        ("?start=2026-11-15T09:00:00-03:00&end=2026-11-15T12:00:00Z", 2, 2),
-        ("?start=2026-11-15T12:00:00 00:00&end=2026-11-15T12:00:00+00:00", 2, 2),
-        ("?start=2026-11-01", 1, 6),
-        ("?start=2026-11-01T00:00:00Z", 1, 7),
-        ("?end=2026-11-30", 0, 4),
-        ("?end=2026-12-01", 1, 6),
-        ("?start=0001-01-01&end=9999-12-31", 0, 8),
-        ("?start=9999-12-31", 9, 8),
-        ("?start=2026-12-01&end=2026-11-01", 9, 8),
-        ("?start=soon&end=2026-11-30", 9, 8),
-        ("?start=2026-11-01&end=2026-02-30", 9, 8),
-        ("?end=x", 9, 8),
+        ("", "12346"),
+        ("?start=&end=", "12346"),
+        ("?start=2026-11-01&end=2026-11-30", "12346"),
+        ("?start=2026-11-01T00:00:00Z&end=2026-12-01T00:00:00Z", "1234"),
+        ("?start=2026-11-30T23:59:59.999Z&end=2026-11-30T23:59:59.999Z", "34"),
+        ("?start=2026-11-15&end=2026-11-15", "2"),
+        ("?start=2026-11-15T09:00:00-03:00&end=2026-11-15T12:00:00Z", "2"),
+        ("?start=2026-11-15T12:00:00 00:00&end=2026-11-15T12:00:00+00:00", "2"),
+        ("?start=2026-11-01", "123456"),
+        ("?start=2026-11-01T00:00:00Z", "123456"),
+        ("?end=2026-11-30", "012346"),
+        ("?end=2026-12-01", "123456"),
+        ("?start=0001-01-01&end=9999-12-31", "012345678"),
+        ("?start=9999-12-31", ""),
+        ("?start=2026-12-01&end=2026-11-01", ""),
+        ("?start=soon&end=2026-11-30", ""),
+        ("?start=2026-11-01&end=2026-02-30", ""),
+        ("?end=x", ""),
     ],
 )
-async def test_the_calendar(ana: Person, bia: Person, query: str, first: int, last: int) -> None:
+async def test_the_calendar(ana: Person, bia: Person, query: str, found: str) -> None:
     await due(ana, *CALENDAR)
     await made(ana, title="without")
     await due(bia, *CALENDAR)
-    assert await listed(ana, f"/calendar{query}") == list(CALENDAR[first : last + 1])
+    assert await listed(ana, f"/calendar{query}") == [CALENDAR[int(n)] for n in found]
 
 
 async def test_the_calendar_shows_what_is_done_and_turns_its_page_at_home(
@@ -362,6 +362,26 @@ async def test_the_calendar_shows_what_is_done_and_turns_its_page_at_home(
     assert await listed(ana, "/calendar") == ["2026-11-30"]
     wall.set("2026-12-01T03:00:00Z")
     assert await listed(ana, "/calendar") == ["2026-12-01"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "begins", "ends"),
+    [
+        ("America/Sao_Paulo", "2026-11-15T03:00:00Z", "2026-11-16T02:59:59.999Z"),
+        ("Pacific/Kiritimati", "2026-11-14T10:00:00Z", "2026-11-15T09:59:59.999Z"),
+        ("Pacific/Pago_Pago", "2026-11-15T11:00:00Z", "2026-11-16T10:59:59.999Z"),
+    ],
+)
+async def test_a_day_of_the_calendar_is_one_where_the_owner_is(
+    api: RestApi, ana: Person, zone: str, begins: str, ends: str
+) -> None:
+    await api.move(ana, zone)
+    await due(ana, begins, ends, "2026-11-14", "2026-11-15", "2026-11-16")
+    for query in ("start=2026-11-15&end=2026-11-15", f"start={begins}&end={ends}"):
+        found = await listed(ana, f"/calendar?{query}")
+        assert sorted(found) == sorted([begins, "2026-11-15", ends])
+    shorter = (dates.parse(begins) or 0) + 1000
+    assert begins not in await listed(ana, f"/calendar?start={dates.show(shorter)}&end={ends}")
 
 
 @pytest.mark.parametrize("path", ["overdue", "calendar?start=2026-11-01&end=2026-11-20"])

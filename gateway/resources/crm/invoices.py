@@ -39,16 +39,17 @@ def _stamp(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) -
     return {column: now} if column and values.get(column) is None else {}
 
 
-def _bound(text: str) -> int:
-    micros = dates.from_query(text)
-    if micros is None:
+def _bound(text: str) -> int | dates.Day:
+    found = dates.bound(text)
+    if found is None:
         raise Wrong("invalid_date", "No invoice matches a date that cannot be read.")
-    return micros
+    return found
 
 
-def _end(text: str) -> int:
-    """A date without a time stands for the whole day."""
-    return _bound(text) + (dates.DAY - 1 if dates.is_day(text) else 0)
+def _end(text: str) -> int | dates.Day:
+    """What comes after the bound; a date without a time stands for the whole day."""
+    found = _bound(text)
+    return dates.Day(found.day + dates.DAY) if isinstance(found, dates.Day) else found + 1
 
 
 def _only(name: str, column: str, noun: str) -> Filter:
@@ -150,12 +151,13 @@ INVOICES = Resource(
         ),
         Filter(
             "from", "created_at >= {}", _bound, _INSTANT.schema,
-            "Only invoices made at this time or later.",
+            "Only invoices made at this time or later; a date without a time begins in the owner's "
+            "time zone.",
         ),
         Filter(
-            "to", "created_at <= {}", _end, _INSTANT.schema,
-            "Only invoices made up to this time; a date without a time includes its whole day, "
-            "in UTC.",
+            "to", "created_at < {}", _end, _INSTANT.schema,
+            "Only invoices made up to this time; a date without a time includes its whole day in "
+            "the owner's time zone.",
         ),
         _only("contactId", "contact_id", "contact"),
         _only("companyId", "company_id", "company"),

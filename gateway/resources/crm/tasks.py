@@ -132,17 +132,18 @@ async def calendar(
 ) -> Shown:
     """Tasks that are due from `start` to `end`, open or not, earliest first. Raises forbidden.
 
-    The bounds are ISO 8601, both inclusive, days in UTC as everywhere; one that cannot be read
-    finds nothing.
+    The bounds are ISO 8601, both inclusive; days are the owner's. One that cannot be read finds
+    nothing.
     """
     wanted = Plan(page, limit, order=f"{DUE}, id", walks=False)
-    today = dates.today(tx.now, await actions.time_zone(tx, caller.user_id))
-    bounds = _period(start.strip(), end.strip(), today)
+    zone = await actions.time_zone(tx, caller.user_id)
+    bounds = _period(start.strip(), end.strip(), dates.today(tx.now, zone), zone)
     if bounds is None:
         wanted.empty = True
     else:
-        wanted.narrow(f"{DUE} >= {{}}", bounds[0])
-        wanted.narrow(f"{DUE} <= {{}}", bounds[1])
+        first, last = bounds
+        _due(wanted, ">=", first, dates.today(first, zone), DUE)
+        _due(wanted, "<=", last, dates.today(last, zone), DUE)
     return await actions.page(tx, caller, TASKS, wanted)
 
 
@@ -152,31 +153,33 @@ def _open(page: int, limit: int) -> Plan:
     )
 
 
-def _due(wanted: Plan, compare: str, instant: int, day: int) -> None:
-    """Bound the due date: one with a time by `instant`, one without by `day`."""
+def _due(wanted: Plan, compare: str, instant: int, day: int, due: str = "due_at") -> None:
+    """Bound the due date: one with a time by `instant`, one without by `day`.
+
+    `due` is the spelling of the column that the list's index has.
+    """
     # The outer bound is for the index; the two days differ by little.
     outer = min(instant, day) if compare == ">=" else max(instant, day)
-    wanted.narrow(f"due_at {compare} {{}}", outer)
-    wanted.narrow(f"(due_at {compare} {{}} or due_day)", instant)
-    wanted.narrow(f"(due_at {compare} {{}} or due_day is not true)", day)
+    wanted.narrow(f"{due} {compare} {{}}", outer)
+    wanted.narrow(f"({due} {compare} {{}} or due_day)", instant)
+    wanted.narrow(f"({due} {compare} {{}} or due_day is not true)", day)
 
 
-def _period(start: str, end: str, today: int) -> tuple[int, int] | None:
+def _period(start: str, end: str, today: int, zone: str) -> tuple[int, int] | None:
     """First and last instant of a calendar; None when a bound cannot be read.
 
     Without both it is the month of `today`, without one it is 31 days.
     """
     if not start and not end:
-        first, last = dates.month(today)
-        return first, last + dates.DAY - 1
-    first_in = dates.from_query(start) if start else 0
-    last_in = dates.from_query(end) if end else 0
-    if first_in is None or last_in is None:
+        one, other = dates.month(today)
+        return dates.begin(one, zone), dates.Day(other).ends(zone)
+    first = dates.bound(start) if start else 0
+    last = dates.bound(end) if end else 0
+    if first is None or last is None:
         return None
-    if end and dates.is_day(end):
-        last_in += dates.DAY - 1
     if not end:
-        last_in = first_in + MONTH - dates.is_day(start)
+        last = first + MONTH if isinstance(first, int) else dates.Day(first.day + MONTH - dates.DAY)
     if not start:
-        first_in = last_in - MONTH + dates.is_day(end)
-    return first_in, last_in
+        first = last - MONTH if isinstance(last, int) else dates.Day(last.day - MONTH + dates.DAY)
+    begins = first if isinstance(first, int) else first.begins(zone)
+    return begins, last if isinstance(last, int) else last.ends(zone)
