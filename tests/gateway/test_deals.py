@@ -174,6 +174,29 @@ async def test_the_reason_of_a_loss_goes_with_it(ana: Person) -> None:
     assert not {"lostReason", "closedAt"} & set(reopened)
 
 
+async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
+    path = f"/api/deals/{(await made(ana))['id']}"
+    for body in (
+        {"lostReason": "Price"}, {"status": "won", "lostReason": "Price"},
+        {"status": "open", "lostReason": "Price"},
+    ):  # fmt: skip
+        reply = await ana.put(path, body)
+        assert (reply.status, reply.faults) == (400, {"lostReason": "not_lost"}), body
+    assert (await bia.put(path, {"lostReason": "Price"})).status == 403
+    assert (await ana.put(f"/api/deals/{NOWHERE}", {"lostReason": "x"})).status == 404
+    both = await ana.put(path, {"lostReason": "x", "title": ""})
+    assert both.faults == {"title": "too_short", "lostReason": "not_lost"}
+    assert (await ana.put(path, {"lostReason": None})).status == 200
+    lost = (await ana.put(path, {"status": "lost"})).body
+    assert (await ana.put(path, {"lostReason": "Price"})).body["lostReason"] == "Price"
+    # What was read goes back with another status: the reason is no change, and goes.
+    again = lost | {"lostReason": "Price", "status": "won"}
+    won = await ana.put(path, again)
+    assert (won.status, won.body["status"]) == (200, "won")
+    assert "lostReason" not in won.body
+    assert (await ana.put(path, {"lostReason": "Price"})).faults == {"lostReason": "not_lost"}
+
+
 async def test_events(api: RestApi, ana: Person) -> None:
     record = await made(ana, stage="lead")
     path = f"/api/deals/{record['id']}"
@@ -390,6 +413,35 @@ async def test_a_strict_pipeline_holds_deals_to_its_stages(ana: Person, bia: Per
     assert (await ana.put(path, {"stage": "lead"})).status == 200
     await made(ana)
     await made(bia, stage="new")
+
+
+async def test_a_strict_pipeline_judges_changes(ana: Person, bia: Person) -> None:
+    deal = await made(ana, stage="elsewhere")
+    path = f"/api/deals/{deal['id']}"
+    await ana.put("/api/settings/pipeline", {"strict": True})
+    # What was read may be sent back, with another field changed.
+    kept = await ana.put(path, deal | {"title": "Y"})
+    assert (kept.status, kept.body["title"], kept.body["stage"]) == (200, "Y", "elsewhere")
+    assert (await bia.put(path, {"stage": "new"})).status == 403
+    assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
+    assert (await ana.put(path, {"stage": "lead"})).status == 200
+    assert (await ana.put(path, {"stage": "elsewhere"})).faults == {"stage": "not_allowed"}
+    assert "stage" not in (await ana.put(path, {"stage": None})).body
+
+
+async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:
+    path = "/api/settings/pipeline"
+    for body, field in (
+        ({"stages": [], "strict": True}, "stages"), ({"strict": True}, "strict"),
+    ):  # fmt: skip
+        await ana.put(path, {"stages": [], "strict": False})
+        reply = await ana.put(path, body)
+        assert (reply.status, reply.faults) == (400, {field: "no_stages"})
+    assert (await ana.put(path, {"stages": ["a"], "strict": True})).status == 200
+    assert (await ana.put(path, {"stages": []})).faults == {"stages": "no_stages"}
+    assert (await ana.put(path, {"stages": [], "strict": False})).body == {
+        "stages": [], "strict": False,
+    }  # fmt: skip
 
 
 async def test_what_points_to_a_deal_or_is_pointed_at(api: RestApi, ana: Person) -> None:

@@ -1,11 +1,12 @@
 """Deals: the sales that an owner is after, by stage and status."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
 
-from gateway import actions, dates, formats, nested
+from gateway import actions, dates, formats, nested, store
 from gateway.access import Caller
 from gateway.errors import Fault
 from gateway.resource import (
@@ -23,6 +24,7 @@ from gateway.resources.crm import pipelines
 from gateway.validation import Draft
 from gateway.views import View
 from outbox.database import Tx
+from outbox.ids import is_id
 
 STATUSES = ("open", "won", "lost")
 NO_STAGE = "(none)"
@@ -90,7 +92,8 @@ DEALS = Resource(
         ),
         Field(
             "lostReason", "lost_reason", formats.text(formats.LONG),
-            "Why it was lost; goes when the deal is no longer lost.", "Price", on_create=False,
+            "Why it was lost, of a lost deal only; goes when it is no longer lost.", "Price",
+            on_create=False,
         ),
     ),
     events={
@@ -135,7 +138,7 @@ DEALS = Resource(
 
 async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> View:
     """`actions.create`, with the stage held to a strict pipeline."""
-    await _hold_to_pipeline(tx, caller, draft)
+    draft = _with(draft, await _stage_faults(tx, caller, draft.sent.get("stage")))
     return await actions.create(tx, caller, resource, draft)
 
 
@@ -147,25 +150,44 @@ async def change(
     draft: Draft,
     if_match: str | None = None,
 ) -> View:
-    """`actions.change`, with the stage held to a strict pipeline."""
-    await _hold_to_pipeline(tx, caller, draft)
+    """`actions.change`, with a new stage held to a strict pipeline and a reason to a loss.
+
+    What is sent as it is stored is no change, and is not judged.
+    """
+    sent = draft.sent
+    if sent.get("stage") is not None or sent.get("lostReason") is not None:
+        record = None
+        if is_id(record_id):
+            record = await store.fetch(tx, resource, record_id.lower(), lock=True)
+        if record is not None:
+            stored = dict(zip(resource.columns, record, strict=True))
+            new = {n: v for n, v in sent.items() if v != stored[resource.named[n].column]}
+            faults = await _stage_faults(tx, caller, new.get("stage"))
+            if new.get("lostReason") is not None and sent.get("status", stored["status"]) != "lost":
+                message = "Only a lost deal has a reason; send it with status lost."
+                faults.append(Fault("lostReason", "not_lost", message))
+            draft = _with(draft, faults)
     return await actions.change(tx, caller, resource, record_id, draft, if_match)
 
 
-async def _hold_to_pipeline(tx: Tx, caller: Caller, draft: Draft) -> None:
-    """Note a fault when `stage` is sent and is none of a strict pipeline's.
-
-    The fault waits in the draft until it is known whether the deal is there, and whose it is.
-    """
-    stage = draft.sent.get("stage")
+async def _stage_faults(tx: Tx, caller: Caller, stage: str | None) -> list[Fault]:
+    """A fault when the stage is none of a strict pipeline's."""
     if stage is None:
-        return
+        return []
     wanted = await pipelines.of(tx, caller)
-    if wanted.strict and stage not in wanted.stages:
-        stages = ", ".join(wanted.stages)
-        fault = Fault("stage", "not_allowed", f"Your pipeline is strict; send one of: {stages}.")
-        # The unit may run twice with this draft.
-        draft.faults = [*(f for f in draft.faults if f.field != "stage"), fault]
+    if not wanted.strict or stage in wanted.stages:
+        return []
+    stages = ", ".join(wanted.stages)
+    message = f"Your pipeline is strict; send one of: {stages}."
+    return [Fault("stage", "not_allowed", message)]
+
+
+def _with(draft: Draft, faults: list[Fault]) -> Draft:
+    """The draft with more faults, which wait until it is known whose deal it is.
+
+    A copy, since the unit may run twice with the one that it was handed.
+    """
+    return replace(draft, faults=[*draft.faults, *faults]) if faults else draft
 
 
 class StageStats(Struct, frozen=True):

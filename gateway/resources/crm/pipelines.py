@@ -6,9 +6,10 @@ from msgspec import Struct, json
 
 from gateway import actions, formats, nested
 from gateway.access import Caller
+from gateway.errors import Fault
 from gateway.resource import Field, Resource
 from gateway.strictjson import dumps
-from gateway.validation import Draft
+from gateway.validation import Draft, refusal
 from gateway.views import View
 from outbox.database import Row, Tx
 
@@ -80,6 +81,10 @@ async def change(tx: Tx, caller: Caller, draft: Draft, if_match: str | None = No
     strict = draft.values.get("strict", bool(row["strict"]))
     if (stages, strict) == (row["stages"], bool(row["strict"])):
         return before
+    if strict and not json.decode(stages):
+        field = "stages" if "stages" in draft.sent else "strict"
+        message = "A strict pipeline has at least one stage; send stages, or strict false."
+        raise refusal([Fault(field, "no_stages", message)])
     return _view(caller, await tx.one(_UPDATE, caller.user_id, stages, strict))
 
 
