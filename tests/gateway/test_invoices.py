@@ -215,6 +215,19 @@ async def test_a_change_reckons_anew(ana: Person) -> None:
     assert (await ana.put(path, {"dueDate": None})).faults == {"dueDate": "not_nullable"}
 
 
+@pytest.mark.parametrize("none", [[], None])
+async def test_without_lines_a_total_is_needed_as_in_a_create(ana: Person, none: Any) -> None:
+    invoice = await made(ana, total=None, items=[LINE])
+    path = f"/api/invoices/{invoice['id']}"
+    assert (await ana.put(path, {"items": none})).faults == {"total": "required"}
+    assert (await ana.put(path, {"items": none, "notes": "x"})).status == 400
+    assert (await ana.get(path)).body == invoice
+    plain = await ana.put(path, {"items": none, "total": 7})
+    assert (plain.body["items"], plain.body["subtotal"], plain.body["total"]) == ([], 7, 7)
+    # It has no lines to lose, so nothing changes.
+    assert (await ana.put(path, {"items": none})).headers["ETag"] == plain.headers["ETag"]
+
+
 async def test_sending_back_what_was_shown_changes_nothing(api: RestApi, ana: Person) -> None:
     invoice = await made(ana, total=None, items=[LINE, LINE], discount=1, notes="n")
     path = f"/api/invoices/{invoice['id']}"

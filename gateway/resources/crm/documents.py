@@ -182,7 +182,7 @@ def _reckon(
         subtotal = sum(line.total for line in listed)
     elif asked is not None:
         subtotal = asked + discount - shipping
-    elif "subtotal" in stored:
+    elif "subtotal" in stored and not lines.read(stored["items"]):
         subtotal = stored["subtotal"]
     else:
         return [Fault("total", "required", "Send items or total.")]
