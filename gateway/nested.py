@@ -1,6 +1,6 @@
 """The formats of fields that hold lists and objects; they are kept as JSON text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,7 @@ def _list(item: Format, most: int) -> Format:
         return dumps(kept)
 
     schema = {"type": "array", "items": item.schema, "maxItems": most}
-    shown = None if item.shown is None else {**schema, "items": item.shown}
-    return Format(parse, schema, json.decode, shown)
+    return Format(parse, schema, _show_each(item), _shown_list(schema, item))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,7 +52,20 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
     def parse(value: Any) -> str:
         return dumps(several(item, value, most, least))
 
-    return Format(parse, list_schema(item, most, least), json.decode)
+    schema = list_schema(item, most, least)
+    return Format(parse, schema, _show_each(item), _shown_list(schema, item))
+
+
+def _show_each(item: Format) -> Callable[[str], Any]:
+    """A list that is kept as JSON text, each item as its format shows it."""
+    show = item.show
+    if show is None:
+        return json.decode
+    return lambda kept: [show(value) for value in json.decode(kept)]
+
+
+def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | None:
+    return None if item.shown is None else {**schema, "items": item.shown}
 
 
 def several(item: Format, value: Any, most: int, least: int = 0) -> list[Any]:
@@ -97,18 +109,20 @@ def object_of(members: Sequence[Member]) -> Format:
             raise Wrong(first.code, first.message, first.at, more)
         return kept
 
-    schema = {
-        "type": "object",
-        "properties": {
-            m.name: {
-                **(m.format.schema if m.required else or_null(m.format.schema)),
-                "description": m.description,
-            }
-            for m in members
-        },
-        "required": [m.name for m in members if m.required],
-    }  # fmt: skip
-    return Format(parse, schema)
+    shows = {m.name: m.format.show for m in members if m.format.show is not None}
+
+    def show(kept: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: shows[n](value) if n in shows else value for n, value in kept.items()}
+
+    required = [m.name for m in members if m.required]
+    sent = {m.name: m.format.schema if m.required else or_null(m.format.schema) for m in members}
+    shown = {m.name: m.format.shown or m.format.schema for m in members}
+
+    def schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        told = {m.name: {**properties[m.name], "description": m.description} for m in members}
+        return {"type": "object", "properties": told, "required": required}
+
+    return Format(parse, schema(sent), show if shows else None, schema(shown))
 
 
 def items(item: Format, values: Sequence[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway import cnpj, dates, formats, nested
 from gateway.folding import fold
+from gateway.nested import Member
 from gateway.resource import Format, Wrong
 from gateway.strictjson import decode
 
@@ -231,3 +232,23 @@ def test_folding_drops_case_and_accents() -> None:
     assert fold("Cafe\u0301") == fold("CAFÉ")
     assert len(fold("é" * 5000).encode()) == 1000
     assert fold("日" * 400) == "日" * 333
+
+
+def test_members_of_objects_are_shown_as_they_were_sent() -> None:
+    inner = nested.object_of((Member("price", formats.money(), "Price."),))
+    found = nested.objects(
+        (
+            Member("price", formats.money(), "Price.", required=True),
+            Member("quantity", formats.quantity(), "How much."),
+            Member("at", formats.instant(), "When."),
+            Member("name", formats.text(9), "Name."),
+            Member("inner", inner, "More."),
+        ),
+        3,
+    )
+    assert found.show is not None
+    sent = [{"price": 10.5, "quantity": 1.5, "name": "x", "inner": {"price": 2}}, {"price": 3}]
+    assert found.show(found.parse(sent)) == sent
+    [dated] = found.show(found.parse([{"price": 1, "at": "2026-11-21"}]))
+    assert dated == {"price": 1, "at": "2026-11-21T00:00:00.000Z"}
+    assert jsonschema_rs.is_valid(dict(found.shown or {}), sent)
