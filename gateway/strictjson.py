@@ -2,7 +2,7 @@
 
 Refused: NaN and Infinity, numbers that overflow a double, keys given twice with different values,
 lone surrogates, U+0000, nesting past 64 levels. A number with a fraction or an exponent arrives
-as a Decimal, so that nothing is rounded before it is checked.
+as a Decimal, so that nothing is rounded before it is checked, and keeps its text for `dumps`.
 """
 
 import json
@@ -15,6 +15,18 @@ DEPTH = 64
 
 class InvalidJson(ValueError):
     """The text is refused; the message is one sentence for the client's developer."""
+
+
+class Digits(Decimal):
+    """A number as it was sent: `text` is 1.10 or 1e2 where the value is 1.1 or 100."""
+
+    text: str
+
+    @classmethod
+    def of(cls, value: Decimal, text: str) -> "Digits":
+        number = cls(value)
+        number.text = text
+        return number
 
 
 def decode(data: bytes) -> Any:
@@ -41,8 +53,12 @@ def decode(data: bytes) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON text of what `decode` gave, Decimals included."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number)
+    """Compact JSON text of what `decode` gave, each number digit for digit."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except TypeError:
+        # The encoder cannot be told the text of a number.
+        return _written(value)
 
 
 def depth(value: Any) -> int:
@@ -98,12 +114,27 @@ def _exactly(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=_number)
 
 
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        members = (f"{_written(name)}:{_written(inner)}" for name, inner in value.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_written, value)) + "]"
+    if isinstance(value, Digits):
+        return value.text
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+
+
+def _int(text: str) -> int | Decimal:
+    return int(text) if text != "-0" else Digits.of(Decimal(0), text)
+
+
 def _float(text: str) -> Decimal:
     if isinf(float(text)):
         raise InvalidJson(f"The body holds a number that is out of range: {text[:40]}")
     try:
         # A zero with a giant exponent would be spelt out by the first int().
-        return Decimal(text) or Decimal(0)
+        return Digits.of(Decimal(text) or Decimal(0), text)
     except InvalidOperation:
         raise InvalidJson(f"The body holds a number that is out of range: {text[:40]}") from None
 
@@ -118,4 +149,6 @@ def _number(value: Any) -> float:
     raise TypeError(f"not JSON: {type(value).__name__}")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_int, parse_float=_float, parse_constant=_constant
+)

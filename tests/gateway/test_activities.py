@@ -113,6 +113,30 @@ async def test_what_it_is_about_must_be_there_and_ones_own(ana: Person, bia: Per
     assert (await ana.get("/api/activities")).body["total"] == 0
 
 
+async def test_metadata_comes_back_digit_for_digit(ana: Person) -> None:
+    contact = await target(ana)
+    metadata = (
+        '{"a":1.10,"b":[1e2,-0,0.00],"n":123456789012345678901234567890,'
+        '"f":0.1234567890123456789012345}'
+    )
+    sent = (
+        f'{{"type":"note","description":"x","relatedTo":"{contact}","relatedType":"contact",'
+        f'"metadata":{metadata}}}'
+    ).encode()
+    made_one = await ana.call("POST", "/api/activities", data=sent, Idempotency_Key="k")
+    path = made_one.headers["Location"]
+    again = await ana.call("POST", "/api/activities", data=sent, Idempotency_Key="k")
+    for reply in (
+        made_one, again, await ana.get(path), await ana.get("/api/activities"),
+        await ana.get("/api/activities/recent"),
+        await ana.get(f"/api/activities/entity/{contact}"),
+    ):  # fmt: skip
+        assert f'"metadata":{metadata}' in reply.text
+    other = metadata.replace("1.10", "1.1")
+    changed = await ana.call("PUT", path, data=f'{{"metadata":{other}}}'.encode())
+    assert f'"metadata":{other}' in changed.text
+
+
 @pytest.mark.parametrize(
     ("metadata", "status"),
     [

@@ -112,7 +112,11 @@ def test_depth_counts_levels() -> None:
     assert DEPTH == 64
 
 
-def test_dumps_keeps_numbers() -> None:
-    assert dumps(decode(b'{"a":1.5,"b":[123456789012345678901234567890]}')) == (
-        '{"a":1.5,"b":[123456789012345678901234567890]}'
-    )
+@pytest.mark.parametrize(
+    "number",
+    ["1.5", "1.10", "1e2", "1E+2", "-0", "-0.0", "0.00", "0e999999999", "1e-400", "10" * 50,
+     "123456789012345678901.1234567890123456789", "-1.50e-7"],
+)  # fmt: skip
+def test_dumps_keeps_numbers_digit_for_digit(number: str) -> None:
+    for text in (number, f'{{"a":{number},"é":[1,{number},{{"b":null}}]}}'):
+        assert dumps(decode(text.encode())) == text
