@@ -20,6 +20,7 @@ from outbox.ids import is_id
 
 LIMIT = 20
 MOST = 100
+LARGEST = 2**63 - 1
 NEWEST = "created_at desc, id desc"
 CHANGES = f"{CHANGED}, id"
 
@@ -159,9 +160,11 @@ async def page(tx: Tx, resource: Resource, owner_id: str, wanted: Plan) -> Page:
 
 
 def _positive(text: str | None, default: int) -> int:
-    if text is None or not (text.isascii() and text.isdigit()) or len(text) > 18:
+    if text is None or not (text.isascii() and text.isdigit()):
         return default
-    return int(text) or default
+    digits = text.lstrip("0")
+    # More than fits is read as the most that does: a page far past the end, a limit past the most.
+    return min(int(digits[:20]), LARGEST) if digits else default
 
 
 def _order(resource: Resource, text: str) -> str:

@@ -235,6 +235,17 @@ async def test_a_list_leads_to_its_next_page(ana: Person) -> None:
     assert "nextCursor" not in reply.body
 
 
+@pytest.mark.parametrize("digits", ["9999999999999999999", "9" * 25, "9" * 4000])
+async def test_a_page_and_a_limit_of_many_digits(ana: Person, digits: str) -> None:
+    await made(ana)
+    for path in ("/api/contacts", "/api/tasks/calendar", "/api/activities/recent", "/api/events"):
+        assert (await ana.get(f"{path}?page={digits}&limit={digits}")).status == 200
+    far = (await ana.get(f"/api/contacts?page={digits}")).body
+    assert far == {"data": [], "total": 1, "page": 2**63 - 1, "limit": 20}
+    large = (await ana.get(f"/api/contacts?limit={digits}")).body
+    assert (large["page"], large["limit"], len(large["data"])) == (1, 100, 1)
+
+
 @pytest.mark.parametrize(
     "query",
     ["page=0", "page=-1", "page=x", "limit=0", "limit=abc", "limit=1000", "page=", "search=%00",

@@ -79,7 +79,13 @@ async def test_newest_first_and_only_ones_own(db: Database) -> None:
         ({"limit": "5", "page": "3"}, 3, 5),
         ({"limit": "100"}, 1, 100),
         ({"limit": "101"}, 1, 100),
-        ({"limit": "99999999999999999999999"}, 1, 20),
+        ({"limit": "1000000000000000000"}, 1, 100),
+        ({"limit": "99999999999999999999999"}, 1, 100),
+        ({"limit": "0" * 30 + "7", "page": "0" * 19 + "3"}, 3, 7),
+        ({"page": "1234567890123456789"}, 1234567890123456789, 20),
+        ({"page": "9223372036854775808"}, 2**63 - 1, 20),
+        ({"page": "9" * 8000, "limit": "9" * 8000}, 2**63 - 1, 100),
+        ({"page": "0" * 8000}, 1, 20),
         ({"limit": "0", "page": "0"}, 1, 20),
         ({"limit": "-1", "page": "-1"}, 1, 20),
         ({"limit": "x", "page": "1.5"}, 1, 20),
@@ -106,7 +112,7 @@ async def test_pages_cover_everything_once(db: Database) -> None:
 
 async def test_a_page_past_the_end_is_empty_with_the_true_total(db: Database) -> None:
     await named(db, "one", "two")
-    for page in ("2", "1000000", "999999999999999999"):
+    for page in ("2", "1000000", "999999999999999999", "9" * 19, "9" * 5000):
         found = await listed(db, page=page, limit="100")
         assert (found.records, found.total) == ([], 2)
         found = await listed(db, page=page, limit="100", search="o")
