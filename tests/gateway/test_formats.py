@@ -38,7 +38,8 @@ GOOD: list[tuple[Format, list[Any]]] = [
     (
         formats.website(),
         ["example.com", "http://example.com", "HTTPS://Example.com:8443/a/b?c=d#e", "a.b.c",
-         "http://localhost", "http://127.0.0.1:80", "exämple.com", "x.com/ção", "http://a?b"],
+         "http://localhost", "http://127.0.0.1:80", "exämple.com", "x.com/ção", "http://a?b",
+         "a.com:1", "a.com:9999/x", "a.com:59999", "http://a:60000", "a.com:64999", "a.com:65535"],
     ),
     (
         formats.cnpj(),
@@ -79,7 +80,9 @@ BAD: list[tuple[Format, str, list[Any]]] = [
     (
         formats.website(), "invalid_website",
         ["", "localhost", "ftp://example.com", "javascript:alert(1)", "http://", "http:// a.com",
-         "http://a.com/ b", "//a.com", "http://user@a.com", "example.com\n", "a_b.com"],
+         "http://a.com/ b", "//a.com", "http://user@a.com", "example.com\n", "a_b.com",
+         "a.com:0", "a.com:00", "a.com:65536", "http://a.com:65540/", "http://a.com:70000",
+         "http://a.com:99999/x", "a.com:100000", "a.com:", "a.com:x", "a.com:-1"],
     ),
     (
         formats.cnpj(), "invalid_cnpj",
