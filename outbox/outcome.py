@@ -13,7 +13,10 @@ THROTTLING = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one attempt. Durations are microseconds, None where a step did not happen."""
+    """What came of one attempt.
+
+    Durations are microseconds, None where a step did not happen; one that failed lasted till then.
+    """
 
     outcome: Name
     status: int | None

@@ -172,6 +172,12 @@ class Sender:
         stale: bool = False,
     ) -> Outcome:
         wire = trail.wire
+        now = self._clock.monotonic()
+        # A step that failed lasted until now.
+        connected = trail.connected
+        if connected is None and trail.stage == "connect" and trail.refused is None:
+            connected = now
+        secured = now if trail.stage == "tls" else trail.secured
         return Outcome(
             name,
             status,
@@ -179,10 +185,10 @@ class Sender:
             retry_after,
             None if wire is None else wire.address,
             None if trail.resolved_in is None else _microseconds(trail.resolved_in),
-            _between(trail.dialled, trail.connected),
-            _between(trail.connected, trail.secured),
+            _between(trail.dialled, connected),
+            _between(trail.connected, secured),
             None if wire is None else _between(trail.sent, wire.first_byte),
-            _microseconds(self._clock.monotonic() - trail.began),
+            _microseconds(now - trail.began),
             headers,
             trail.body[:LARGEST_BODY],
             truncated,

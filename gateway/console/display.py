@@ -27,7 +27,8 @@ SYSTEMS = (
 ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-STAGES = ("dns", "connect", "tls", "wait", "read")
+# Where an attempt ended that reached nobody.
+FAILED_STEP = {"dns_error": "dns", "connect_error": "connect", "tls_error": "tls"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +125,29 @@ def delivery_state(delivery: Delivery, active: bool) -> str:
 
 
 def stages(attempt: Attempt) -> Sequence[Stage]:
-    """Where the time of an attempt went, in order, for its bar."""
+    """Where the time of an attempt went, in order, for its bar; together it is the whole time.
+
+    What no step accounts for is spent reading the answer once its first byte is there, and else
+    in the step that the attempt did not get past.
+    """
     whole = max(attempt.total_us, 1)
-    known = (attempt.dns_us or 0) + (attempt.connect_us or 0) + (attempt.tls_us or 0)
-    first = attempt.first_byte_us
-    wait = max(0, (whole if first is None else first) - known)
-    read = 0 if first is None else max(0, whole - first)
+    spent = {
+        "dns": attempt.dns_us or 0, "connect": attempt.connect_us or 0,
+        "tls": attempt.tls_us or 0, "wait": attempt.first_byte_us or 0, "read": 0,
+    }  # fmt: skip
+    spent[_last_step(attempt)] += max(0, whole - sum(spent.values()))
     found: list[Stage] = []
-    start = 0
-    parts = (attempt.dns_us or 0, attempt.connect_us or 0, attempt.tls_us or 0, wait, read)
-    for name, micros in zip(STAGES, parts, strict=True):
-        width = min(1000 - start, round(micros * 1000 / whole))
+    passed = 0
+    for name, micros in spent.items():
+        start, passed = round(passed * 1000 / whole), min(passed + micros, whole)
         if micros:
-            found.append(Stage(name, micros, start, max(width, 2)))
-        start += width
+            found.append(Stage(name, micros, start, round(passed * 1000 / whole) - start))
     return found
+
+
+def _last_step(attempt: Attempt) -> str:
+    if attempt.first_byte_us is not None:
+        return "read"
+    if attempt.address is not None:
+        return "wait"
+    return FAILED_STEP.get(attempt.outcome, "wait")

@@ -15,6 +15,7 @@ from outbox.envelope import Shipment, compose
 from outbox.lookups import LookupFailed
 from outbox.send import Sender
 from outbox.signing import new_secret
+from tests.support.process import free_port
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import BODY, HEADERS, LOOPBACK, post, sender
 
@@ -158,6 +159,18 @@ async def test_connections_are_kept_and_steps_are_timed() -> None:
         steps = (outcome.dns_us or 0, outcome.connect_us or 0, outcome.first_byte_us)
         assert 0 < sum(steps) <= outcome.total_us
         assert min(steps) >= 0
+
+
+async def test_a_refused_connection_was_time_spent_connecting() -> None:
+    async with sender() as made:
+        outcome = await post(made, f"http://127.0.0.1:{free_port()}/")
+        refused = await post(made, "http://10.0.0.1/")
+    assert outcome.outcome == "connect_error"
+    assert outcome.connect_us is not None
+    assert 0 < outcome.connect_us <= outcome.total_us
+    assert outcome.first_byte_us is None
+    # Nobody was dialled here.
+    assert (refused.outcome, refused.connect_us) == ("blocked", None)
 
 
 async def test_concurrent_sends_have_a_connection_each() -> None:

@@ -1,0 +1,55 @@
+"""How values look on a page: the bar of an attempt's time, the word for a delivery."""
+
+from typing import Any
+
+import pytest
+
+from gateway.console.display import stages
+from outbox.log import Attempt
+
+
+def attempt(**known: Any) -> Attempt:
+    values: dict[str, Any] = {
+        "number": 1, "kind": "event", "outcome": "success", "status": 200, "error": None,
+        "started_at": 0, "dns_us": None, "connect_us": None, "tls_us": None,
+        "first_byte_us": None, "total_us": 1, "address": "127.0.0.1:80", "url": "http://x/",
+        "request_headers": [], "response_headers": [], "response_body": b"", "truncated": False,
+    }  # fmt: skip
+    return Attempt(**values | known)
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [
+        # The first byte's time begins when the request is sent, not when the attempt does.
+        ({"dns_us": 10_000, "connect_us": 20_000, "tls_us": 30_000, "first_byte_us": 25_000,
+          "total_us": 100_000},
+         [("dns", 10_000), ("connect", 20_000), ("tls", 30_000), ("wait", 25_000),
+          ("read", 15_000)]),
+        ({"first_byte_us": 700, "total_us": 1_000}, [("wait", 700), ("read", 300)]),
+        ({"connect_us": 400, "total_us": 15_000, "outcome": "timeout"},
+         [("connect", 400), ("wait", 14_600)]),
+        ({"total_us": 1_000, "outcome": "connect_error"}, [("wait", 1_000)]),
+        # Nobody was reached.
+        ({"dns_us": 100, "connect_us": 850, "total_us": 1_000, "outcome": "connect_error",
+          "address": None}, [("dns", 100), ("connect", 900)]),
+        ({"dns_us": 100, "total_us": 1_000, "outcome": "connect_error", "address": None},
+         [("dns", 100), ("connect", 900)]),
+        ({"connect_us": 100, "total_us": 1_000, "outcome": "tls_error", "address": None},
+         [("connect", 100), ("tls", 900)]),
+        ({"total_us": 1_000, "outcome": "dns_error", "address": None}, [("dns", 1_000)]),
+        # Clocks of microseconds may say a little more in parts than as a whole.
+        ({"connect_us": 600, "first_byte_us": 401, "total_us": 1_000},
+         [("connect", 600), ("wait", 401)]),
+    ],
+)  # fmt: skip
+def test_the_bar_of_an_attempt_is_its_whole_time(
+    known: dict[str, Any], shown: list[tuple[str, int]]
+) -> None:
+    found = stages(attempt(**known))
+    assert [(stage.name, stage.micros) for stage in found] == shown
+    edge = 0
+    for stage in found:
+        assert stage.start == edge
+        edge += stage.width
+    assert edge == 1000
