@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from gateway.listing import LIMIT, MOST
-from gateway.resource import Filter, Resource
+from gateway.resource import Filter, Remove, Resource
 from gateway.rest import shapes
 from gateway.rest.operations import Answer, Handler, Operation, Parameter, Shape
 from gateway.schemas import ID
@@ -81,10 +81,26 @@ def remove(resource: Resource) -> Described:
     """DELETE one record."""
     return partial(
         Operation, name=f"delete{_thing(resource)}", tag=_tag(resource),
-        summary=f"Delete {_a(resource)} for good",
-        answers={200: Answer(f"The {resource.noun} was deleted.", shapes.deleted(resource))},
+        summary=f"Delete {_a(resource)} for good", description=_left(resource),
+        answers={200: Answer(shapes.said_of_delete(resource), shapes.deleted(resource))},
         parameters=(id_of(resource.noun), IF_MATCH),
     )  # fmt: skip
+
+
+def _left(resource: Resource) -> str:
+    """What a delete does to the records that point to the deleted one."""
+    gone = [each.table for each in resource.cascades if isinstance(each, Remove)]
+    kept = [each.table for each in resource.cascades if not isinstance(each, Remove)]
+    said = []
+    if gone:
+        said.append(f"Its {_and(gone)} are deleted with it, without events of their own.")
+    if kept:
+        said.append(f"The {_and(kept)} that name it stay, without it.")
+    return " ".join(said)
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def verb(

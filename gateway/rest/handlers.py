@@ -90,8 +90,8 @@ def remove(resource: Resource) -> Operation:
         await request.app[DB].write(
             actions.remove, caller, resource, record_id, request.headers.get("If-Match")
         )
-        message = f"The {resource.noun} was deleted."
-        return respond(Answer(200, _encode({"message": message, "id": record_id.lower()}), {}))
+        body = {"message": shapes.said_of_delete(resource), "id": record_id.lower()}
+        return respond(Answer(200, _encode(body), {}))
 
     return entries.remove(resource)(handle)
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway import dates
-from gateway.resource import SYSTEM_COLUMNS, Field, Resource
+from gateway.resource import SYSTEM_COLUMNS, Field, Remove, Resource
 from gateway.rest.operations import Shape
 from gateway.schemas import ID, INSTANT, Schema, or_null
 from gateway.validation import check
@@ -129,9 +129,17 @@ def list_of(item: Shape, name: str) -> Shape:
     return Shape(schema, {"data": [item.example]}, name, {item.name: item.schema, **item.parts})
 
 
+def said_of_delete(resource: Resource) -> str:
+    """What a delete tells, with what went along."""
+    tables = [cascade.table for cascade in resource.cascades if isinstance(cascade, Remove)]
+    if not tables:
+        return f"The {resource.noun} was deleted."
+    return f"The {resource.noun} and its {' and '.join(tables)} were deleted."
+
+
 def deleted(resource: Resource) -> Shape:
     """What a delete answers."""
-    example = {"message": f"The {resource.noun} was deleted.", "id": example_id(resource.noun)}
+    example = {"message": said_of_delete(resource), "id": example_id(resource.noun)}
     schema = {
         "type": "object",
         "properties": {"message": {"type": "string"}, "id": ID},
