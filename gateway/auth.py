@@ -47,11 +47,14 @@ async def authenticate(request: web.Request) -> Caller:
     return caller
 
 
-def charge(request: web.Request, caller: Caller) -> None:
-    """Count this request against its caller's rate limit. Raises rate_limited."""
+def charge(request: web.Request, caller: Caller, tokens: int = 1) -> None:
+    """Take tokens from the one bucket of all keys and tokens of an account. Raises rate_limited.
+
+    Its figures are those of a key, so that it holds each single key to them too.
+    """
     kind: Kind = "read" if request.method in READS else "write"
     limits = request.app[LIMITS]
-    left = limits.call(kind, caller.key_id or caller.user_id)
+    left = limits.call(kind, caller.user_id, tokens)
     if left is not None:
         request[RATE_LIMIT] = (left, limits.policies[kind])
 

@@ -30,11 +30,13 @@ FINISH_SECONDS = 0.02
 class Connection(RequestHandler):
     """One client socket, and since when the server has been waiting for it."""
 
-    __slots__ = ("head_since", "headed_at", "holder", "stalled_since")
+    __slots__ = ("head_since", "headed_at", "holder", "on_lost", "stalled_since")
 
     def __init__(self, manager: "Server", *, loop: asyncio.AbstractEventLoop, **kw: Any) -> None:
         super().__init__(manager, loop=loop, **kw)
         self.holder: str | None = None
+        self.on_lost: Callable[[], object] | None = None
+        """Ends what is under way for this client alone, when it goes."""
         self.head_since: float | None = None
         self.headed_at = 0.0
         self.stalled_since: float | None = None
@@ -63,6 +65,8 @@ class Connection(RequestHandler):
             server.release(self.holder)
             self.holder = None
         super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
 
     def data_received(self, data: bytes) -> None:
         count = self._request_count

@@ -5,6 +5,7 @@ Buckets live in this process. Deadlines and sizes of connections are in gateway.
 
 import math
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Literal
 
 from gateway.config import Limits
@@ -13,6 +14,10 @@ from gateway.errors import Refusal
 from outbox.clock import Clock
 
 Kind = Literal["read", "write"]
+Costly = Literal["filtered", "searched", "reported"]
+COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
+"""Tokens that a read takes which looks through more than one record or page: a list with filters
+or in another order, a search (or the feed of some events), a report or figures over all deals."""
 HOLDERS = 50_000
 """Buckets remembered; the one idle longest goes first, and an idle bucket is full again."""
 
@@ -26,20 +31,24 @@ class Buckets:
         self._clock = clock
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, holder: str) -> tuple[float, float]:
-        """Take a token: what is left (negative: there was none) and seconds until there is one."""
+    def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
+        """Take tokens: what is left (negative: too few) and seconds until there are enough.
+
+        More than a bucket holds is all that it holds.
+        """
         if not self.rate:
             return self.depth, 0.0
+        wanted = min(float(tokens), self.depth)
         now = self._clock.monotonic()
         level, then = self._levels.get(holder, (self.depth, now))
         level = min(self.depth, level + (now - then) * self.rate)
-        if level < 1.0:
-            return -1.0, (1.0 - level) / self.rate
-        self._levels[holder] = (level - 1.0, now)
+        if level < wanted:
+            return -1.0, (wanted - level) / self.rate
+        self._levels[holder] = (level - wanted, now)
         self._levels.move_to_end(holder)
         if len(self._levels) > HOLDERS:
             self._levels.popitem(last=False)
-        return level - 1.0, 0.0
+        return level - wanted, 0.0
 
 
 class RateLimits:
@@ -59,7 +68,7 @@ class RateLimits:
         per_minute = limits.sign_in_per_minute
         self._sign_in = Buckets(per_minute / 60, per_minute, clock)
 
-    def call(self, kind: Kind, holder: str) -> str | None:
+    def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
         """Count an API call; the value of the header `RateLimit`, None where there is no limit.
 
         Raises rate_limited.
@@ -67,7 +76,7 @@ class RateLimits:
         buckets = self._callers[kind]
         if not buckets.rate:
             return None
-        left, wait = buckets.take(holder)
+        left, wait = buckets.take(holder, tokens)
         if left >= 0:
             # The bucket may hold a burst; what is promised for this second is the quota's rest.
             return f'"{kind}";r={int(min(left, buckets.rate - 1))};t=1'

@@ -13,6 +13,7 @@ from typing import Any
 from gateway import dates, statements, store
 from gateway.errors import Fault, Refusal
 from gateway.folding import BETWEEN, fold
+from gateway.limits import Costly
 from gateway.resource import CHANGED, Resource, Wrong
 from gateway.store import Record
 from outbox.database import Tx
@@ -43,11 +44,22 @@ class Plan:
     searches: bool = False
     empty: bool = False
     """Nothing can match."""
+    named: bool = False
+    """Only records whose ids were given can match."""
 
     def narrow(self, sql: str, value: Any) -> None:
         """One more condition; `{}` in `sql` is where the value stands."""
         self.args.append(value)
         self.where += " and " + sql.replace("{}", f"${len(self.args) + 1}")
+
+    @property
+    def costly(self) -> Costly | None:
+        """What it looks through when that is more than a page of an index."""
+        if self.empty or self.named:
+            return None
+        if self.searches:
+            return "searched"
+        return "filtered" if self.args or self.order != NEWEST else None
 
     @property
     def timed(self) -> bool:
@@ -111,7 +123,7 @@ def _filter(found: Plan, resource: Resource, query: Mapping[str, str]) -> None:
     if "ids" in query:
         ids = [i.strip().lower() for i in query["ids"].split(",") if is_id(i.strip())]
         found.empty = found.empty or not ids
-        places = []
+        found.named, places = True, []
         for one in dict.fromkeys(ids):
             found.args.append(one)
             places.append(f"${len(found.args) + 1}")

@@ -17,6 +17,7 @@ from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.leadership import Leadership, Pace
 from outbox.observer import DatabaseObserver
+from outbox.places import Places
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,6 +27,11 @@ LetGo = Callable[[], None]
 Purpose = Literal["drain", "lease", "migration"]
 SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
 PACE = Pace()
+DUTIES = ""
+"""Who scans for the installation itself, in `Database.scan`."""
+SCANS_WAITING = 8
+SCANS_EACH = 2
+"""Scans of one owner: how many may wait, and how many run at once where there is room for more."""
 
 
 @dataclass(slots=True)
@@ -37,6 +43,11 @@ class Patience:
 
 patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
 """Of the request at hand: on PostgreSQL all its units together are answered within ten seconds."""
+
+
+def scan_places(count: int) -> Places:
+    """Turns of `count` scans at once; where there are two or more, one owner leaves one free."""
+    return Places(count, each=min(SCANS_EACH, max(1, count - 1)), waiting=SCANS_WAITING)
 
 
 class Row(Protocol):
@@ -99,9 +110,19 @@ class Database(Protocol):
         """Run `unit` on a snapshot. Raises DatabaseUnavailable, or what the unit raises."""
 
     async def scan(
-        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+        self,
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
-        """As `read`, for what takes long (reports, exports): few at once, beside what is quick."""
+        """As `read`, for what looks through much (searches, reports): few at once, beside reads.
+
+        `owner` is whose turn it takes (DUTIES for the engine's own). A caller that is cancelled
+        ends it, while it waits and while it runs. Raises Crowded when the owner has
+        SCANS_WAITING of them waiting.
+        """
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from outbox.bulk import IDS, items
-from outbox.database import Database, Row, Tx
+from outbox.database import DUTIES, Database, Row, Tx
 from outbox.lanes import due_now
 from outbox.plans import by_index
 
@@ -156,7 +156,7 @@ class Readings:
         """Go on counting until the time is up; `standing` is told of `webhooks` alone."""
         monotonic = self._db.clock.monotonic
         began = monotonic()
-        gauges = await self._db.scan(_others, list(webhooks))
+        gauges = await self._db.scan(DUTIES, _others, list(webhooks))
         last = False
         while not last:
             before = monotonic()
@@ -179,7 +179,7 @@ class Readings:
 
     async def _piece(self) -> bool:
         """Count one piece; whether it was the last of a pass."""
-        piece = await self._db.scan(_count, self._place, self._rows)
+        piece = await self._db.scan(DUTIES, _count, self._place, self._rows)
         end = piece.end
         for row in piece.rows:
             _merge(self._partial, row, piece.now)

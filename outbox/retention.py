@@ -16,7 +16,7 @@ from typing import Protocol
 from outbox import free_pages
 from outbox.bulk import IDS, items
 from outbox.clock import Clock
-from outbox.database import Database, Tx
+from outbox.database import DUTIES, Database, Tx
 from outbox.lanes import due_now
 from outbox.observer import End
 from outbox.plans import by_index
@@ -135,7 +135,7 @@ class Retention:
         """Purge finished deliveries with their attempts, and cancel those parked for too long."""
         past = await self._db.read(past_of, self._deliveries)
         after = ""
-        while page := await self._db.scan(look_through, DELIVERIES, after, past):
+        while page := await self._db.scan(DUTIES, look_through, DELIVERIES, after, past):
             after = page[-1][0]
             await self._all(page, "parked", self._cancel)
             await self._all(page, "finished", self._purge_deliveries, past.at)
@@ -146,7 +146,7 @@ class Retention:
         """Purge events, except those that are still to be delivered."""
         past = await self._db.read(past_of, self._events)
         after = ""
-        while page := await self._db.scan(look_through, EVENTS, after, past):
+        while page := await self._db.scan(DUTIES, look_through, EVENTS, after, past):
             after = page[-1][0]
             await self._all(page, "finished", self._purge_events)
         self._ledger.swept("events")

@@ -18,6 +18,7 @@ from gateway.idempotency import Answer
 from gateway.resource import Resource
 from gateway.rest import entries, shapes
 from gateway.rest.operations import Operation
+from gateway.rest.scans import scan
 from gateway.validation import Draft, draft
 from gateway.views import View
 from outbox.database import Tx
@@ -168,10 +169,12 @@ def page(resource: Resource, **of: str) -> Operation:
         caller = await authenticate(request)
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
         wanted = listing.plan(resource, {**request.query, **fixed} if of else request.query)
-        db = request.app[DB]
-        # What looks through many records must not hold up reads of one.
-        ask = db.scan if wanted.searches or wanted.args else db.read
-        found = await ask(actions.page, caller, resource, wanted)
+        if wanted.costly is None:
+            found = await request.app[DB].read(actions.page, caller, resource, wanted)
+        else:
+            found = await scan(
+                request, caller, wanted.costly, actions.page, caller, resource, wanted
+            )
         body: dict[str, Any] = {
             "data": found.records,
             "total": found.total,

@@ -8,7 +8,6 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from gateway.appkeys import DB
 from gateway.auth import authenticate
 from gateway.errors import Fault, Refusal
 from gateway.resources.crm.reports.activities import (
@@ -29,6 +28,7 @@ from gateway.resources.crm.reports.sales import SalesReport, SalesRow, SalesTota
 from gateway.rest import shapes
 from gateway.rest.handlers import JSON
 from gateway.rest.operations import Operation, Parameter, operation
+from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
 # What a spreadsheet would take for the beginning of a formula.
@@ -110,7 +110,7 @@ def report(kind: Kind) -> Operation:
                 "validation_error", f"format: {message}",
                 faults=[Fault("format", "invalid_parameter", message)],
             )  # fmt: skip
-        found = await request.app[DB].scan(kind.unit, caller, request.query)
+        found = await scan(request, caller, "reported", kind.unit, caller, request.query)
         if form == "csv":
             return web.Response(
                 body=as_csv(found).encode(),

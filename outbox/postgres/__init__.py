@@ -6,14 +6,13 @@ COMMIT whose answer never came, and the NOTIFY that wakes other nodes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Concatenate, Literal
 
 import asyncpg
 
 from outbox.clock import Clock
-from outbox.database import PACE, LetGo, P, Purpose, SynchronousCommit, T, Tx
+from outbox.database import PACE, LetGo, P, Purpose, SynchronousCommit, T, Tx, scan_places
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.leadership import Leadership, Pace
@@ -24,7 +23,7 @@ from outbox.postgres.leadership import PostgresLeadership
 from outbox.postgres.limits import DRAIN, LEASE, MIGRATION, REQUESTS, Limits
 from outbox.postgres.server import Server
 from outbox.postgres.signals import Signals
-from outbox.postgres.units import Units
+from outbox.postgres.units import Turn, Units
 
 APART: dict[Purpose, tuple[Limits, int]] = {
     "drain": (DRAIN, 2), "lease": (LEASE, 1), "migration": (MIGRATION, 1),
@@ -55,7 +54,7 @@ class PostgresDatabase:
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         # Scans leave connections to what is quick.
-        self._scans = asyncio.Semaphore(max(1, size // 3))
+        self._places = scan_places(max(1, size // 3))
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
     async def open(self) -> None:
@@ -108,9 +107,14 @@ class PostgresDatabase:
         return await self._units.read(unit, args, kwargs)
 
     async def scan(
-        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+        self,
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
-        return await self._units.read(unit, args, kwargs, self._scans)
+        return await self._units.read(unit, args, kwargs, Turn(self._places, owner))
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs

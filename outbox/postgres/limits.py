@@ -10,6 +10,8 @@ COMMIT_SECONDS = 9.0
 FATE_SECONDS = 9.4
 ACQUIRE_SECONDS = 6.0
 UNHURRIED_FATE_SECONDS = 8.0
+SCAN_SECONDS = 6.0
+"""For one statement of a scan, in place of its connection's limit."""
 TRANSACTION_TIMEOUT_FROM = 17
 
 

@@ -62,13 +62,22 @@ class Server:
                 if name not in always:
                     await connection.execute(f"set {name} = {value}")
 
-    def begin(self, op: Literal["read", "write"], limits: Limits) -> str:
-        """What begins a transaction on a connection of `pool(limits, …)`."""
-        text = READ if op == "read" else WRITE
-        if not self.pooled or limits is MIGRATION:
-            return text
-        settings = self._settings(limits, self._version).items()
-        return "; ".join([text, *(f"set local {name} = '{value}'" for name, value in settings)])
+    def begin(
+        self, op: Literal["read", "write"], limits: Limits, statement: float | None = None
+    ) -> str:
+        """What begins a transaction on a connection of `pool(limits, …)`.
+
+        `statement` is another limit for its statements, in seconds.
+        """
+        settings: dict[str, str] = {}
+        if self.pooled and limits is not MIGRATION:
+            settings |= self._settings(limits, self._version)
+        if statement is not None and limits.statement:
+            settings["statement_timeout"] = str(int(min(statement, limits.statement) * 1000))
+        begin = READ if op == "read" else WRITE
+        return "; ".join(
+            [begin, *(f"set local {name} = '{value}'" for name, value in settings.items())]
+        )
 
     def _session(self, limits: Limits) -> dict[str, str]:
         return {"application_name": "carteiro", **self._settings(limits, 0)}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, NamedTuple
 
 import asyncpg
 
@@ -15,10 +15,11 @@ from outbox.database import T, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
+from outbox.places import Places
 from outbox.postgres.fate import EVENTS, Fates, Mark, commit, let_go, mark
 from outbox.postgres.faults import LOST, STALE, breaks_off, fault_of
 from outbox.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
-from outbox.postgres.limits import Limits, Times
+from outbox.postgres.limits import SCAN_SECONDS, Limits, Times
 from outbox.postgres.server import Server
 from outbox.postgres.tx import PostgresTx
 
@@ -43,6 +44,13 @@ class Written(Generic[T]):
     result: T
     made_work: bool
     changed: frozenset[str]
+
+
+class Turn(NamedTuple):
+    """Where a scan waits until it may have a connection, and for whom."""
+
+    places: Places
+    owner: str
 
 
 class Units:
@@ -78,20 +86,19 @@ class Units:
         except TimeoutError:
             self._pool.terminate()
 
-    async def read(
-        self, unit: Unit[T], args: Any, kwargs: Any, gate: asyncio.Semaphore | None = None
-    ) -> T:
-        """Run `unit` on a snapshot; not more at once than `gate` lets through."""
+    async def read(self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None = None) -> T:
+        """Run `unit` on a snapshot; with a `turn` it is a scan, with a limit of its own."""
+        longest = None if turn is None else SCAN_SECONDS
 
         async def attempt(connection: Connection, times: Times) -> T:
             async with asyncio.timeout_at(times.body):
-                await connection.execute(self._server.begin("read", self._limits))
+                await connection.execute(self._server.begin("read", self._limits, longest))
                 tx = PostgresTx(connection, self._ids, self._clock.wall())
                 result = await unit(tx, *args, **kwargs)
                 await connection.execute("commit")
                 return result
 
-        return await self._tried("read", attempt, gate)
+        return await self._tried("read", attempt, turn)
 
     async def write(self, unit: Unit[T], args: Any, kwargs: Any) -> Written[T]:
         """Run `unit` in a transaction."""
@@ -134,7 +141,7 @@ class Units:
         self,
         op: Op,
         attempt: Callable[[Connection, Times], Awaitable[T]],
-        gate: asyncio.Semaphore | None,
+        turn: Turn | None,
     ) -> T:
         """Run `attempt` on a connection until it succeeds, fails by itself, or luck runs out."""
         began = self._clock.monotonic()
@@ -146,7 +153,7 @@ class Units:
         try:
             while True:
                 try:
-                    return await self._once(attempt, times, gate)
+                    return await self._once(attempt, times, turn)
                 except _CommitLost as gone:
                     # The server says that it never took place, so it may run again.
                     error: BaseException = gone
@@ -188,19 +195,19 @@ class Units:
         self,
         attempt: Callable[[Connection, Times], Awaitable[T]],
         times: Times,
-        gate: asyncio.Semaphore | None,
+        turn: Turn | None,
     ) -> T:
-        if gate is None:
+        if turn is None:
             return await self._on_a_connection(attempt, times)
         try:
             async with asyncio.timeout(times.acquire(asyncio.get_running_loop().time())):
-                await gate.acquire()
+                await turn.places.take(turn.owner)
         except TimeoutError:
             raise DatabaseUnavailable("busy", "PostgreSQL: too many long reads at once") from None
         try:
             return await self._on_a_connection(attempt, times)
         finally:
-            gate.release()
+            turn.places.leave(turn.owner)
 
     async def _on_a_connection(
         self, attempt: Callable[[Connection, Times], Awaitable[T]], times: Times

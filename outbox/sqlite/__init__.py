@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, Concatenate, Literal
 
 from outbox.clock import Clock
-from outbox.database import PACE, LetGo, P, Purpose, T, Tx
+from outbox.database import PACE, LetGo, P, Purpose, T, Tx, scan_places
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.leadership import Alone, Leadership, Pace
 from outbox.observer import DatabaseObserver, Unwatched
 from outbox.sqlite.file import File
 from outbox.sqlite.steps import Job
-from outbox.sqlite.threads import Jobs, Reader, Writer
+from outbox.sqlite.threads import Jobs, Reader, Scanner, Writer
 
 VERSION = sqlite3.sqlite_version
 READERS = 2
@@ -48,10 +48,14 @@ class SqliteDatabase:
         self._reads: Jobs = queue.SimpleQueue()
         self._scans: Jobs = queue.SimpleQueue()
         self._writer = _started(Writer(file, clock, ids, self._writes, self._finish))
+        # As many as there are threads, so that nothing waits behind a scan of its own owner.
+        self._places = scan_places(SCANNERS)
         self._readers = [
-            (jobs, _started(Reader(file, clock, ids, jobs, self._finish)))
-            for jobs in [self._reads] * READERS + [self._scans] * SCANNERS
-        ]
+            (jobs, _started(kind(file, clock, ids, jobs, self._finish)))
+            for kind, jobs in [
+                *[(Reader, self._reads)] * READERS, *[(Scanner, self._scans)] * SCANNERS,
+            ]
+        ]  # fmt: skip
 
     def apart(self, purpose: Purpose) -> SqliteDatabase:
         return self
@@ -73,33 +77,46 @@ class SqliteDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        result: T = await self._put(self._writes, unit, args, kwargs)
+        result: T = await self._put(self._writes, self._job(unit, args, kwargs))
         return result
 
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        result: T = await self._put(self._reads, unit, args, kwargs)
+        result: T = await self._put(self._reads, self._job(unit, args, kwargs))
         return result
 
     async def scan(
-        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        result: T = await self._put(self._scans, unit, args, kwargs)
-        return result
-
-    def _put(
         self,
-        jobs: Jobs,
-        unit: Callable[..., Awaitable[Any]],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> asyncio.Future[Any]:
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        job = self._job(unit, args, kwargs)
+        async with self._places.place(owner):
+            answer = self._put(self._scans, job)
+            try:
+                result: T = await asyncio.shield(answer)
+            except asyncio.CancelledError:
+                job.abandoned = True
+                # Its thread is free again only then.
+                await asyncio.wait([answer])
+                answer.exception()
+                raise
+            return result
+
+    def _job(
+        self, unit: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Job:
+        return Job(unit, args, kwargs, self._loop.create_future(), self.clock.monotonic())
+
+    def _put(self, jobs: Jobs, job: Job) -> asyncio.Future[Any]:
         if self._closed:
             raise DatabaseUnavailable("connection", "the database is closed")
-        future = self._loop.create_future()
-        jobs.put(Job(unit, args, kwargs, future, self.clock.monotonic()))
-        return future
+        jobs.put(job)
+        return job.future
 
     def _finish(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
         """From a thread: answer all of `jobs` with one wake-up of the loop."""
@@ -114,7 +131,7 @@ class SqliteDatabase:
             if job.error is None:
                 wake = wake or job.wake
                 changed |= job.changed
-            elif isinstance(job.error, DatabaseUnavailable):
+            elif isinstance(job.error, DatabaseUnavailable) and not job.abandoned:
                 self.observer.fault(job.error.kind)
             # A caller that was cancelled no longer waits; its unit took place all the same.
             if job.future.done():

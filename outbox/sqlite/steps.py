@@ -126,8 +126,8 @@ class Job:
     """One call of `read` or `write` on its way through a thread."""
 
     __slots__ = (
-        "args", "began", "changed", "context", "error", "future", "kwargs", "result", "unit",
-        "wake",
+        "abandoned", "args", "began", "changed", "context", "error", "future", "kwargs", "result",
+        "unit", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -149,6 +149,8 @@ class Job:
         self.error: BaseException | None = None
         self.wake = False
         self.changed: set[str] = set()
+        self.abandoned = False
+        """Nobody waits for it any more; a scan ends then."""
 
     def step(self, tx: SqliteTx) -> None:
         """Run the unit to its end with `tx`; its events are written last. Raises what it raises."""

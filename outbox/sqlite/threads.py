@@ -19,6 +19,8 @@ from outbox.sqlite.steps import Job, SqliteTx, fault_of
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 BATCH_READS = 32
+LOOK_STEPS = 10_000
+"""Steps of SQLite's machine between two looks at whether a scan is still wanted: about 1 ms."""
 
 Jobs = queue.SimpleQueue[Job | None]
 # Called from a thread with jobs that have ended.
@@ -28,19 +30,21 @@ Finish = Callable[[Literal["read", "write"], list[Job]], None]
 class Reader:
     """A thread that runs read units; those that wait together share a snapshot."""
 
+    together = BATCH_READS
+
     def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
         self._file = file
         self._clock = clock
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
-        self._connection: sqlite3.Connection | None = file.connect(writable=False)
+        self._connection: sqlite3.Connection | None = self._connect()
 
     def run(self) -> None:
         """Until the None that `close` puts."""
         while (job := self._jobs.get()) is not None:
             batch = [job]
-            while len(batch) < BATCH_READS and not self._jobs.empty():
+            while len(batch) < self.together and not self._jobs.empty():
                 try:
                     more = self._jobs.get_nowait()
                 except queue.Empty:
@@ -64,10 +68,13 @@ class Reader:
         if connection is not None:
             connection.close()
 
+    def _connect(self) -> sqlite3.Connection:
+        return self._file.connect(writable=False)
+
     def _read(self, batch: list[Job]) -> None:
         """One snapshot for all of them: it is taken after the last of them was asked for."""
         if self._connection is None:
-            self._connection = self._file.connect(writable=False)
+            self._connection = self._connect()
         connection = self._connection
         connection.execute("begin")
         for job in batch:
@@ -80,6 +87,28 @@ class Reader:
         except sqlite3.Error:
             # What was read stands; SQLite has ended the transaction itself.
             self._drop()
+
+
+class Scanner(Reader):
+    """A thread that runs units which look through much, one by one, while somebody waits for them.
+
+    The look is inside the statement: an interrupt from outside could meet the next unit.
+    """
+
+    together = 1
+
+    def _connect(self) -> sqlite3.Connection:
+        self._wanted: Job | None = None
+        connection = super()._connect()
+        connection.set_progress_handler(self._unwanted, LOOK_STEPS)
+        return connection
+
+    def _read(self, batch: list[Job]) -> None:
+        [self._wanted] = batch
+        super()._read(batch)
+
+    def _unwanted(self) -> bool:
+        return self._wanted is not None and self._wanted.abandoned
 
 
 class Writer:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from outbox.database import Database, Tx
+from outbox.database import DUTIES, Database, Tx
 from outbox.gauges import Gauges, Readings
 from outbox.lanes import due_now
 from tests.benchmarks.engines import fresh
@@ -90,7 +90,7 @@ async def _measure(verdict: Verdict, db: Database, rows: int) -> None:
 
 
 async def _checked(verdict: Verdict, db: Database, reading: Gauges) -> None:
-    counted = await db.scan(_counted)
+    counted = await db.scan(DUTIES, _counted)
     found = {name: waits.pending for name, waits in reading.waiting.items()}
     if found != counted:
         verdict.broken.append(f"{db.engine}: counts differ from those of one pass")

@@ -173,7 +173,7 @@ async def test_each_unit_is_timed_once_from_call_to_answer(db: Database) -> None
     db.observer = timings = Timings()
     began = db.clock.monotonic()
     await asyncio.gather(
-        *(db.write(add, n, fail=n == 3) for n in range(8)), db.read(names), db.scan(names),
+        *(db.write(add, n, fail=n == 3) for n in range(8)), db.read(names), db.scan("ana", names),
         return_exceptions=True,
     )  # fmt: skip
     await db.apart("drain").write(add, 9)

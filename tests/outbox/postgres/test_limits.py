@@ -130,7 +130,7 @@ async def test_scans_leave_two_thirds_of_the_pool(url: str, handle: Open) -> Non
         await tx.one("select pg_sleep(0.1)")
         running -= 1
 
-    scans = [asyncio.create_task(db.scan(scan)) for _ in range(4)]
+    scans = [asyncio.create_task(db.scan("ana", scan)) for _ in range(4)]
     began = time.monotonic()
     await asyncio.gather(db.read(names), db.write(put, "a"))
     assert time.monotonic() - began < 0.35

@@ -53,7 +53,7 @@ async def test_units_limits_and_signals_work_behind_it(
         woken.clear()
         # More units at once than the bouncer has sessions, with statements that each must know.
         await asyncio.gather(*(db.write(put, f"{n:03}") for n in range(WRITES)))
-        found = await asyncio.gather(*(db.read(names) for _ in range(20)), db.scan(names))
+        found = await asyncio.gather(*(db.read(names) for _ in range(20)), db.scan("ana", names))
         assert all(len(each) == WRITES for each in found)
         await asyncio.wait_for(woken.wait(), 10)
         await db.close()

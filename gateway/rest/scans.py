@@ -1,0 +1,58 @@
+"""Requests that look through much: charged by what they cost, in turn, ended with their client."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from aiohttp import web
+
+from gateway.access import Caller
+from gateway.appkeys import DB
+from gateway.auth import charge
+from gateway.connections import Connection
+from gateway.errors import Refusal
+from gateway.limits import COSTS, Costly
+from outbox.database import Tx
+from outbox.places import Crowded
+
+P = ParamSpec("P")
+T = TypeVar("T")
+GONE = "the client has gone"
+
+
+async def scan(
+    request: web.Request,
+    caller: Caller,
+    kind: Costly,
+    unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+    /,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run a unit that looks through much for its caller, who was charged one token already.
+
+    Raises rate_limited, and ConnectionResetError when the client has gone meanwhile: nobody is
+    there to be answered.
+    """
+    charge(request, caller, COSTS[kind] - 1)
+    connection = request.protocol
+    if request.transport is None:
+        raise ConnectionResetError(GONE)
+    work = asyncio.ensure_future(request.app[DB].scan(caller.user_id, unit, *args, **kwargs))
+    if isinstance(connection, Connection):
+        connection.on_lost = work.cancel
+    try:
+        return await work
+    except Crowded:
+        raise Refusal(
+            "rate_limited",
+            "Too many searches and reports of this account wait already; send fewer at once.",
+            headers={"Retry-After": "1"},
+        ) from None
+    except asyncio.CancelledError:
+        if request.transport is not None:
+            raise
+        raise ConnectionResetError(GONE) from None
+    finally:
+        if isinstance(connection, Connection):
+            connection.on_lost = None

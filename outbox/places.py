@@ -1,0 +1,111 @@
+"""A number of places that many want: whoever waits for one gets it in turn, holder by holder.
+
+Whatever one holder asks for, another waits for no more than one turn of each who waits with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from outbox.errors import OutboxError
+
+MOST_WAITING = 512
+
+
+class Crowded(OutboxError):
+    """Too many wait already for the same holder, or in all; come again later."""
+
+
+class Places:
+    """`count` places, of which one holder has at most `each`; `waiting` of each holder may wait."""
+
+    def __init__(self, count: int, *, each: int, waiting: int, most: int = MOST_WAITING) -> None:
+        """At most `most` wait in all: past it, the last one in the longest line gives way."""
+        self._free = count
+        self._each = each
+        self._waiting = waiting
+        self._most = most
+        self._held: Counter[str] = Counter()
+        # Those with somebody waiting; the first one that may have a place gets the next.
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self.waiting = 0
+        """How many wait now."""
+
+    @asynccontextmanager
+    async def place(self, holder: str) -> AsyncIterator[None]:
+        """A place until the block ends. Raises Crowded."""
+        await self.take(holder)
+        try:
+            yield
+        finally:
+            self.leave(holder)
+
+    async def take(self, holder: str) -> None:
+        """Wait for a place; whoever is cancelled meanwhile has none. Raises Crowded."""
+        if self._free and self._held[holder] < self._each:
+            self._free -= 1
+            self._held[holder] += 1
+            return
+        turn = self._stand_in_line(holder)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._remove(holder, turn)
+            elif turn.exception() is None:
+                # It was given at the same moment.
+                self.leave(holder)
+            raise
+
+    def leave(self, holder: str) -> None:
+        """Give a place back; the next in turn gets it."""
+        self._free += 1
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]
+        for name in list(self._lines):
+            if self._held[name] < self._each and self._give(name):
+                return
+
+    def _give(self, holder: str) -> bool:
+        """A place to the first in a holder's line, which goes to the end of the round."""
+        while line := self._lines.get(holder):
+            turn = line[0]
+            self._remove(holder, turn)
+            # One that was cancelled a moment ago has yet to step out of the line by itself.
+            if not turn.done():
+                if holder in self._lines:
+                    self._lines.move_to_end(holder)
+                self._free -= 1
+                self._held[holder] += 1
+                turn.set_result(None)
+                return True
+        return False
+
+    def _stand_in_line(self, holder: str) -> asyncio.Future[None]:
+        ahead = len(self._lines.get(holder, ()))
+        if ahead >= self._waiting:
+            raise Crowded(f"{ahead} of the same holder wait already")
+        if self.waiting >= self._most:
+            longest = max(self._lines, key=lambda name: len(self._lines[name]))
+            if len(self._lines[longest]) <= ahead + 1:
+                raise Crowded(f"{self.waiting} wait already")
+            last = self._lines[longest][-1]
+            self._remove(longest, last)
+            if not last.done():
+                last.set_exception(Crowded(f"{self.waiting} wait already"))
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lines.setdefault(holder, deque()).append(turn)
+        self.waiting += 1
+        return turn
+
+    def _remove(self, holder: str, turn: asyncio.Future[None]) -> None:
+        line = self._lines.get(holder)
+        if line is not None and turn in line:
+            line.remove(turn)
+            self.waiting -= 1
+            if not line:
+                del self._lines[holder]
