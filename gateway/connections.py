@@ -24,6 +24,8 @@ FULL = (
 SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 LOOK_SECONDS = 1.0
 LINGER_SECONDS = 2.0
+READ_BYTES = 65_536
+"""Twice as much of a body waits in memory for its reader, at most."""
 FINISH_SECONDS = 0.02
 
 
@@ -163,6 +165,9 @@ class Server(web.Server):
             keepalive_timeout=limits.keep_alive_seconds,
             max_line_size=limits.url_bytes,
             lingering_time=LINGER_SECONDS,
+            # Bodies are unpacked where they are read, by gateway.bodies.
+            auto_decompress=False,
+            read_bufsize=READ_BYTES,
         )
         self._limits = limits
         self.refused = refused

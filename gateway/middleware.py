@@ -101,9 +101,6 @@ def frame(
                 failure = error
                 response = answer_to(error, request, surface)
                 _count(metrics, surface, error, response.status)
-                if not request.content.is_eof():
-                    # The rest of the body would be taken for the next request.
-                    response.force_close()
                 if isinstance(response, web.HTTPException):
                     # aiohttp sends what is raised; it must not be returned.
                     status = response.status
@@ -195,6 +192,9 @@ def _finish(
     config: Config,
     health: Health,
 ) -> None:
+    if not request.content.is_eof():
+        # The rest of the body would be taken for the next request.
+        response.force_close()
     headers = response.headers
     headers["X-Request-Id"] = request_id
     # In place of the names and versions of what we are made of.

@@ -7,7 +7,8 @@ from aiohttp import web
 from gateway.access import Caller, must_own
 from gateway.appkeys import DB
 from gateway.console import display, pages
-from gateway.console.guard import Form, Visitor
+from gateway.console.forms import Form
+from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import users, webhooks
 from outbox import endpoints, log, replay

@@ -7,21 +7,20 @@ only carries the CSRF token, which is a digest of it.
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
 from gateway.access import Caller
 from gateway.appkeys import CLIENT, CONFIG, DB, IDS
+from gateway.console import forms
+from gateway.console.forms import Form
 from gateway.errors import Refusal
 from gateway.proxies import Client
 from gateway.resources.account import sessions
 from gateway.resources.account.sessions import Session
 
-Fields = Mapping[str, Sequence[object]]
 SAFE = frozenset({"GET", "HEAD"})
 HOUR = 3_600_000_000
 
@@ -45,21 +44,6 @@ class Visitor:
         if self.session is None:
             raise Refusal("unauthenticated", "Sign in first.")
         return Caller(self.session.owner_id, "session")
-
-
-class Form:
-    """The text fields of a form that passed the guard; files in it count as absent."""
-
-    def __init__(self, fields: Fields) -> None:
-        self._fields = fields
-
-    def text(self, name: str) -> str:
-        """The first value of a field, empty when it is missing."""
-        return next(iter(self.all(name)), "")
-
-    def all(self, name: str) -> Sequence[str]:
-        """All values of a field."""
-        return [value for value in self._fields.get(name, ()) if isinstance(value, str)]
 
 
 def client_of(request: web.Request) -> Client:
@@ -134,15 +118,7 @@ async def form_of(request: web.Request, visitor: Visitor) -> Form:
     elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
     if elsewhere if origin is None else origin.lower() != origin_of(request):
         raise Refusal("forbidden", "error.origin_help")
-    try:
-        sent = await request.post()
-        # Some character sets can write half of a surrogate pair, which no page could show again.
-        "".join(value for value in sent.values() if isinstance(value, str)).encode()
-    # Bytes that are not in the form's own character set, a part in an encoding that aiohttp does
-    # not know (its RuntimeError), or no form at all.
-    except (ValueError, LookupError, RuntimeError, HttpProcessingError):
-        raise Refusal("validation_error", "This form cannot be read; send it as UTF-8.") from None
-    form = Form({name: sent.getall(name) for name in sent})
+    form = await forms.read(request)
     token = form.text("csrf_token").encode("utf-8", "replace")
     if not hmac.compare_digest(token, visitor.csrf.encode()):
         raise Refusal("forbidden", "error.csrf_help")

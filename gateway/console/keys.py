@@ -7,7 +7,8 @@ from aiohttp import web
 
 from gateway.appkeys import CREDENTIALS, DB, IDS
 from gateway.console import guard, pages, reveal
-from gateway.console.guard import Form, Visitor
+from gateway.console.forms import Form
+from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
 from gateway.resources.account import keys
 from gateway.resources.account.webhooks import NOT_TEXT

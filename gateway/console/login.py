@@ -5,7 +5,8 @@ from aiohttp import web
 from gateway import formats
 from gateway.appkeys import CONFIG, DB, LIMITS, METRICS, PASSWORDS
 from gateway.console import guard, pages
-from gateway.console.guard import Form, Visitor
+from gateway.console.forms import Form
+from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
 from gateway.passwords import LONGEST, SHORTEST
 from gateway.proxies import share_of
@@ -30,17 +31,23 @@ async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResp
     return _sign_in_form(request, visitor, where, "")
 
 
+def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | None:
+    """Count a try of this address; the answer where there were too many. No form is read yet."""
+    try:
+        request.app[LIMITS].sign_in(share_of(guard.client_of(request).address))
+    except Refusal as slow:
+        where = _inside(request.query.get("next", ""))
+        wait = slow.headers.get("Retry-After", "60")
+        response = _sign_in_form(request, visitor, where, "", "sign_in.slow", wait, 429)
+        response.headers.update(slow.headers)
+        return response
+    return None
+
+
 async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Check email and password; both a wrong one and an unknown email get the same answer."""
     where = _inside(form.text("next"))
     email = form.text("email")
-    try:
-        request.app[LIMITS].sign_in(share_of(guard.client_of(request).address))
-    except Refusal as slow:
-        wait = slow.headers.get("Retry-After", "60")
-        response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
-        response.headers.update(slow.headers)
-        return response
     user = None if NOT_TEXT.search(email) else await request.app[DB].read(users.by_email, email)
     stored = None if user is None or user["disabled_at"] is not None else user["password_hash"]
     password = form.text("password").encode("utf-8", "replace").decode()

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 from gateway.appkeys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
 from gateway.console import display, guard
-from gateway.console.guard import Form, Visitor
+from gateway.console.forms import Form
+from gateway.console.guard import Visitor
 from gateway.console.text import ENGLISH, translate
 from gateway.errors import Refusal
 from gateway.logs import logger
@@ -30,6 +31,7 @@ FILES = web.AppKey("CONSOLE_FILES", dict[str, tuple[Path, str]])
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Page = Callable[[web.Request, Visitor], Awaitable[web.StreamResponse]]
 Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
+Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
 
 # pico.css draws its check marks and chevrons from data: images.
 POLICY = (
@@ -134,11 +136,17 @@ def page(handler: Page, *, public: bool = False) -> Handler:
     return answer
 
 
-def action(handler: Action, *, public: bool = False) -> Handler:
-    """A route that a form is sent to; the handler gets its fields once the guard let them by."""
+def action(handler: Action, *, public: bool = False, limit: Limit | None = None) -> Handler:
+    """A route that a form is sent to; the handler gets its fields once the guard let them by.
+
+    `limit` may answer in its place, before anything of the form is read.
+    """
 
     async def answer(request: web.Request) -> web.StreamResponse:
         async def act(visitor: Visitor) -> web.StreamResponse:
+            slowed = limit(request, visitor) if limit is not None else None
+            if slowed is not None:
+                return slowed
             return await handler(request, visitor, await guard.form_of(request, visitor))
 
         return await _answer(request, act, public)
@@ -168,8 +176,6 @@ async def _answer(
     except DatabaseUnavailable as fault:
         logger().warning("console_database", error_kind=fault.kind)
         response = refused(request, visitor, Refusal("unavailable", "error.unavailable_help"))
-    except web.HTTPRequestEntityTooLarge:
-        response = refused(request, visitor, Refusal("payload_too_large", "error.too_large"))
     except (web.HTTPException, ConnectionError):
         raise
     except Exception as fault:  # noqa: BLE001 - a person gets a page, and the log the traceback

@@ -15,10 +15,13 @@ def add_console(app: web.Application) -> None:
 
     get("/console", page(login.home, public=True))
     get("/console/sign-in", page(login.sign_in_page, public=True))
-    post("/console/sign-in", action(login.sign_in, public=True))
-    post("/console/sign-out", action(login.sign_out, public=True))
+    post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
+    post("/console/sign-out", action(login.sign_out))
     get("/console/first-account", page(login.first_account_page, public=True))
-    post("/console/first-account", action(login.first_account, public=True))
+    post(
+        "/console/first-account",
+        action(login.first_account, public=True, limit=login.slow_down),
+    )
 
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))

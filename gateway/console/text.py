@@ -303,7 +303,7 @@ ENGLISH: Catalogue = {
     " reload the page and send it again.",
     "error.origin_help": "The form came from another site, so it was not accepted.",
     "error.rate_limited": "Too many requests",
-    "error.too_large": "This form holds more than this server accepts.",
+    "error.too_large": "This form holds more than this server accepts: 64 KiB, 200 fields.",
     "error.unavailable": "The database cannot answer now",
     "error.unavailable_help": "Nothing was changed. Try again in a moment.",
     "error.internal_error": "Something went wrong on our side",

@@ -9,7 +9,8 @@ from gateway.access import Caller
 from gateway.appkeys import CONFIG, DB, GUARD, IDS, KEYRING
 from gateway.catalogue import EVENT_NAMES
 from gateway.console import display, pages, reveal
-from gateway.console.guard import Form, Visitor
+from gateway.console.forms import Form
+from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import webhooks
 from outbox import log, parking

@@ -1,15 +1,13 @@
 """Handlers of the REST door, generic over a resource. They know HTTP and call `actions`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from email.message import Message
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
 
-from gateway import actions, idempotency, listing
+from gateway import actions, bodies, idempotency, listing
 from gateway.access import Caller
 from gateway.appkeys import DB
 from gateway.auth import authenticate
@@ -107,7 +105,7 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
             return Answer(200, _encode(done.shown), {"ETag": done.etag})
 
         # Nothing is read of a body, so it may be anything.
-        body = await request.read()
+        body = await bodies.read(request)
         use = idempotency.ticket(
             caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
@@ -197,7 +195,7 @@ async def read_body(request: web.Request) -> bytes:
     kind = request.headers.get("Content-Type")
     if kind is not None and not _is_json(kind):
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
-    return await request.read()
+    return await bodies.read(request)
 
 
 def show(request: web.Request, found: View) -> web.Response:
@@ -233,12 +231,8 @@ def _ignored(asked: Draft) -> dict[str, str]:
     return {"X-Ignored-Fields": asked.ignored_header} if asked.ignored else {}
 
 
-@lru_cache(maxsize=256)
 def _is_json(kind: str) -> bool:
-    parsed = Message()
-    parsed["Content-Type"] = kind
-    name = parsed.get_content_type()
-    charset = parsed.get_content_charset("utf-8")
+    name, charset = bodies.media_type(kind)
     return (name == JSON or name.endswith("+json")) and charset in ("utf-8", "utf8", "us-ascii")
 
 

@@ -176,51 +176,11 @@ async def test_a_form_of_another_site_is_refused(maria: Guest, headers: dict[str
     assert ours.path.startswith("/console/sign-in")
 
 
-async def test_bytes_that_are_no_form_are_told_so(maria: Guest) -> None:
-    for kind, body in (
-        ("application/x-www-form-urlencoded; charset=nonsense", b"a=b"),
-        ("application/x-www-form-urlencoded", b"\xff\xfe=\xff"),
-        ("multipart/form-data; boundary=x", b"--x\r\nno"),
-        ("application/json", b"{}"),
-    ):
-        async with maria.http.post(
-            "/console/keys", data=body, headers={"Content-Type": kind}
-        ) as answer:
-            assert answer.status in (400, 403), kind
-            assert "text/html" in answer.headers["Content-Type"]
-
-
-@pytest.mark.parametrize("path", ["/console/sign-in", FIRST])
-async def test_half_a_surrogate_pair_is_no_text(nobody: Guest, path: str) -> None:
-    page = await nobody.get("/console/sign-in")
-    token = page.csrf
-    body = f"csrf_token={token}&email=\\ud800&password=x&token=\\ud800".encode()
-    kind = {"Content-Type": "application/x-www-form-urlencoded; charset=unicode_escape"}
-    async with nobody.http.post(path, data=body, headers=kind) as answer:
-        assert answer.status == 400
-
-
-async def test_a_part_in_an_unknown_encoding_is_told_so(nobody: Guest) -> None:
-    await nobody.get("/console/sign-in")
-    part = b'Content-Disposition: form-data; name="email"\r\nContent-Transfer-Encoding: x\r\n\r\na'
-    kind = {"Content-Type": "multipart/form-data; boundary=B"}
-    body = b"--B\r\n" + part + b"\r\n--B--\r\n"
-    async with nobody.http.post("/console/sign-in", data=body, headers=kind) as answer:
-        assert answer.status == 400
-
-
 async def test_an_address_longer_than_any_is_nobodys(console: Site, nobody: Guest) -> None:
     await console.user()
     # Trimmed it would be Maria's; but trimming and composing it is what takes so long.
     page = await nobody.sign_in("maria@example.com" + " " * users.LONGEST_EMAIL)
     assert page.status == 401
-
-
-async def test_a_huge_form_is_refused(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(body_bytes=4096))) as site, guest(site) as somebody:
-        page = await somebody.submit("/console/sign-in", email="x" * 5000, password="y")
-        assert page.status == 413
-        assert "more than this server accepts" in page.html
 
 
 async def test_too_many_tries_have_to_wait(db: Database) -> None:

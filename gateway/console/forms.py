@@ -1,0 +1,61 @@
+"""Forms: urlencoded fields in UTF-8, few and small, and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from gateway import bodies
+from gateway.errors import Refusal
+
+URLENCODED = "application/x-www-form-urlencoded"
+MOST_FIELDS = 200
+
+
+class Form:
+    """The fields of a form."""
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self._fields = fields
+
+    def text(self, name: str) -> str:
+        """The first value of a field, empty when it is missing."""
+        return next(iter(self.all(name)), "")
+
+    def all(self, name: str) -> Sequence[str]:
+        """All values of a field."""
+        return self._fields.get(name, ())
+
+
+async def read(request: web.Request) -> Form:
+    """The form that a request carries.
+
+    Raises unsupported_media_type, payload_too_large, validation_error.
+    """
+    name, charset = bodies.media_type(request.headers.get("Content-Type", ""))
+    if name != URLENCODED or charset not in ("utf-8", "utf8"):
+        raise Refusal("unsupported_media_type", f"Send the form as {URLENCODED}, in UTF-8.")
+    try:
+        body = await bodies.plain(request)
+    except Refusal as refusal:
+        if refusal.code == "payload_too_large":
+            raise _too_large() from None
+        raise
+    return parse(body)
+
+
+def parse(body: bytes) -> Form:
+    """The fields of an urlencoded body. Raises payload_too_large, validation_error."""
+    if body.count(b"&") >= MOST_FIELDS:
+        raise _too_large()
+    fields: dict[str, list[str]] = {}
+    try:
+        for name, value in parse_qsl(body.decode(), keep_blank_values=True, errors="strict"):
+            fields.setdefault(name, []).append(value)
+    except UnicodeDecodeError:
+        raise Refusal("validation_error", "This form cannot be read; send it as UTF-8.") from None
+    return Form(fields)
+
+
+def _too_large() -> Refusal:
+    return Refusal("payload_too_large", "error.too_large")
