@@ -183,12 +183,13 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no"
-    # What is being sent loses its claim, so its settle changes nothing.
-    await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
     # Only now, since everybody's fan-out waits for it.
     await tx.one(NO_FAN_OUT)
+    # What is being sent loses its claim, so its settle changes nothing; the last fan-out that saw
+    # the webhook may have begun it only now.
+    await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
     tx.changed.add(webhook_id)

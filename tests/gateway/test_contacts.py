@@ -78,7 +78,10 @@ async def test_delete_is_for_good(ana: Person) -> None:
     path = f"/api/contacts/{record['id']}"
     reply = await ana.delete(path)
     assert reply.status == 200
-    assert reply.body == {"message": "The contact and its activities were deleted.", "id": record["id"]}
+    assert reply.body == {
+        "message": "The contact and its activities were deleted.",
+        "id": record["id"],
+    }
     assert (await ana.delete(path)).status == 404
     assert (await ana.get(path)).status == 404
     assert (await ana.get("/api/contacts")).body["total"] == 0

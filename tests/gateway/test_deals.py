@@ -62,7 +62,10 @@ async def test_a_deal_comes_back_as_it_was_sent(ana: Person) -> None:
     assert "stage" not in changed.body
     assert changed.body["updatedAt"] >= record["createdAt"]
     reply = await ana.delete(path)
-    assert reply.body == {"message": "The deal and its activities were deleted.", "id": record["id"]}
+    assert reply.body == {
+        "message": "The deal and its activities were deleted.",
+        "id": record["id"],
+    }
     assert (await ana.delete(path)).status == 404
 
 

@@ -7,8 +7,16 @@ import pytest
 
 from outbox import endpoints, parking
 from outbox.database import Database, Row, Tx
+from outbox.deliveries import Room
 from outbox.endpoints import Draft, TooMany
+from outbox.fanout import FannedOut, fan_out
+from outbox.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
+
+WAITS_FOR_FAN_OUT = """
+select 1 from pg_locks where locktype = 'advisory' and not granted
+  and database = (select oid from pg_database where datname = current_database())
+"""
 
 STATES = "select state, reason, record_id from deliveries order by seq, id"
 
@@ -226,3 +234,28 @@ async def test_custom_headers_are_sealed(db: Database) -> None:
     assert b"hush" not in webhook.headers
     opened = endpoints.open_headers(webhook.headers, key, webhook_id)
     assert opened == [("Authorization", "Bearer hush")]
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_what_a_late_fan_out_claims_ends_with_its_webhook(db: Database) -> None:
+    """A fan-out that saw the webhook before its removal began, and commits in the middle of it."""
+    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    await db.write(make, "r")
+    claimed, go_on = asyncio.Event(), asyncio.Event()
+
+    async def late(tx: Tx) -> FannedOut:
+        done = await fan_out(tx, Room("node", "claim", 8, 0, 0, {}, MOST_BYTES))
+        claimed.set()
+        await go_on.wait()
+        return done
+
+    fanning = asyncio.create_task(db.write(late))
+    await claimed.wait()
+    removing = asyncio.create_task(parking.remove(db, webhook_id))
+    while not await db.read(rows, WAITS_FOR_FAN_OUT):
+        await asyncio.sleep(0.02)
+    go_on.set()
+    assert [d.webhook_id for d in (await fanning).claimed] == [webhook_id]
+    assert await removing
+    [left] = await db.read(rows, "select state, reason, claim from deliveries")
+    assert (left["state"], left["reason"], left["claim"]) == ("cancelled", "webhook deleted", None)
