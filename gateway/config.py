@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from gateway.config_checks import CHECKS
+from gateway.config_checks import CHECKS, NORMAL
 
 PREFIX = "CARTEIRO_"
 FILE_VARIABLE = "CARTEIRO_CONFIG"
@@ -178,6 +178,8 @@ def load(path: Path | None, env: Mapping[str, str]) -> Config:
                     check = CHECKS.get(name)
                     if check is not None:
                         check(value)
+                    if name in NORMAL:
+                        value = NORMAL[name](value)
                 except ValueError as error:  # msgspec.ValidationError is one
                     faults.append(f"{name}: {error} (from {source})")
                 else:

@@ -3,8 +3,8 @@
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
+from gateway.origins import normal
 from outbox.addresses import parse_place
 
 POSTGRES = ("postgresql://", "postgres://")
@@ -38,30 +38,24 @@ def _direct_url(value: str) -> None:
         raise ValueError("Expected postgresql://user@host:port/name, or nothing")
 
 
-def _origin(value: str) -> None:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is not an address such as https://crm.example.com")
-    if parts.path.rstrip("/") or parts.query or parts.fragment or parts.username is not None:
-        raise ValueError(f"{value!r} must be scheme and host alone, with no path")
+def _public_url(value: str) -> str:
+    return normal(value) if value else ""
 
 
-def _public_url(value: str) -> None:
-    if value:
-        _origin(value)
-
-
-def _origins(values: Sequence[str]) -> None:
-    for value in values:
-        _origin(value)
+def _origins(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(normal, values)))
 
 
 CHECKS: Mapping[str, Callable[[Any], None]] = {
-    "server.public_url": _public_url,
     "server.trusted_proxies": _networks,
-    "server.cors_origins": _origins,
     "database.url": _database_url,
     "database.direct_url": _direct_url,
     "egress.allow": _places,
     "metrics.allow": _networks,
 }
+
+NORMAL: Mapping[str, Callable[[Any], Any]] = {
+    "server.public_url": _public_url,
+    "server.cors_origins": _origins,
+}
+"""Checks of values that have more than one spelling; each gives the one that is used."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from multidict import CIMultiDict
 
+from gateway.origins import spelled
+
 EXPOSED = (
     "ETag, Idempotent-Replayed, Link, RateLimit, RateLimit-Policy, Retry-After, "
     "X-Ignored-Fields, X-Request-Id"
@@ -18,11 +20,14 @@ ACCEPTED = (
 
 
 def allow(origin: str | None, path: str, headers: CIMultiDict[str], origins: Sequence[str]) -> None:
-    """Let the page of `origin` read this answer, if it is on the list; `headers` are its own."""
+    """Let the page of `origin` read this answer, if it is on the list; `headers` are its own.
+
+    `origins` are in their normal spelling (gateway.origins).
+    """
     if not path.startswith("/api/"):
         return
     headers.add("Vary", "Origin")
-    if origin is not None and origin.rstrip("/") in origins:
+    if origin is not None and spelled(origin) in origins:
         headers["Access-Control-Allow-Origin"] = origin
         headers["Access-Control-Expose-Headers"] = EXPOSED
 

@@ -8,7 +8,6 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -17,6 +16,7 @@ from gateway.appkeys import CLIENT, CONFIG, DB, IDS
 from gateway.console import forms
 from gateway.console.forms import Form
 from gateway.errors import Refusal
+from gateway.origins import spelled
 from gateway.proxies import Client
 from gateway.resources.account import sessions
 from gateway.resources.account.sessions import Session
@@ -54,15 +54,16 @@ def client_of(request: web.Request) -> Client:
 
 def origin_of(request: web.Request) -> str:
     """Scheme and host under which the browser sees this console."""
-    public = request.app[CONFIG].server.public_url.rstrip("/")
     client = client_of(request)
-    return (public or f"{client.scheme}://{client.host}").lower()
+    return spelled(request.app[CONFIG].server.public_url or f"{client.scheme}://{client.host}")
 
 
 def on_our_host(request: web.Request) -> bool:
     """Whether the request came to the console's own host, if it has one."""
     public = request.app[CONFIG].server.public_url
-    return not public or client_of(request).host.lower() == urlsplit(public).netloc.lower()
+    # Whatever brought the request here, its port is to be read under the scheme that people use.
+    scheme = public.partition("://")[0]
+    return not public or spelled(f"{scheme}://{client_of(request).host}") == spelled(public)
 
 
 def cookie_name(request: web.Request) -> str:
@@ -116,7 +117,7 @@ async def form_of(request: web.Request, visitor: Visitor) -> Form:
     """The fields of a form. Raises forbidden unless one of our pages sent it."""
     origin = request.headers.get("Origin")
     elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
-    if elsewhere if origin is None else origin.lower() != origin_of(request):
+    if elsewhere if origin is None else spelled(origin) != origin_of(request):
         raise Refusal("forbidden", "error.origin_help")
     form = await forms.read(request)
     token = form.text("csrf_token").encode("utf-8", "replace")

@@ -75,6 +75,27 @@ def test_names_that_programs_outside_rely_on() -> None:
     assert (config.server.host, config.server.port) == ("0.0.0.0", 9)
 
 
+def test_origins_are_spelled_as_browsers_do() -> None:
+    config = load(
+        None,
+        {
+            "CARTEIRO_SERVER__PUBLIC_URL": "HTTPS://CRM.Example.com.:443/",
+            "CARTEIRO_SERVER__CORS_ORIGINS": "https://App.example:443/,https://app.example,"
+            "http://B.example.:8080",
+        },
+    )
+    assert config.server.public_url == "https://crm.example.com"
+    assert config.server.cors_origins == ("https://app.example", "http://b.example:8080")
+
+
+@pytest.mark.parametrize("text", ["*", "null", "app.example", "https://a.example/x", "https://a:0"])
+def test_an_origin_that_is_none_is_refused(text: str) -> None:
+    for key in ("CORS_ORIGINS", "PUBLIC_URL"):
+        [fault] = faults_of(None, {f"CARTEIRO_SERVER__{key}": text})
+        assert fault.startswith(f"server.{key.lower()}: ")
+        assert repr(text) in fault
+
+
 def test_an_empty_list_and_an_empty_schedule() -> None:
     config = load(None, {"CARTEIRO_METRICS__ALLOW": "", "CARTEIRO_RETRY__SCHEDULE": ""})
     assert config.metrics.allow == ()

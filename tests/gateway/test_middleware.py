@@ -12,7 +12,7 @@ from aiohttp import web
 
 from gateway.app import build_app
 from gateway.appkeys import METRICS
-from gateway.config import Config, Server
+from gateway.config import Config, Server, load
 from gateway.errors import Fault, Refusal
 from outbox.database import Database, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
@@ -207,6 +207,19 @@ async def test_events_carry_the_request_and_its_trace(site: Site) -> None:
 async def test_the_origin_does_not_reach_the_next_request(site: Site) -> None:
     await answered(site, "GET", "/livez", headers={"X-Request-Id": "first"})
     assert origin.get().request_id is None
+
+
+async def test_origins_of_the_configuration_may_be_spelled_in_any_way(db: Database) -> None:
+    config = load(None, {"CARTEIRO_SERVER__CORS_ORIGINS": "HTTPS://App.Example.com.:443/"})
+    async with serving(db, config) as site:
+        for origin, allowed in (
+            ("https://app.example.com", True), ("https://app.example.com.", True),
+            ("http://app.example.com", False), ("https://app.example.com:8443", False),
+            ("null", False),
+        ):  # fmt: skip
+            _, _, headers = await answered(site, "GET", "/api/me", headers={"Origin": origin})
+            found = headers.get("Access-Control-Allow-Origin")
+            assert found == (origin if allowed else None)
 
 
 async def test_cors_is_off_unless_origins_are_named(db: Database) -> None:

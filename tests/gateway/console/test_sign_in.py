@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.config import Config, Limits, Server
+from gateway.config import Config, Limits, Server, load
 from gateway.resources.account import sessions, users
 from outbox.database import Database, Tx
 from tests.support.console import Guest, guest
@@ -94,6 +94,39 @@ async def test_under_https_the_cookie_is_bound_to_the_host(db: Database) -> None
         assert cookie.startswith("__Host-carteiro=")
         assert "Secure" in cookie
         assert "Domain" not in cookie
+
+
+@pytest.mark.parametrize(
+    "public_url", ["http://CRM.example.com.:80/", "http://crm.example.com", ""]
+)
+async def test_a_browser_is_recognised_however_the_address_is_spelled(
+    db: Database, public_url: str
+) -> None:
+    config = load(
+        None,
+        {
+            "CARTEIRO_SERVER__PUBLIC_URL": public_url,
+            "CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE": "0",
+        },
+    )
+    async with serving(db, config) as site, guest(site) as somebody:
+        for host, origin in (
+            ("crm.example.com", "http://crm.example.com"),
+            ("CRM.example.com:80", "http://crm.example.com"),
+            ("crm.example.com.", "http://crm.example.com."),
+        ):
+            page = await somebody.get("/console/sign-in", Host=host)
+            assert page.status == 200, host
+            fields = [("csrf_token", page.csrf), ("email", "x@y.zz"), ("password", "wrong horse")]
+            path = "/console/sign-in"
+            answer = await somebody.post(path, fields, Host=host, Origin=origin)
+            assert answer.status == 401, (host, origin)
+            for wrong in ("http://crm.example.com:8080", "https://crm.example.com", "null"):
+                answer = await somebody.post(path, fields, Host=host, Origin=wrong)
+                assert answer.status == 403, (host, wrong)
+        if public_url:
+            for host in ("crm.example.com:8080", "other.example.com"):
+                assert (await somebody.get("/console/sign-in", Host=host)).status == 404
 
 
 async def test_signing_out_ends_the_session_itself(console: Site, maria: Guest) -> None:

@@ -1,0 +1,61 @@
+"""Origins (scheme, host and port) in the one spelling that browsers use for them.
+
+RFC 6454, section 6: lower case, ASCII, no default port. A dot at the end of the host names the same
+host, and is left out.
+"""
+
+import ipaddress
+import re
+from functools import lru_cache
+
+from yarl import URL
+
+_SHAPE = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\s/?#@:%\\\[\]]+)(?::(?P<port>[^/?#@]*))?/*",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_DEFAULTS = {"http": "80", "https": "443"}
+
+
+def normal(text: str) -> str:
+    """The origin that `text` names. Raises ValueError, with a sentence, when it names none."""
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not scheme and host alone, such as https://crm.example.com")
+    scheme, port = match["scheme"].lower(), match["port"]
+    if port is not None and not (_PORT.fullmatch(port) and int(port) <= 65_535):
+        raise ValueError(f"{text!r} has a port that is not a number from 1 to 65535")
+    host = _host(match["host"].lower())
+    if host is None:
+        raise ValueError(f"{text!r} has no host that can be, such as crm.example.com")
+    return f"{scheme}://{host}" + ("" if port in (None, _DEFAULTS[scheme]) else f":{port}")
+
+
+# The same few origins and hosts come with every request.
+@lru_cache(maxsize=1024)
+def spelled(text: str) -> str:
+    """`normal` of what a client sent, which may be anything: itself in lower case then."""
+    try:
+        return normal(text)
+    except ValueError:
+        return text.lower()
+
+
+def _host(text: str) -> str | None:
+    try:
+        if text.startswith("["):
+            return f"[{ipaddress.IPv6Address(text[1:-1]).compressed}]"
+        name = text.removesuffix(".")
+        if not name.isascii():
+            name = URL(f"https://{name}/").raw_host or ""
+        labels = name.split(".")
+        # Browsers take a host whose last label is a number for an IPv4 address.
+        if _NUMERIC.fullmatch(labels[-1]):
+            return str(ipaddress.IPv4Address(name))
+    except ValueError:
+        return None
+    good = len(name) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
+    return name if good else None
