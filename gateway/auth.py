@@ -1,5 +1,6 @@
 """Who is calling the REST API: reads the request's credentials and charges its rate limit."""
 
+from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -37,7 +38,7 @@ async def authenticate(request: web.Request) -> Caller:
                 "The X-API-Key and the bearer credential belong to different users; send one.",
                 headers=CHALLENGE,
             )
-        caller = caller or found
+        caller = found if caller is None else _both(caller, found)
     if caller is None:
         raise _refused(
             "Send an API key in the header X-API-Key, or a key or token as Authorization: Bearer."
@@ -70,6 +71,15 @@ def presented(request: web.Request, scheme: Scheme) -> str | None:
         return ", ".join(lines) if lines else None
     word, _, rest = ", ".join(request.headers.getall("Authorization", ())).partition(" ")
     return rest.strip() if word.lower() == "bearer" else None
+
+
+def _both(one: Caller, other: Caller) -> Caller:
+    """Two credentials of one user: neither takes away what the other may do."""
+    for caller in (one, other):
+        if caller.key_id is None:
+            # A token may all that its user may, keys included.
+            return caller
+    return replace(one, scopes=one.scopes | other.scopes)
 
 
 _NAMES = {"api_key": "API key", "bearer": "bearer credential"}

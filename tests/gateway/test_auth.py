@@ -289,6 +289,30 @@ async def test_a_key_lasts_until_its_last_day_is_over(
         assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
 
 
+async def test_two_credentials_of_one_user_have_the_rights_of_both(site: Site) -> None:
+    user_id = await site.user()
+    reads = {"X-API-Key": await site.key(user_id, ["read"])}
+    token = {"Authorization": f"Bearer {await site.token()}"}
+    writes = {"Authorization": f"Bearer {await site.key(user_id, ['write'])}"}
+
+    async def statuses(headers: Headers) -> tuple[int, int, int]:
+        async with site.http.post("/api/contacts", json={"name": "x"}, headers=headers) as made:
+            pass
+        async with site.http.get("/api/contacts", headers=headers) as listed:
+            pass
+        async with site.http.get("/api/keys", headers=headers) as managed:
+            return made.status, listed.status, managed.status
+
+    assert await statuses(reads) == (403, 200, 403)
+    assert await statuses(token) == (201, 200, 200)
+    assert await statuses(reads | token) == (201, 200, 200)
+    assert await statuses(writes) == (201, 403, 403)
+    assert await statuses(reads | writes) == (201, 200, 403)
+    swapped = {"X-API-Key": await site.token(), "Authorization": f"Bearer {reads['X-API-Key']}"}
+    assert await statuses(swapped) == (201, 200, 200)
+    assert "keyId" not in (await me(site, reads | token))[1]
+
+
 async def test_last_use_is_written_down(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)
