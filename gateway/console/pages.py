@@ -239,6 +239,11 @@ def not_found(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamRes
     raise Refusal("not_found", "error.not_found_help")
 
 
+def form_only(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
+    """An address that forms are sent to, opened like a page."""
+    raise Refusal("method_not_allowed", "error.form_only", headers={"Allow": "POST"})
+
+
 async def static(request: web.Request) -> web.StreamResponse:
     """A file of ours; under its digest it may be kept for ever."""
     name = request.match_info["name"]

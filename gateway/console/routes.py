@@ -3,13 +3,23 @@
 from aiohttp import web
 
 from gateway.console import deliveries, keys, login, webhooks
-from gateway.console.pages import action, not_found, page, set_up, static
+from gateway.console.pages import Handler, action, form_only, not_found, page, set_up, static
+
+
+def _is_page(resource: web.AbstractResource) -> bool:
+    return any(route.method == "GET" for route in resource)
 
 
 def add_console(app: web.Application) -> None:
     """Hang the console under /console of an application that has the keys of gateway.appkeys."""
     set_up(app)
-    get, post = app.router.add_get, app.router.add_post
+    get = app.router.add_get
+
+    def post(path: str, handler: Handler) -> None:
+        app.router.add_post(path, handler)
+        forms.append(path)
+
+    forms: list[str] = []
     get("/", page(login.home, public=True))
     get("/console/static/{name:.+}", static)
 
@@ -49,4 +59,8 @@ def add_console(app: web.Application) -> None:
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 
+    pages = {resource.canonical for resource in app.router.resources() if _is_page(resource)}
+    for path in forms:
+        if path not in pages:
+            app.router.add_route("*", path, page(form_only, public=True))
     get("/console/{rest:.*}", page(not_found, public=True))

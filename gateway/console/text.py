@@ -296,6 +296,8 @@ ENGLISH: Catalogue = {
     "error.forbidden": "Not yours to see",
     "error.not_found": "Nothing here",
     "error.not_found_help": "The address is mistyped, or what was here is gone.",
+    "error.method_not_allowed": "Nothing to see here",
+    "error.form_only": "This address only takes forms. Go back and use the button of the page.",
     "error.conflict": "It changed meanwhile",
     "error.stale": "Somebody changed this webhook while you were editing. Look at it again.",
     "error.csrf": "This form is out of date",

@@ -5,6 +5,7 @@ from typing import NoReturn
 from aiohttp import web
 
 from gateway import actions
+from gateway.errors import Refusal
 from gateway.resource import Resource
 from gateway.resources.crm import activities, deals, invoices, quotes, tasks
 from gateway.resources.crm.activities import ACTIVITIES
@@ -90,16 +91,30 @@ ROUTES: tuple[Route, ...] = (
 )  # fmt: skip
 
 
+WEBHOOKS = "/api/webhooks"
+MANAGED = "Webhooks are created, changed and deleted in the console; GET /api/webhooks lists them."
+
+
 def _all_but(path: str) -> Handler:
     """The refusal of the methods that this path has no route for."""
-    allowed = {method for method, its_path, _ in ROUTES if its_path == path}
-    if "GET" in allowed:
-        allowed.add("HEAD")
+    methods = {method for method, its_path, _ in ROUTES if its_path == path}
+    allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
     async def refuse(request: web.Request) -> NoReturn:
-        raise web.HTTPMethodNotAllowed(request.method, sorted(allowed))
+        if path == WEBHOOKS and request.method != "OPTIONS":
+            raise Refusal("method_not_allowed", MANAGED, headers={"Allow": ",".join(allowed)})
+        raise web.HTTPMethodNotAllowed(request.method, allowed)
 
     return refuse
+
+
+async def _one_webhook(request: web.Request) -> NoReturn:
+    """A webhook has no address here: nothing to read, and its changes are made elsewhere."""
+    if request.method in ("GET", "HEAD"):
+        raise web.HTTPNotFound
+    if request.method == "OPTIONS":
+        raise web.HTTPMethodNotAllowed(request.method, ())
+    raise Refusal("method_not_allowed", MANAGED, headers={"Allow": ""})
 
 
 def add_routes(app: web.Application) -> None:
@@ -111,4 +126,5 @@ def add_routes(app: web.Application) -> None:
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
         # No other method may fall through to the path with {id}, for which `recent` is no id.
         app.router.add_route("*", path, _all_but(path))
+    app.router.add_route("*", f"{WEBHOOKS}/{{id}}", _one_webhook)
     apidocs.add_assets(app, ROUTES)

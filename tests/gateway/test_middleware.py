@@ -14,6 +14,7 @@ from gateway.app import build_app
 from gateway.appkeys import METRICS
 from gateway.config import Config, Server, load
 from gateway.errors import Fault, Refusal
+from gateway.rest.routes import ROUTES
 from outbox.database import Database, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import origin
@@ -29,6 +30,32 @@ async def answered(site: Site, method: str, path: str, **given: Any) -> tuple[in
     async with site.http.request(method, path, **given) as answer:
         body = await answer.json() if answer.content_type == "application/json" else None
         return answer.status, body, answer.headers
+
+
+async def test_every_method_of_a_known_path_is_answered_with_what_it_allows(site: Site) -> None:
+    methods = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
+    known: dict[str, set[str]] = {"/livez": {"GET", "HEAD"}, "/metrics": {"GET", "HEAD"}}
+    for method, path, _ in ROUTES:
+        known.setdefault(path, set()).update({method, "HEAD"} if method == "GET" else {method})
+    for path, allowed in known.items():
+        place = re.sub(r"{\w+}", "0" * 24, path)
+        for method in methods:
+            if method in allowed:
+                continue
+            status, body, headers = await answered(site, method, place)
+            assert status == (204 if method == "OPTIONS" else 405), (method, path)
+            assert set(headers["Allow"].split(",")) == allowed, (method, path)
+            if status == 405 and method != "HEAD":
+                assert body["code"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_webhooks_are_managed_in_the_console(site: Site, method: str) -> None:
+    for path, allow in (("/api/webhooks", "GET,HEAD"), ("/api/webhooks/" + "0" * 24, "")):
+        status, body, headers = await answered(site, method, path)
+        assert (status, body["code"], headers["Allow"]) == (405, "method_not_allowed", allow)
+        assert "in the console" in body["error"]
+    assert (await answered(site, "GET", "/api/webhooks/" + "0" * 24))[0] == 404
 
 
 async def test_a_request_id_is_kept_or_made(site: Site) -> None:

@@ -34,6 +34,15 @@ async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
         assert answer.headers["Location"] == "/console/webhooks"
 
 
+async def test_an_address_that_takes_forms_alone(nobody: Guest, maria: Guest) -> None:
+    for who in (nobody, maria):
+        for path in ("/console/sign-out", f"/console/webhooks/{'0' * 24}/pause"):
+            page = await who.get(path)
+            assert (page.status, page.headers["Allow"]) == (405, "POST")
+            assert ENGLISH["error.form_only"] in page.html
+        assert (await who.get("/console/webhooks/none/of/these")).status == 404
+
+
 async def test_an_address_that_is_none(nobody: Guest, maria: Guest) -> None:
     for who in (nobody, maria):
         page = await who.get("/console/no/such?x=%00")
