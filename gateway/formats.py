@@ -14,8 +14,8 @@ from typing import Any
 import phonenumbers
 
 from gateway import cnpj as cnpj_number
-from gateway import dates
-from gateway.patterns import BLANK, CNPJ, EMAIL, PHONE, SLUG, URL, VISIBLE, WEBSITE
+from gateway import dates, zones
+from gateway.patterns import BLANK, CNPJ, EMAIL, PHONE, SLUG, URL, VISIBLE, WEBSITE, ZONE
 from gateway.resource import Format, Wrong
 from gateway.schemas import ID, INSTANT
 from gateway.strictjson import InvalidJson, decode
@@ -265,6 +265,18 @@ def moment() -> Format:
         return dates.Day(micros) if dates.is_day(value) else micros
 
     return Format(parse, exact.schema, exact.show, exact.shown)
+
+
+def zone() -> Format:
+    """The name of a time zone."""
+
+    def parse(value: Any) -> str:
+        sent = _string(value, 64)
+        if sent not in zones.names():
+            raise Wrong("invalid_timezone", "Send an IANA time zone such as America/Sao_Paulo.")
+        return sent
+
+    return Format(parse, {"type": "string", "maxLength": 64, "pattern": ZONE})
 
 
 def id_of(noun: str) -> Format:

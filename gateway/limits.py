@@ -66,6 +66,8 @@ class RateLimits:
             kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
         }
         per_minute = limits.sign_in_per_minute
+        forms = limits.forms_per_minute
+        self._forms = Buckets(forms / 60, forms, clock)
         self._sign_in = Buckets(per_minute / 60, per_minute, clock)
 
     def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
@@ -99,5 +101,15 @@ class RateLimits:
             raise Refusal(
                 "rate_limited",
                 "Too many sign-ins from this address; try again later.",
+                headers={"Retry-After": str(math.ceil(wait))},
+            )
+
+    def form(self, share: str) -> None:
+        """Count a form that anybody may send from an address. Raises rate_limited."""
+        left, wait = self._forms.take(share)
+        if left < 0:
+            raise Refusal(
+                "rate_limited",
+                "Too many forms from this address; try again later.",
                 headers={"Retry-After": str(math.ceil(wait))},
             )

@@ -21,3 +21,5 @@ SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
 # The form alone: the two check digits follow from what stands before them.
 CNPJ = r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[0-9]{2}\s*$"
 PHONE = r"^[0-9+()\-. x]{3,40}$"
+# The form alone: which zones there are is gateway.zones' affair.
+ZONE = r"^[A-Z][0-9A-Za-z_+-]*(?:/[0-9A-Za-z_+-]+){0,2}$"

@@ -97,6 +97,10 @@ class Revoked(Struct, frozen=True):
     id: Id
 
 
+ME_EXAMPLE = Me(
+    shapes.example_id("user"), "maria@example.com", "Maria Silva", "America/Sao_Paulo",
+    shapes.NOW, ["read", "write"], shapes.example_id("key"),
+)  # fmt: skip
 KEY_EXAMPLE = Key(
     shapes.example_id("key"), "Zapier", "crt_4fZk2TqW", ["read"], shapes.NOW,
     "2030-02-01T02:59:59.999Z",
@@ -148,27 +152,14 @@ async def delete_token(request: web.Request) -> web.Response:
     return _answer(Done("The token was ended."))
 
 
-@operation(
-    "getMe", "Account", "Read who is calling",
-    shapes.struct(
-        Me(
-            shapes.example_id("user"), "maria@example.com", "Maria Silva", "America/Sao_Paulo",
-            shapes.NOW, ["read", "write"], shapes.example_id("key"),
-        )
-    ),
-)  # fmt: skip
+@operation("getMe", "Account", "Read who is calling", shapes.struct(ME_EXAMPLE))
 async def me(request: web.Request) -> web.Response:
     """GET /api/me: the user behind the credential, and what the credential may do."""
     caller = await authenticate(request)
     user = await request.app[DB].read(users.one, caller.user_id)
     if user is None:
         raise Refusal("not_found", "There is no such user.")
-    return _answer(
-        Me(
-            user["id"], user["email"], user["name"], user["timezone"],
-            dates.show(user["created_at"]), sorted(caller.scopes), caller.key_id or UNSET,
-        )
-    )  # fmt: skip
+    return _answer(me_of(user, caller))
 
 
 @operation(
@@ -234,6 +225,14 @@ async def delete_key(request: web.Request) -> web.Response:
     await request.app[DB].write(keys.revoke, caller.user_id, key_id)
     request.app[CREDENTIALS].forget()
     return _answer(Revoked("The API key was revoked.", key_id))
+
+
+def me_of(user: Row, caller: Caller) -> Me:
+    """A user as one of their credentials sees them."""
+    return Me(
+        user["id"], user["email"], user["name"], user["timezone"],
+        dates.show(user["created_at"]), sorted(caller.scopes), caller.key_id or UNSET,
+    )  # fmt: skip
 
 
 async def _with_token(request: web.Request) -> Caller:

@@ -17,7 +17,7 @@ from gateway.resources.crm.products import PRODUCTS
 from gateway.resources.crm.quotes import QUOTES
 from gateway.resources.crm.reports.index import REPORTS
 from gateway.resources.crm.tasks import TASKS
-from gateway.rest import account, apidocs, feed, handlers, reports, sales
+from gateway.rest import account, apidocs, feed, handlers, profile, reports, sales
 from gateway.rest.handlers import Change, Create, page, verb, verb_with
 from gateway.rest.operations import Handler, Operation
 
@@ -80,9 +80,11 @@ ROUTES: tuple[Route, ...] = (
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
     ("GET", "/api/events", feed.list_events),
     ("GET", "/api/webhooks", account.list_webhooks),
+    ("POST", "/api/auth/signup", profile.sign_up),
     ("POST", "/api/auth/token", account.create_token),
     ("DELETE", "/api/auth/token", account.delete_token),
     ("GET", "/api/me", account.me),
+    ("PATCH", "/api/me", profile.change_me),
     ("GET", "/api/keys", account.list_keys),
     ("POST", "/api/keys", account.create_key),
     ("DELETE", "/api/keys/{id}", account.delete_key),

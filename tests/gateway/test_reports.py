@@ -205,7 +205,7 @@ async def test_receivables(api: RestApi, ana: Person, bia: Person) -> None:
 
     # Instants: overdue by the clock, aged by the days of the zone.
     def instant(days: int, micros: int = 0) -> str:
-        return dates.show(periods.begin(today - days * DAY, zone) + micros)
+        return dates.show(dates.begin(today - days * DAY, zone) + micros)
 
     now = api.db.clock.wall()
     for due, total in (

@@ -168,6 +168,14 @@ def _agree(path: str, method: str, body: dict[str, Any]) -> None:
         body["expiresAt"] = "2090-01-01"
     if path == "/api/auth/token":
         body.update(SIGN_IN)
+    if "timezone" in body:
+        # The schema tells the form of a name, not which zones there are.
+        body["timezone"] = "America/Sao_Paulo"
+    if path.startswith("/api/deals") and body.get("lostReason"):
+        body["status"] = "lost"
+    if path == "/api/settings/pipeline" and not body.get("stages"):
+        # It cannot be strict without stages, and was strict before, perhaps.
+        body["stages"] = ["lead"]
     if path.startswith(("/api/quotes", "/api/invoices")):
         # What they come to in all is reckoned here, and has to be what was sent.
         for name in ("total", "discount", "shipping"):
@@ -177,7 +185,11 @@ def _agree(path: str, method: str, body: dict[str, Any]) -> None:
             line.pop("discount", None)
             line["quantity"] = min(line["quantity"], 1000)
             line["unitPrice"] = min(line["unitPrice"], 1000)
-        if method == "POST" and path == "/api/invoices" and not body.get("items"):
+        if (
+            path.startswith("/api/invoices")
+            and not body.get("items")
+            and ("items" in body or (method == "POST" and path == "/api/invoices"))
+        ):
             body["total"] = 10
         # What has been sent, paid or canceled stays that way.
         body.pop("status", None)

@@ -1,10 +1,11 @@
 """The people who own records. Passwords arrive here hashed (gateway.passwords)."""
 
 import unicodedata
+from collections.abc import Mapping
 
-from gateway import formats
+from gateway import formats, zones
 from gateway.errors import Fault, Refusal
-from gateway.passwords import LONGEST
+from gateway.passwords import LONGEST, SHORTEST
 from gateway.resource import Field, Resource
 from outbox.database import Row, Tx
 
@@ -29,24 +30,82 @@ SIGN_IN = Resource(
     events={},
 )  # fmt: skip
 
+_EMAIL = Field(
+    "email", "email", formats.email(), "E-mail address; signs in, and is unique.",
+    "maria@example.com", required=True,
+)  # fmt: skip
+_NAME = Field("name", "name", formats.title(), "Full name.", "Maria Silva", required=True)
+_ZONE = Field(
+    "timezone", "timezone", formats.zone(),
+    "Where days begin and end, for due dates, lists and reports.", zones.DEFAULT,
+    default=zones.DEFAULT, nullable=False,
+)  # fmt: skip
+# As above: what is sent to get an account, and what may be changed of one.
+SIGN_UP = Resource(
+    noun="sign-up",
+    plural="sign-ups",
+    table="users",
+    description="What makes an account.",
+    fields=(
+        _EMAIL,
+        Field(
+            "password", "password", formats.text(LONGEST, SHORTEST), "What to sign in with.",
+            "correct horse battery", required=True,
+        ),
+        _NAME,
+        _ZONE,
+    ),
+    events={},
+)  # fmt: skip
+PROFILE = Resource(
+    noun="profile",
+    plural="profiles",
+    table="users",
+    description="What people may change of their account.",
+    fields=(_NAME, _ZONE),
+    events={},
+)
+
 
 def fold_email(email: str) -> str:
     """The form under which an address is unique: composed, trimmed, case folded."""
     return unicodedata.normalize("NFC", email).strip().casefold()
 
 
-async def add(tx: Tx, *, email: str, name: str, password_hash: str) -> str:
+async def add(
+    tx: Tx, *, email: str, name: str, password_hash: str, timezone: str = zones.DEFAULT
+) -> str:
     """A new user; returns the id. Raises conflict when the address is taken."""
+    user = await made(tx, email=email, name=name, password_hash=password_hash, timezone=timezone)
+    return str(user["id"])
+
+
+async def made(tx: Tx, *, email: str, name: str, password_hash: str, timezone: str) -> Row:
+    """`add`; returns the row."""
     row = await tx.one(
-        """insert into users (id, email, folded_email, name, password_hash, created_at, updated_at)
-           values ($1, $2, $3, $4, $5, $6, $6)
-           on conflict (folded_email) do nothing returning id""",
-        tx.new_id(), email.strip(), fold_email(email), name, password_hash, tx.now,
+        """insert into users (id, email, folded_email, name, password_hash, timezone, created_at,
+             updated_at)
+           values ($1, $2, $3, $4, $5, $6, $7, $7)
+           on conflict (folded_email) do nothing returning *""",
+        tx.new_id(), email.strip(), fold_email(email), name, password_hash, timezone, tx.now,
     )  # fmt: skip
     if row is None:
         text = "A user with this e-mail address exists already."
         raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
-    return str(row["id"])
+    return row
+
+
+async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
+    """Set the columns of PROFILE that are among `values`; the user's row. Raises not_found."""
+    row = await tx.one(
+        """update users set name = coalesce($2, name), timezone = coalesce($3, timezone),
+             updated_at = $4, version = version + 1
+           where id = $1 returning *""",
+        user_id, values.get("name"), values.get("timezone"), tx.now,
+    )  # fmt: skip
+    if row is None:
+        raise Refusal("not_found", "There is no such user.")
+    return row
 
 
 async def by_email(tx: Tx, email: str) -> Row | None:

@@ -1,0 +1,88 @@
+"""Handlers of people as they make and change themselves: sign-up, name, time zone."""
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from gateway import dates, zones
+from gateway.appkeys import CLIENT, CONFIG, DB, LIMITS, PASSWORDS
+from gateway.auth import authenticate
+from gateway.errors import Refusal
+from gateway.proxies import share_of
+from gateway.resources.account import users
+from gateway.resources.account.users import PROFILE, SIGN_UP
+from gateway.rest import shapes
+from gateway.rest.account import ME_EXAMPLE, me_of
+from gateway.rest.handlers import JSON, read_body
+from gateway.rest.operations import operation
+from gateway.schemas import Id, Instant
+from gateway.validation import Draft, draft
+from outbox.database import Row
+
+CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
+
+
+class User(Struct, frozen=True, rename="camel"):
+    """An account."""
+
+    id: Id
+    email: str
+    name: str
+    timezone: str
+    created_at: Instant
+
+
+@operation(
+    "signUp", "Account", "Create an account",
+    shapes.struct(
+        User(
+            shapes.example_id("user"), "maria@example.com", "Maria Silva", zones.DEFAULT, shapes.NOW
+        )
+    ),
+    status=201, headers=("X-Ignored-Fields",), credential="none", body=shapes.new(SIGN_UP),
+    description="Closed unless the server is configured otherwise ([auth] signup).",
+    refusals=("forbidden", "conflict", "rate_limited", "unavailable"),
+)  # fmt: skip
+async def sign_up(request: web.Request) -> web.Response:
+    """POST /api/auth/signup: a new account; it signs in at POST /api/auth/token."""
+    if request.app[CONFIG].auth.signup != "open":
+        raise Refusal("forbidden", CLOSED)
+    share = share_of(request[CLIENT].address)
+    request.app[LIMITS].sign_in(share)
+    request.app[LIMITS].form(share)
+    asked = draft(SIGN_UP, await read_body(request), creating=True)
+    asked.must_hold()
+    values = asked.values
+    hashed = await request.app[PASSWORDS].hash(values["password"])
+    user = await request.app[DB].write(
+        users.made, email=values["email"], name=values["name"], password_hash=hashed,
+        timezone=values["timezone"],
+    )  # fmt: skip
+    return _answer(_user(user), 201, asked)
+
+
+@operation(
+    "updateMe", "Account", "Change your name and time zone", shapes.struct(ME_EXAMPLE),
+    headers=("X-Ignored-Fields",), body=shapes.changes(PROFILE),
+)  # fmt: skip
+async def change_me(request: web.Request) -> web.Response:
+    """PATCH /api/me: change what is sent."""
+    caller = await authenticate(request)
+    caller.must("write")
+    asked = draft(PROFILE, await read_body(request))
+    asked.must_hold()
+    user = await request.app[DB].write(users.change, caller.user_id, asked.values)
+    return _answer(me_of(user, caller), 200, asked)
+
+
+def _user(user: Row) -> User:
+    return User(
+        user["id"], user["email"], user["name"], user["timezone"], dates.show(user["created_at"])
+    )
+
+
+def _answer(body: Struct, status: int, asked: Draft) -> web.Response:
+    headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
+    if asked.ignored:
+        headers["X-Ignored-Fields"] = asked.ignored_header
+    return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)
