@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway import commands
+from gateway import commands, zones
 from gateway.app import ROLES, program_version
 from gateway.config import FILE_VARIABLE, Config, ConfigFaults, load
 from gateway.errors import Refusal
@@ -58,6 +58,16 @@ def _password(parser: argparse.ArgumentParser) -> None:
 def _user_add(parser: argparse.ArgumentParser) -> None:
     _password(parser)
     parser.add_argument("--name", required=True, help="the user's name")
+    parser.add_argument(
+        "--timezone", metavar="ZONE", default=zones.DEFAULT,
+        help="where the user's days begin, an IANA name (default: %(default)s)",
+    )  # fmt: skip
+
+
+def _user_set(parser: argparse.ArgumentParser) -> None:
+    _email(parser)
+    parser.add_argument("--name", help="another name")
+    parser.add_argument("--timezone", metavar="ZONE", help="another time zone, an IANA name")
 
 
 def _key_add(parser: argparse.ArgumentParser) -> None:
@@ -102,6 +112,11 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "user add", "Create a user and print the id.",
         "carteiro user add maria@example.com --name 'Maria Silva'", commands.user_add, _user_add,
+    ),
+    Command(
+        "user set", "Change a user's name or time zone.",
+        "carteiro user set maria@example.com --timezone America/Manaus", commands.user_set,
+        _user_set,
     ),
     Command(
         "user set-password", "Give a user a new password and end all sign-ins.",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway import formats, startup
+from gateway import formats, startup, zones
 from gateway.config import Config
 from gateway.passwords import LONGEST, SHORTEST, Passwords
 from gateway.resource import Wrong
@@ -67,13 +67,33 @@ async def user_add(config: Config, given: Namespace, say: Say) -> None:
         raise CannotStart(f"{given.email!r}: {wrong.message}") from None
     if not given.name.strip() or len(given.name) > 200:
         raise CannotStart("--name must be 1 to 200 characters")
+    _must_be_zone(given.timezone)
     password = _ask_password(given.password_stdin)
     async with _filled(config) as db:
         hashed = await _hash(db, password)
         user_id = await db.write(
-            users.add, email=email, name=given.name.strip(), password_hash=hashed
-        )
+            users.add, email=email, name=given.name.strip(), password_hash=hashed,
+            timezone=given.timezone,
+        )  # fmt: skip
     say(user_id)
+
+
+async def user_set(config: Config, given: Namespace, say: Say) -> None:
+    """Change what is given of a user."""
+    values = {}
+    if given.name is not None:
+        if not given.name.strip() or len(given.name) > 200:
+            raise CannotStart("--name must be 1 to 200 characters")
+        values["name"] = given.name.strip()
+    if given.timezone is not None:
+        _must_be_zone(given.timezone)
+        values["timezone"] = given.timezone
+    if not values:
+        raise CannotStart("nothing to change; give --name or --timezone")
+    async with _filled(config) as db:
+        user = await _user(db, given.email)
+        user = await db.write(users.change, user["id"], values)
+    say(f"{user['email']} is {user['name']}, in {user['timezone']}.")
 
 
 async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
@@ -148,6 +168,13 @@ async def _user(db: Database, email: str) -> Row:
     if user is None:
         raise CannotStart(f"there is no user {email}; `carteiro user add` makes one")
     return user
+
+
+def _must_be_zone(name: str) -> None:
+    if name not in zones.names():
+        raise CannotStart(
+            f"--timezone {name!r} is no IANA time zone such as {zones.DEFAULT}; names are exact"
+        )
 
 
 async def _set_password(tx: Tx, user_id: str, password_hash: str) -> None:

@@ -1,4 +1,4 @@
-"""Signing in and out, the first account, and the account page with its sessions."""
+"""Signing in and out, the first account, and the end of sessions."""
 
 from aiohttp import web
 
@@ -88,12 +88,6 @@ async def first_account(request: web.Request, visitor: Visitor, form: Form) -> w
     except Refusal:
         return _first_account_form(request, visitor, token, False, status=403)
     return await _welcome(request, visitor, user_id, HOME)
-
-
-async def account(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Who you are and where you are signed in."""
-    found = await request.app[DB].read(sessions.listed, visitor.caller.user_id)
-    return pages.render(request, visitor, "account.html", {"sessions": found})
 
 
 async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console import deliveries, keys, login, webhooks
+from gateway.console import deliveries, keys, login, profile, webhooks
 from gateway.console.pages import Handler, action, form_only, not_found, page, set_up, static
 
 
@@ -55,7 +55,8 @@ def add_console(app: web.Application) -> None:
     get("/console/keys/{id}/revoke", page(keys.revoke_page))
     post("/console/keys/{id}/revoke", action(keys.revoke))
 
-    get("/console/account", page(login.account))
+    get("/console/account", page(profile.show))
+    post("/console/account", action(profile.save))
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 

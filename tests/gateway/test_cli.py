@@ -57,6 +57,28 @@ def test_wrong_words_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
+    made = carteiro(
+        "user", "add", EMAIL, "--name", "Maria", "--timezone", "Asia/Tokyo", "--password-stdin",
+        folder=tmp_path, stdin="correct horse\n",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    done = carteiro("user", "set", EMAIL, "--name", "Ana", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{EMAIL} is Ana, in Asia/Tokyo.\n")
+    done = carteiro("user", "set", EMAIL, "--timezone", "UTC", folder=tmp_path)
+    assert done.stdout == f"{EMAIL} is Ana, in UTC.\n"
+    for words, told in (
+        (("set", EMAIL), "--name or --timezone"),
+        (("set", EMAIL, "--timezone", "Mars"), "'Mars' is no IANA time zone"),
+        (("set", EMAIL, "--name", " "), "--name must be"),
+        (("set", "x@y.zz", "--name", "X"), "no user x@y.zz"),
+        (("add", "b@y.zz", "--name", "B", "--timezone", "utc"), "'utc' is no IANA time zone"),
+    ):
+        refused = carteiro("user", *words, folder=tmp_path)
+        assert refused.returncode == 1
+        one_line(refused.stderr, told)
+
+
 def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
     user_id = add_user(tmp_path)
     assert len(user_id) == 24

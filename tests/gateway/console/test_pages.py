@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import pytest
 
@@ -146,3 +147,24 @@ def test_spans(seconds: int, shown: str) -> None:
 )  # fmt: skip
 def test_browsers_have_names(agent: str, shown: str) -> None:
     assert display.browser(agent) == shown
+
+
+async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui: Guest) -> None:
+    page = await maria.get("/console/account")
+    assert "<option selected>America/Sao_Paulo</option>" in page.html
+    fields: dict[str, Any] = {"name": " Ana <b> ", "timezone": "Asia/Tokyo"}
+    saved = await maria.submit("/console/account", at="/console/account", **fields)
+    assert "Your account was saved." in saved.html
+    assert "<option selected>Asia/Tokyo</option>" in saved.html
+    assert 'value="Ana &lt;b&gt;"' in saved.html
+    faulty: dict[str, dict[str, Any]] = {
+        "name": {"name": "", "timezone": "UTC"}, "timezone": {"name": "A", "timezone": "Mars"},
+    }  # fmt: skip
+    for marked, wrong in faulty.items():
+        refused = await maria.submit("/console/account", at="/console/account", **wrong)
+        assert refused.status == 400
+        assert f'id="{marked}-fault"' in refused.html
+    assert "<option selected>Asia/Tokyo</option>" in (await maria.get("/console/account")).html
+    assert "<option selected>America/Sao_Paulo</option>" in (await rui.get("/console/account")).html
+    forged = await maria.post("/console/account", list(fields.items()))
+    assert forged.status == 403

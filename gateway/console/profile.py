@@ -1,0 +1,59 @@
+"""The account page: name and time zone, and where its owner is signed in."""
+
+from aiohttp import web
+
+from gateway import zones
+from gateway.appkeys import DB
+from gateway.console import pages
+from gateway.console.forms import Form
+from gateway.console.guard import Visitor
+from gateway.errors import Fault, Refusal
+from gateway.resources.account import sessions, users
+from gateway.resources.account.users import PROFILE
+from gateway.validation import check
+from outbox.database import Row
+
+ADDRESS = "/console/account"
+FIELDS = ("name", "timezone")
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Who you are and where you are signed in."""
+    user = await _user(request, visitor)
+    return await _page(request, visitor, user, {name: str(user[name]) for name in FIELDS})
+
+
+async def save(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Change name and time zone."""
+    sent = {"name": form.text("name").strip(), "timezone": form.text("timezone")}
+    asked = check(PROFILE, sent)
+    if asked.faults:
+        user = await _user(request, visitor)
+        return await _page(request, visitor, user, sent, asked.faults)
+    await request.app[DB].write(users.change, visitor.caller.user_id, asked.values)
+    return pages.to(ADDRESS, "account_saved")
+
+
+async def _user(request: web.Request, visitor: Visitor) -> Row:
+    user = await request.app[DB].read(users.one, visitor.caller.user_id)
+    if user is None:
+        raise Refusal("not_found", "error.not_found_help")
+    return user
+
+
+async def _page(
+    request: web.Request,
+    visitor: Visitor,
+    user: Row,
+    typed: dict[str, str],
+    faults: list[Fault] | None = None,
+) -> web.Response:
+    context = {
+        "sessions": await request.app[DB].read(sessions.listed, visitor.caller.user_id),
+        "email": user["email"],
+        "typed": typed,
+        # What the account has is offered, whatever it is.
+        "zones": sorted(zones.names() | {user["timezone"]}),
+        "faults": {fault.field: fault.message for fault in faults or ()},
+    }
+    return pages.render(request, visitor, "account.html", context, status=400 if faults else 200)
