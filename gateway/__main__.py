@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway import commands, zones
 from gateway.app import ROLES, program_version
-from gateway.config import FILE_VARIABLE, Config, ConfigFaults, load
+from gateway.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from gateway.errors import Refusal
 from outbox.errors import OutboxError
 
@@ -154,7 +154,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"carteiro {program_version()}")
     parser.add_argument(
         "--config", metavar="FILE",
-        help=f"the configuration file (default: ${FILE_VARIABLE}, else ./config.toml if there)",
+        help=f"the configuration file (default: ${FILE_VARIABLE}, else {' and '.join(FILES)} here)",
     )  # fmt: skip
     tops = parser.add_subparsers(metavar="COMMAND", required=True)
     groups: dict[str, Any] = {}
@@ -212,8 +212,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def read_config(path: str | None) -> Config:
     """The configuration for a command. Raises ConfigFaults."""
     named = path or os.environ.get(FILE_VARIABLE)
-    file = Path(named or "config.toml")
-    return load(file if named or file.exists() else None, os.environ)
+    if named:
+        return load(Path(named), os.environ)
+    documented, local = (file if file.exists() else None for file in map(Path, FILES))
+    return load(documented, os.environ, local)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -1,8 +1,9 @@
 """The configuration: every key with its type and default, and how it is read.
 
-The environment wins (`CARTEIRO_SERVER__PORT=80`), then the file (`config.toml`), then the
-defaults below, which equal the file's. Secrets may also come as `…_FILE`, the path of a file
-that holds the value. What each key means stands beside it in config.toml.
+The environment wins (`CARTEIRO_SERVER__PORT=80`), then the installation's file
+(`config.local.toml`), then `config.toml`, then the defaults below, which equal that file's. Secrets
+may also come as `…_FILE`, the path of a file that holds the value. What each key means stands
+beside it in config.toml.
 """
 
 import tomllib
@@ -17,6 +18,8 @@ from gateway.config_checks import CHECKS, NORMAL
 
 PREFIX = "CARTEIRO_"
 FILE_VARIABLE = "CARTEIRO_CONFIG"
+FILES = ("config.toml", "config.local.toml")
+"""What is read where no file is named: the documented defaults, and what this installation sets."""
 
 Words = tuple[str, ...]
 Count = Annotated[int, Meta(ge=0)]
@@ -157,10 +160,14 @@ class ConfigFaults(Exception):
         self.faults = faults
 
 
-def load(path: Path | None, env: Mapping[str, str]) -> Config:
-    """Read the file (if any) and the environment. Raises ConfigFaults with all faults at once."""
+def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -> Config:
+    """Read the file, the `local` one that wins over it (if there are any), and the environment.
+
+    Raises ConfigFaults with all faults at once.
+    """
     faults: list[str] = []
     given = _from_file(path, faults) if path else {}
+    given |= _from_file(local, faults) if local else {}
     given |= _from_environment(env, faults)
     sections: dict[str, Any] = {}
     for section, kind in SECTIONS.items():

@@ -1,5 +1,6 @@
 """Fixtures that every part of the tests shares."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
 
 pytest_plugins = ["tests.support.require_all"]
+
+
+def pytest_configure() -> None:
+    """Settings of whoever runs the tests stay outside."""
+    for name in [name for name in os.environ if name.startswith("CARTEIRO_")]:
+        del os.environ[name]
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
 """The configuration: file, environment, secrets in files, and all faults at once."""
 
+import os
+import re
 import tomllib
 from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
+from gateway.__main__ import read_config
 from gateway.config import SECTIONS, Config, ConfigFaults, load
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +41,64 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     file.write_text('[server]\nport = 81\nhost = "::"\n')
     config = load(file, {"CARTEIRO_SERVER__PORT": "82"})
     assert (config.server.port, config.server.host) == (82, "::")
+
+
+def test_the_local_file_wins_over_the_documented_one(tmp_path: Path) -> None:
+    local = tmp_path / "config.local.toml"
+    local.write_text('[server]\nport = 81\nhost = "::"\n[limits]\nburst = 9\n')
+    config = load(FILE, {"CARTEIRO_SERVER__PORT": "82"}, local)
+    assert (config.server.port, config.server.host, config.limits.burst) == (82, "::", 9)
+    assert config.limits.body_bytes == Config().limits.body_bytes
+    local.write_text("[server]\nprot = 1\n")
+    with pytest.raises(ConfigFaults, match=r"from config\.local\.toml"):
+        load(FILE, {}, local)
+
+
+def test_a_command_reads_both_files_unless_it_is_told_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_config(None) == Config()
+    (tmp_path / "config.local.toml").write_text("[server]\nport = 81\n")
+    assert read_config(None).server.port == 81
+    (tmp_path / "config.toml").write_text("[server]\nport = 80\nhost = 'a'\n")
+    both = read_config(None).server
+    assert (both.port, both.host) == (81, "a")
+    assert read_config("config.toml").server.port == 80
+    monkeypatch.setenv("CARTEIRO_CONFIG", "config.toml")
+    assert read_config(None).server.port == 80
+
+
+def test_git_ignores_the_local_file() -> None:
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert "/config.local.toml" in ignored
+
+
+def test_no_setting_of_a_user_reaches_the_tests() -> None:
+    assert [name for name in os.environ if name.startswith("CARTEIRO_")] == []
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    """A key that no code reads does nothing, and is to go."""
+    reserved = {
+        # A name that programs outside set (CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE).
+        "limits.storefront_per_minute",
+    }
+    sources = [
+        path.read_text()
+        for package in ("gateway", "outbox")
+        for path in (ROOT / package).rglob("*.py")
+        if path.name not in ("config.py", "config_checks.py")
+    ]
+    unread = {
+        f"{section}.{key}"
+        for section, kind in SECTIONS.items()
+        for key in get_type_hints(kind)
+        # By its section, or by a part that was handed the section.
+        if not any(re.search(rf"\b(?:{section}|settings|server)\.{key}\b", s) for s in sources)
+        and not any(re.search(rf"\b{section.title()}\b", s) and f".{key}" in s for s in sources)
+    }
+    assert unread == reserved
 
 
 def test_names_that_programs_outside_rely_on() -> None:
