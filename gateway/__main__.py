@@ -16,6 +16,7 @@ from gateway import commands, zones
 from gateway.app import ROLES, program_version
 from gateway.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from gateway.errors import Refusal
+from outbox import private_files
 from outbox.errors import OutboxError
 
 TRACE_VARIABLE = "CARTEIRO_TRACEBACK"
@@ -172,8 +173,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status."""
+    """Run one command; returns its exit status. What it makes is readable by its user alone."""
     given = build_parser().parse_args(arguments)
+    with private_files.private():
+        return _end_of(given)
+
+
+def _end_of(given: argparse.Namespace) -> int:
     command: Command = given.command
     try:
         if command.run is None:

@@ -150,6 +150,8 @@ def demo(given: Namespace) -> int:
 @asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Database]:
     db = await startup.open_database(config, SystemClock(), Ids())
+    if (open_files := startup.open_files(config)) is not None:
+        sys.stderr.write(f"carteiro: warning: {open_files}\n")
     try:
         yield db
     finally:

@@ -50,6 +50,8 @@ async def serve(config: Config, role: Role, say: Say) -> None:
         if applied:
             logs.logger().info("migrated", applied=applied)
         keyring = await startup.open_keys(config, db, ids)
+        if (open_files := startup.open_files(config)) is not None:
+            logs.logger().warning("files_open_to_others", text=open_files)
         app = build_app(config, db, keyring, role=role)
         await _listen(app, config, role, say, stopping)
     finally:

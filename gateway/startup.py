@@ -6,7 +6,7 @@ from pathlib import Path
 import gateway
 import outbox
 from gateway.config import Config
-from outbox import database
+from outbox import database, private_files
 from outbox.clock import Clock
 from outbox.database import Database, Tx
 from outbox.errors import CannotStart
@@ -19,6 +19,8 @@ SOURCES = [
     ("gateway", Path(gateway.__path__[0]) / "migrations"),
 ]
 SQLITE = "sqlite:///"
+DATA = Path("data")
+"""Where our files are unless another place is set."""
 
 
 async def open_database(
@@ -74,7 +76,21 @@ def key_file(config: Config) -> Path:
     if config.secrets.key_file:
         return Path(config.secrets.key_file)
     file = sqlite_file(config)
-    return (file.parent if file is not None else Path("data")) / "carteiro.key"
+    return (file.parent if file is not None else DATA) / "carteiro.key"
+
+
+def open_files(config: Config) -> str | None:
+    """A warning about our files that other users may look into; None when there is none.
+
+    A folder is looked at when it is our own, `data`; of another one, who may look into it is for
+    whoever chose it to say.
+    """
+    file = sqlite_file(config)
+    own = [] if config.secrets.keys else [key_file(config)]
+    if file is not None:
+        own += [Path(f"{file}{ending}") for ending in ("", "-wal", "-shm", ".lock")]
+    folders = dict.fromkeys(path.parent for path in own if path.parent == DATA)
+    return private_files.warning([*folders, *own])
 
 
 async def open_keys(config: Config, db: Database, ids: Ids) -> KeyRing:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from outbox import database
+from outbox import database, private_files
 from outbox.clock import SystemClock
 from outbox.database import Database
 from outbox.duties import Duties
@@ -65,7 +65,8 @@ def main() -> int:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     try:
-        asyncio.run(_drain(args))
+        with private_files.private():
+            asyncio.run(_drain(args))
     except (CannotStart, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -16,6 +16,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from outbox import private_files
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
 
@@ -124,11 +125,11 @@ def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
     file = Path(path)
     try:
         if not file.parent.is_dir():
-            file.parent.mkdir(parents=True)
+            file.parent.mkdir(private_files.FOLDER, parents=True)
     except OSError as error:
         raise CannotStart(f"the folder {file.parent} cannot be made: {error.strerror}") from None
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private_files.FILE)
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(new_key_line(ids, wall).encode("ascii"))
             handle.flush()

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal
 
+from outbox import private_files
 from outbox.clock import Clock
 from outbox.database import PACE, LetGo, P, Purpose, T, Tx, scan_places
 from outbox.errors import CannotStart, DatabaseUnavailable
@@ -180,7 +181,7 @@ async def open(
     name = Path(path)
     file = File(name, clock, serving, synchronous)
     try:
-        name.parent.mkdir(parents=True, exist_ok=True)
+        name.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
         if serving:
             file.lock()
         file.prepare()

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import IO, Literal
 
+from outbox import private_files
 from outbox.clock import Clock
 from outbox.errors import CannotStart
 
@@ -30,7 +31,9 @@ class File:
 
     def lock(self) -> None:
         """Become the file's one server. The kernel frees the lock when the process dies."""
-        handle = Path(f"{self._path}.lock").open("a+", encoding="ascii")  # noqa: SIM115 - held
+        path = Path(f"{self._path}.lock")
+        private_files.make(path)
+        handle = path.open("a+", encoding="ascii")  # noqa: SIM115 - held
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -53,6 +56,8 @@ class File:
 
     def prepare(self) -> None:
         """Create the file in WAL mode and read how far the due clock has been."""
+        # SQLite gives the files beside it the same mode.
+        private_files.make(self._path)
         connection = self.connect()
         try:
             row = connection.execute(
