@@ -20,11 +20,11 @@ from gateway.meters import Counters, Timings
 from gateway.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
-from outbox.gauges import Gauges
+from outbox.gauges import Gauges, Waiting
 from outbox.observer import AttemptKind, ClaimResult, End, Rescue
 from outbox.outcome import Name
 
-Surface = Literal["api", "graphql", "console"]
+Surface = Literal["api", "graphql", "console", "probe"]
 Reason = Literal[
     "auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request", "csrf"
 ]  # fmt: skip
@@ -79,11 +79,16 @@ class Metrics:
         # The web side.
         self._http = timings(
             "http_server_request_duration_seconds", "Time to answer a request.", HTTP,
+            "surface", "method",
+        )  # fmt: skip
+        # Not by the histogram: with its buckets each route would be many series.
+        self._requests = counter(
+            "http_server_requests_total", "Requests that were answered.",
             "surface", "route", "method", "status_class",
         )  # fmt: skip
         active = gauge("http_server_active_requests", "Requests in flight.", "surface")
         # Plain numbers, read at each scrape: two locked calls less for every request.
-        self.active: dict[Surface, int] = {"api": 0, "graphql": 0, "console": 0}
+        self.active: dict[Surface, int] = dict.fromkeys(get_args(Surface), 0)
         for surface in self.active:
             active.labels(surface).set_function(partial(self.active.__getitem__, surface))
         self._sockets = gauge("http_server_connections", "Open client sockets.", "state")
@@ -226,7 +231,8 @@ class Metrics:
     ) -> None:
         """A request was answered; `route` is a template or `unmatched`."""
         known = method if method in METHODS else "other"
-        self._http[surface, route, known, CLASSES.get(status // 100, "5xx")](seconds)
+        self._http[surface, known](seconds)
+        self._requests[surface, route, known, CLASSES.get(status // 100, "5xx")].inc()
 
     def rejected(self, surface: Surface, reason: Reason) -> None:
         """A guard refused a request."""
@@ -247,7 +253,8 @@ class Metrics:
             self._deliveries.clear()
             self._endpoints.clear()
             self._oldest.set(math.nan)
-            self.webhooks.refresh(None, {}, self._clock.monotonic())
+            self.webhooks.choose({}, self._clock.monotonic())
+            self.webhooks.refresh(None, {})
             return
         for state in ("ready", "scheduled", "in_flight", "held", "parked"):
             self._deliveries.labels(state).set(reading.states[state])
@@ -255,7 +262,11 @@ class Metrics:
         for state in ("active", "paused", "disabled"):
             for circuit in ("closed", "open", "half_open"):
                 self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])
-        self.webhooks.refresh(reading.waiting, reading.standing, self._clock.monotonic())
+        self.webhooks.refresh(reading.waiting, reading.standing)
+
+    def choose(self, waiting: Mapping[str, Waiting]) -> list[str]:
+        """The webhooks with series of their own from now on, told what waits at which."""
+        return self.webhooks.choose(waiting, self._clock.monotonic())
 
     # outbox.retention.Ledger.
 

@@ -53,8 +53,13 @@ CODES = {
 }
 
 
+PROBES = frozenset({"/livez", "/readyz", "/metrics"})
+
+
 def surface_of(path: str) -> Surface:
     """The part of the product that a path belongs to."""
+    if path in PROBES:
+        return "probe"
     if path.startswith("/console") and path[8:9] in ("", "/"):
         return "console"
     return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"

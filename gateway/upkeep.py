@@ -17,6 +17,7 @@ from gateway.credentials import Credentials
 from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
+from gateway.webhook_series import IDLE_SECONDS
 from outbox import retention
 from outbox.database import Database, Tx
 from outbox.duties import Duties
@@ -111,11 +112,13 @@ class Upkeep:
             self._readings = None
             self._metrics.gauges(None)
             return
-        # A new leader begins anew: nobody knows what its own last counts are worth.
-        self._readings = self._readings or Readings(self._db)
         began = self._clock.monotonic()
         try:
-            reading = await self._readings.take(self._metrics.webhooks.ids())
+            # A new leader begins anew: nobody knows what its own last counts are worth.
+            if self._readings is None:
+                self._readings = Readings(self._db)
+                await self._remember(self._readings)
+            reading = await self._readings.take(self._metrics.choose)
         except Exception:
             self._metrics.collection_errors[("database",)].inc()
             raise
@@ -123,6 +126,12 @@ class Upkeep:
             self._metrics.collection_seconds.labels("database").set(self._clock.monotonic() - began)
         if self._readings.complete:
             self._metrics.gauges(reading)
+
+    async def _remember(self, readings: Readings) -> None:
+        """Give webhooks that took something lately their series back, as before a restart."""
+        series = self._metrics.webhooks
+        since = self._clock.wall() - round(IDLE_SECONDS * 1_000_000)
+        series.admit(await readings.recent(since, series.most), self._clock.monotonic())
 
     async def _read_on(self) -> None:
         """One reading; a new leader goes on, with pauses, until it has counted everything once."""

@@ -1,13 +1,16 @@
 """Per-webhook metrics, bounded: some webhooks have series of their own, the rest share `other`.
 
 Counts never move between series. A webhook that is admitted later starts at 0 and its past stays
-in `other`; a series leaves only after an idle hour.
+in `other`. A webhook has its place from its first waiting delivery on, and after a restart from
+what the database knows; it leaves only after an hour without an attempt, and one at which
+something waits only for another that needs the place.
 """
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import nlargest
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -17,6 +20,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.gauges import Endpoint, Waiting
 from outbox.observer import End
 from outbox.outcome import Name
@@ -79,24 +83,45 @@ class WebhookSeries(Collector):
         if series is not None:
             series.window = width
 
-    def ids(self) -> list[str]:
-        """The webhooks with series of their own."""
+    @property
+    def most(self) -> int:
+        """How many webhooks may have series of their own."""
+        return self._most
+
+    def choose(self, waiting: Mapping[str, Waiting], now: float) -> list[str]:
+        """The webhooks with series of their own from now on.
+
+        Idle places go to the busiest others, then to those at which most is waiting.
+        """
+        idle = [w for w, series in self._series.items() if now - series.used >= IDLE_SECONDS]
+        for webhook_id in idle:
+            if webhook_id not in waiting:
+                del self._series[webhook_id]
+        wanted = [w for w, _ in self._newcomers.most_common(self._most)]
+        over = len(self._series) + len(wanted) - self._most
+        for webhook_id in [w for w in idle if w in waiting][: max(over, 0)]:
+            del self._series[webhook_id]
+        self.admit(wanted, now)
+        rest = (w for w in waiting if w not in self._series)
+        self.admit(nlargest(self._most, rest, key=lambda w: waiting[w].pending), now)
+        self._newcomers.clear()
         return list(self._series)
 
+    def admit(self, webhooks: Iterable[str], now: float) -> None:
+        """Give places to `webhooks` in their order, as far as there are any."""
+        for webhook_id in webhooks:
+            if len(self._series) >= self._most:
+                break
+            self._series.setdefault(webhook_id, Series("", now))
+
     def refresh(
-        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Endpoint], now: float
+        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Endpoint]
     ) -> None:
-        """Take over a new reading of the database, and give idle places to the busiest others.
+        """Take over a new reading of the database.
 
         `waiting` is None where another node reads: what only the database knows is not shown.
         """
         self._waiting, self._standing = waiting, standing
-        for webhook_id, series in list(self._series.items()):
-            if now - series.used >= IDLE_SECONDS:
-                del self._series[webhook_id]
-        for webhook_id, _ in self._newcomers.most_common(self._most - len(self._series)):
-            self._series[webhook_id] = Series("", now)
-        self._newcomers.clear()
 
     def _of(self, webhook_id: str, host: str, now: float) -> Series:
         series = self._series.get(webhook_id)
@@ -175,10 +200,12 @@ class WebhookSeries(Collector):
                 last = state.last_success_at / 1e6
             if last is not None:
                 success.add_metric((webhook_id,), last)
-            if series.window is not None:
-                window.add_metric((webhook_id,), series.window)
-            if series.host:
-                info.add_metric((webhook_id, series.host), 1)
+            failing = state is not None and state.failing
+            first = FAILING_WINDOW if failing else FIRST_WINDOW
+            window.add_metric((webhook_id,), first if series.window is None else series.window)
+            host = series.host or (state.host if state is not None else "")
+            if host:
+                info.add_metric((webhook_id, host), 1)
         if waiting is not None:
             mine = {webhook_id for webhook_id, _ in own}
             rest = [waits for webhook_id, waits in waiting.items() if webhook_id not in mine]

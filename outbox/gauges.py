@@ -7,8 +7,9 @@ a webhook keeps the count that it had.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from outbox.bulk import IDS, items
 from outbox.database import DUTIES, Database, Row, Tx
@@ -40,6 +41,9 @@ class Endpoint:
 
     up: bool
     last_success_at: int | None
+    host: str = ""
+    failing: bool = False
+    """Whether its last attempt failed."""
 
 
 @dataclass(slots=True)
@@ -133,7 +137,16 @@ select min(case when head > wait_until then head else wait_until end) as since f
 """
 
 ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
-STANDING = f"select id, state, circuit, last_success_at from webhooks where id in {IDS}"
+STANDING = f"""
+select w.id, w.state, w.circuit, w.last_success_at, w.url, l.failing
+from webhooks w left join lanes l on l.webhook_id = w.id where w.id in {IDS}
+"""
+RECENT = """
+select id from webhooks where last_success_at >= $1 order by last_success_at desc limit $2
+"""
+
+Choose = Callable[[Mapping[str, Waiting]], Collection[str]]
+"""Told what waits at which webhook; those whose standing is wanted."""
 
 
 class Readings:
@@ -152,11 +165,11 @@ class Readings:
         self.complete = False
         """Whether every row has been counted once; before that, counts are too low."""
 
-    async def take(self, webhooks: Collection[str]) -> Gauges:
-        """Go on counting until the time is up; `standing` is told of `webhooks` alone."""
+    async def take(self, choose: Choose) -> Gauges:
+        """Go on counting until the time is up; `standing` is of the webhooks that are chosen."""
         monotonic = self._db.clock.monotonic
         began = monotonic()
-        gauges = await self._db.scan(DUTIES, _others, list(webhooks))
+        gauges = await self._db.scan(DUTIES, _others)
         last = False
         while not last:
             before = monotonic()
@@ -168,7 +181,13 @@ class Readings:
         for count in self._done.values():
             _add(gauges, count)
         gauges.waiting = dict(self._waiting)
+        if chosen := choose(gauges.waiting):
+            gauges.standing = await self._db.scan(DUTIES, _standing, list(chosen))
         return gauges
+
+    async def recent(self, since: int, most: int) -> list[str]:
+        """Webhooks that took a delivery at `since` (microseconds UTC) or later, the last first."""
+        return await self._db.scan(DUTIES, _recent, since, most)
 
     def _pace(self, took: float) -> None:
         """Shorter pieces on a busy machine, so that no reading ends much too late."""
@@ -249,8 +268,8 @@ def _add(gauges: Gauges, count: Count) -> None:
     gauges.states["scheduled"] += count.rows - count.due
 
 
-async def _others(tx: Tx, webhooks: list[str]) -> Gauges:
-    """Everything but what is ready."""
+async def _others(tx: Tx) -> Gauges:
+    """Everything but what is ready, and how single webhooks stand."""
     gauges = Gauges()
     now = await due_now(tx)
     oldest = await tx.one(OLDEST, now)
@@ -260,7 +279,25 @@ async def _others(tx: Tx, webhooks: list[str]) -> Gauges:
         gauges.states[row["state"]] += row["n"]
     for row in await tx.all(ENDPOINTS):
         gauges.endpoints[row["state"], row["circuit"]] = row["n"]
-    for row in await tx.all(STANDING, items(webhooks)) if webhooks else ():
-        up = row["circuit"] == "closed" and row["state"] != "disabled"
-        gauges.standing[row["id"]] = Endpoint(up, row["last_success_at"])
     return gauges
+
+
+async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Endpoint]:
+    found = {}
+    for row in await tx.all(STANDING, items(webhooks)):
+        up = row["circuit"] == "closed" and row["state"] != "disabled"
+        host = _host(row["url"])
+        found[row["id"]] = Endpoint(up, row["last_success_at"], host, bool(row["failing"]))
+    return found
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        # Damaged on the disk; the reading of all others goes on.
+        return ""
+
+
+async def _recent(tx: Tx, since: int, most: int) -> list[str]:
+    return [row["id"] for row in await tx.all(RECENT, since, most)]

@@ -66,14 +66,14 @@ async def _measure(verdict: Verdict, db: Database, rows: int) -> None:
     readings = Readings(db)
     passes = 0
     for passes in range(1, MOST_READINGS):  # noqa: B007 - told below
-        reading = await readings.take(shown)
+        reading = await readings.take(lambda _: shown)
         if readings.complete:
             break
     await _checked(verdict, db, reading)
     took = []
     for _ in range(READINGS):
         began = time.perf_counter()
-        await readings.take(shown)
+        await readings.take(lambda _: shown)
         took.append((time.perf_counter() - began) * 1e6)
     verdict.figures[f"{engine}_readings_a_pass"] = passes
     verdict.figures[f"{engine}_reading_median_ms"] = in_ms(median(took))
@@ -105,7 +105,7 @@ async def _counted(tx: Tx) -> dict[str, int]:
 
 async def _again_and_again(readings: Readings, shown: list[str]) -> None:
     while True:
-        await readings.take(shown)
+        await readings.take(lambda _: shown)
 
 
 async def _point_reads(db: Database) -> float:

@@ -202,7 +202,7 @@ async def test_nothing_of_a_fault_leaks(faulty: Site) -> None:
     assert (status, headers["Location"]) == (302, "/elsewhere")
     assert headers["X-Request-Id"]
     text = faulty.app[METRICS].registry.get_sample_value(
-        "http_server_request_duration_seconds_count",
+        "http_server_requests_total",
         {"surface": "api", "route": "/api/fail/{what}", "method": "GET", "status_class": "5xx"},
     )
     assert text == 3

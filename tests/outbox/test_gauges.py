@@ -19,7 +19,7 @@ AHEAD = 3_600_000_000
 async def complete(readings: Readings) -> Gauges:
     """The reading that ends a pass."""
     for _ in range(1_000):
-        reading = await readings.take([])
+        reading = await readings.take(lambda _: [])
         if readings.complete:
             return reading
     raise AssertionError("it never comes to an end")
@@ -95,7 +95,7 @@ async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) ->
     readings = Readings(db, seconds=0.0, rows=10)
     pending = []
     for _ in range(30):
-        reading = await readings.take([])
+        reading = await readings.take(lambda _: [])
         if readings.complete:
             pending.append(reading.waiting[webhook_id(1)].pending)
     assert set(pending) == {100}
@@ -126,7 +126,7 @@ async def test_standing_is_told_of_the_webhooks_asked_for(db: Database) -> None:
         await tx.run("update webhooks set state = 'disabled' where id = 'w000002'")
 
     await db.write(fill)
-    reading = await Readings(db).take(["w000002", "w000003", "gone"])
+    reading = await Readings(db).take(lambda _: ["w000002", "w000003", "gone"])
     assert {name: end.up for name, end in reading.standing.items()} == {
         "w000002": False,
         "w000003": True,
