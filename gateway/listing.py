@@ -147,7 +147,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, wanted: Plan) -> Page:
         row = await tx.one(statements.count(resource, wanted.where), owner_id, *wanted.args)
         count = int(row[0]) if row else 0
     else:
-        count = await store.total(tx, owner_id, resource.table)
+        count = await store.total(tx, owner_id, resource)
     where, args, offset = wanted.where, [owner_id, *wanted.args], 0
     if wanted.after is None:
         offset = (wanted.page - 1) * wanted.limit

@@ -57,6 +57,8 @@ class Reference:
     table: str = ""
     by: str = ""
     tables: Mapping[str, str] | None = None
+    ends: bool = True
+    """Whether what it points to can be deleted."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -127,6 +129,8 @@ class Sort:
     column: str
 
 
+LASTS = "not exists (select 1 from pending_ends e where e.owner_id = $1 and e.record_id = {})"
+"""In the `sql` of a filter by a reference: nothing points to a record that is gone. See ends."""
 CHANGED = "coalesce(updated_at, created_at)"
 """When a record last changed; indexed in exactly this spelling."""
 BY_TIME = (Sort("createdAt", "created_at"), Sort("updatedAt", CHANGED))
@@ -213,6 +217,16 @@ class Resource:
     def references(self) -> tuple[tuple[Field, Reference], ...]:
         """The fields that hold ids of other records, each with what it may point to."""
         return tuple((f, f.reference) for f in self.fields if f.reference is not None)
+
+    @cached_property
+    def ending(self) -> tuple[Field, ...]:
+        """The references that are unset, or shortened, when what they point to goes."""
+        return tuple(f for f, to in self.references if to.ends and not to.by)
+
+    @cached_property
+    def belongs(self) -> tuple[Field, ...]:
+        """The references to a record that takes this one along when it goes."""
+        return tuple(f for f, to in self.references if to.by)
 
     @cached_property
     def shows(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:

@@ -5,21 +5,33 @@ Only names that a declaration spells out are put into the text.
 
 from functools import lru_cache
 
-from gateway.resource import Resource
+from gateway import ends
+from gateway.resource import Cascade, Drop, Resource
+from outbox.bulk import IDS
 
 TALLY = """
 insert into tallies (owner_id, kind, slot, n) values ($1, $2, $3, $4)
 on conflict (owner_id, kind, slot) do update set n = tallies.n + excluded.n
 """
-TOTAL = """
-select cast(coalesce(sum(n), 0) as bigint) as n from tallies where owner_id = $1 and kind = $2
-"""
+
+
+@lru_cache(maxsize=64)
+def total(resource: Resource) -> str:
+    """How many records the owner $1 has, by the running totals of the kind $2."""
+    hidden = ends.hidden(resource)
+    less = f" - {hidden}" if hidden else ""
+    return (
+        f"select cast(coalesce(sum(n), 0){less} as bigint) as n from tallies"
+        " where owner_id = $1 and kind = $2"
+    )
 
 
 @lru_cache(maxsize=256)
 def select_one(resource: Resource, *, lock: bool) -> str:
     """One record by id ($1); `lock` keeps other writers away from it until the end."""
-    text = f"select {', '.join(resource.columns)} from {resource.table} where id = $1"
+    text = (
+        f"select {ends.columns(resource)} from {resource.table} where id = $1{ends.seen(resource)}"
+    )
     return f"{text} /*postgres for update*/" if lock else text
 
 
@@ -43,9 +55,9 @@ def written(resource: Resource) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def update(resource: Resource, columns: tuple[str, ...]) -> str:
-    """Set `columns` ($3 …) of the record $1 at the time $2, and count its version up."""
-    sets = "".join(f", {column} = ${i}" for i, column in enumerate(columns, start=3))
-    return f"update {resource.table} set version = version + 1, updated_at = $2{sets} where id = $1"
+    """Set `columns` ($4 …) of the record $1 at the time $2, and its version to $3."""
+    sets = "".join(f", {column} = ${i}" for i, column in enumerate(columns, start=4))
+    return f"update {resource.table} set updated_at = $2, version = $3{sets} where id = $1"
 
 
 @lru_cache(maxsize=1024)
@@ -57,20 +69,21 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
     hands the interpreter over at every row, and then waits for it behind busy threads.
     """
     bounds = f"limit ${size} offset ${offset}"
-    columns = ", ".join(resource.columns)
+    where += ends.seen(resource)
     if late:
         where = f"id in (select id from {resource.table} where {where} order by {order} {bounds})"
         bounds = ""
     return (
-        f"/*sqlite select json_group_array(json_array({columns})) from (*/"
-        f"select {columns} from {resource.table} where {where} order by {order} {bounds}"
+        f"/*sqlite select json_group_array(json_array({', '.join(resource.columns)})) from (*/"
+        f"select {ends.columns(resource)} from {resource.table}"
+        f" where {where} order by {order} {bounds}"
         "/*sqlite )*/"
     )
 
 
 @lru_cache(maxsize=1024)
 def count(resource: Resource, where: str) -> str:
-    return f"select count(*) as n from {resource.table} where {where}"
+    return f"select count(*) as n from {resource.table} where {where}{ends.seen(resource)}"
 
 
 @lru_cache(maxsize=256)
@@ -129,11 +142,72 @@ def unset(table: str, column: str) -> str:
 @lru_cache(maxsize=64)
 def drop(table: str, column: str, listed_in: str) -> str:
     """Take the id $2 out of JSON lists such as ["a","b"], in which it stands at most once."""
+    return (
+        f"update {table} set {column} = {_without(column)}, version = version + 1, updated_at = $3"
+        f" where id in (select record_id from {listed_in} where owner_id = $1 and value = $2)"
+    )
+
+
+def _without(column: str) -> str:
     rest = column
     # With the comma before it, else with the one after it, else alone.
     for before, after in ((",", ""), ("", ","), ("", "")):
         rest = f"replace({rest}, '{before}\"' || $2 || '\"{after}', '')"
-    return (
-        f"update {table} set {column} = {rest}, version = version + 1, updated_at = $3"
-        f" where id in (select record_id from {listed_in} where owner_id = $1 and value = $2)"
+    return rest
+
+
+@lru_cache(maxsize=64)
+def dependants(resource: Resource) -> str:
+    """How many records point to the record $2 of the owner $1; each kind is counted up to $3."""
+    each = " union all ".join(
+        f"select * from (select 1 as one {_pointing(cascade)} limit $3) as of_{i}"
+        for i, cascade in enumerate(resource.cascades)
     )
+    return f"select count(*) as n from ({each}) as found"
+
+
+@lru_cache(maxsize=64)
+def some_dependants(cascade: Cascade) -> str:
+    """Up to $3 ids of records that point to the record $2 of the owner $1, in an index's order."""
+    column = "record_id" if isinstance(cascade, Drop) else "id"
+    # Locked before they are written, so that what is written is what they are by then.
+    return f"select {column} {_pointing(cascade)} limit $3 /*postgres for update*/"
+
+
+def _pointing(cascade: Cascade) -> str:
+    if isinstance(cascade, Drop):
+        return f"from {cascade.listed_in} where owner_id = $1 and value = $2"
+    return f"from {cascade.table} where owner_id = $1 and {cascade.column} = $2"
+
+
+# Of the ids $1, all of them found just before. A version moves on by two: see gateway.ends.
+
+
+@lru_cache(maxsize=64)
+def unset_these(table: str, column: str) -> str:
+    """Null the column where it still holds the id $2."""
+    return (
+        f"update {table} set {column} = null, version = version + 2, updated_at = $3"
+        f" where id in {IDS} and {column} = $2"
+    )
+
+
+@lru_cache(maxsize=64)
+def drop_these(table: str, column: str) -> str:
+    """Take the id $2 out of the JSON lists in which it still stands."""
+    return (
+        f"update {table} set {column} = {_without(column)}, version = version + 2, updated_at = $3"
+        f" where id in {IDS} and {column} like '%\"' || $2 || '\"%'"
+    )
+
+
+@lru_cache(maxsize=64)
+def unlist_these(table: str) -> str:
+    """Forget that the records were found by the item $3 of the owner $2."""
+    return f"delete from {table} where owner_id = $2 and value = $3 and record_id in {IDS}"
+
+
+@lru_cache(maxsize=64)
+def remove_these(table: str, column: str) -> str:
+    """Remove those that belong to the record $2; gives their ids."""
+    return f"delete from {table} where id in {IDS} and {column} = $2 returning id"

@@ -59,13 +59,19 @@ async def update(tx: Tx, resource: Resource, record: Record, changes: Mapping[st
         changed[position[column]] = value
     changed[position["version"]] += 1
     changed[position["updated_at"]] = tx.now
-    columns = dict(changes)
+    # What reads as ended is written so; of a single reference nothing tells that but its null.
+    columns = {
+        field.column: record[position[field.column]]
+        for field in resource.ending
+        if field.listed_in or record[position[field.column]] is None
+    } | dict(changes)
     folded = (*resource.search, resource.folded_sort)
     if any(field.column in changes for field in resource.fields if field.name in folded):
         written = statements.written(resource)[len(resource.columns) :]
         columns |= zip(written, _search_columns(resource, changed), strict=True)
     record_id, owner_id = record[0], record[1]
-    await tx.run(statements.update(resource, tuple(columns)), record_id, tx.now, *columns.values())
+    sql = statements.update(resource, tuple(columns))
+    await tx.run(sql, record_id, tx.now, changed[position["version"]], *columns.values())
     for field in resource.fields:
         if field.listed_in and field.column in changes:
             await tx.run(statements.unlist_items(field.listed_in), record_id)
@@ -92,9 +98,9 @@ async def owned_of(tx: Tx, table: str, owner_id: str, ids: Sequence[str]) -> set
     return {row[0] for row in rows}
 
 
-async def total(tx: Tx, owner_id: str, table: str) -> int:
+async def total(tx: Tx, owner_id: str, resource: Resource) -> int:
     """How many records `owner_id` has, without counting them."""
-    row = await tx.one(statements.TOTAL, owner_id, table)
+    row = await tx.one(statements.total(resource), owner_id, resource.table)
     return int(row[0]) if row else 0
 
 

@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from gateway import config, idempotency
+from gateway.catalogue import RESOURCES
 from gateway.credentials import Credentials
+from gateway.dependants import Dependants
 from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
@@ -82,6 +84,8 @@ class Upkeep:
         self.duties = Duties(db, db.leadership())
         for batches in BATCHES:
             self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
+        dependants = Dependants(db, RESOURCES)
+        self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
         self._scheduler = Scheduler(db.clock)
         self._lag: asyncio.Task[None] | None = None

@@ -51,6 +51,7 @@ class _Duty:
     name: str
     seconds: float
     run: Callable[[], Awaitable[object]]
+    wanted: Callable[[], Awaitable[bool]] | None
     began_at: int = 0
     failures: int = 0
     not_before: float = 0.0
@@ -73,7 +74,16 @@ class Duties:
 
     def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
         """Run `duty` once in each `seconds` on one node of all; the first time without waiting."""
-        self._duties.append(_Duty(name, seconds, duty))
+        self._duties.append(_Duty(name, seconds, duty, None))
+
+    def when(
+        self,
+        wanted: Callable[[], Awaitable[bool]],
+        name: str,
+        duty: Callable[[], Awaitable[object]],
+    ) -> None:
+        """Run `duty` on one node of all at each look that finds it `wanted`."""
+        self._duties.append(_Duty(name, self.look_seconds, duty, wanted))
 
     @property
     def names(self) -> list[str]:
@@ -101,7 +111,9 @@ class Duties:
         marks, now = await self._db.read(marks_now)
         for duty in self._duties:
             mark = marks.get(duty.name, NEVER)
-            if duty.name not in self._running and self._is_due(duty, mark, now):
+            if duty.name in self._running or not self._is_due(duty, mark, now):
+                continue
+            if duty.wanted is None or await duty.wanted():
                 task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
                 self._running[duty.name] = task
                 task.add_done_callback(partial(self._ended, duty.name))

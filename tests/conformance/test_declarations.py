@@ -215,7 +215,7 @@ async def test_what_belongs_to_a_record_goes_with_it(db: Database) -> None:
     assert (found.total, len(found.records)) == (1, 1)
 
     async def total(tx: Tx) -> int:
-        return await store.total(tx, ANA.user_id, "remarks")
+        return await store.total(tx, ANA.user_id, REMARKS)
 
     assert await db.read(total) == 1
     assert [name for name, _ in await events(db)] == ["trip.created", "place.deleted"]

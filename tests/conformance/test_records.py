@@ -46,13 +46,15 @@ async def events(db: Database) -> list[dict[str, Any]]:
     ]
 
 
-async def total(db: Database, table: str, owner_id: str = ANA.user_id) -> tuple[int, int]:
+async def total(db: Database, resource: Resource, owner_id: str = ANA.user_id) -> tuple[int, int]:
     """The running total and the true count."""
 
     async def unit(tx: Tx) -> tuple[int, int]:
-        row = await tx.one(f"select count(*) as n from {table} where owner_id = $1", owner_id)
+        row = await tx.one(
+            f"select count(*) as n from {resource.table} where owner_id = $1", owner_id
+        )
         assert row is not None
-        return await store.total(tx, owner_id, table), row["n"]
+        return await store.total(tx, owner_id, resource), row["n"]
 
     return await db.read(unit)
 
@@ -175,7 +177,7 @@ async def test_a_refused_write_leaves_no_row_event_or_count(db: Database) -> Non
     await refused(made(db, email="nope"))
     await refused(made(db, companyId=NOWHERE))
     assert await events(db) == []
-    assert await total(db, "contacts") == (0, 0)
+    assert await total(db, CONTACTS) == (0, 0)
 
 
 async def test_a_missing_and_a_foreign_reference_are_told_alike(db: Database) -> None:
@@ -218,8 +220,8 @@ async def test_totals_follow_every_write(db: Database) -> None:
     await made(db, who=BIA)
     for record_id in made_ids[:7]:
         await db.write(actions.remove, ANA, CONTACTS, record_id)
-    assert await total(db, "contacts") == (13, 13)
-    assert await total(db, "contacts", BIA.user_id) == (1, 1)
+    assert await total(db, CONTACTS) == (13, 13)
+    assert await total(db, CONTACTS, BIA.user_id) == (1, 1)
 
 
 async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
@@ -228,7 +230,7 @@ async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
         *(db.write(actions.remove, ANA, CONTACTS, v.members["id"]) for v in views[:15]),
         *(made(db) for _ in range(10)),
     )
-    assert await total(db, "contacts") == (35, 35)
+    assert await total(db, CONTACTS) == (35, 35)
 
 
 async def test_racing_changes_are_all_counted(db: Database) -> None:

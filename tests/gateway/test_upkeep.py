@@ -42,6 +42,7 @@ TEMPORARY = {
     "api_keys": "api-keys",
     "quotes": "quotes",
     "webhooks": "webhook-secrets",
+    "pending_ends": "dependants",
 }
 LASTING = {
     "outbox_state": "one row",
@@ -133,6 +134,10 @@ async def _everything_old(db: Database) -> None:
             user_id, b"f",
         )  # fmt: skip
         await tx.run(
+            "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, 'contact')",
+            user_id, "0" * 24,
+        )  # fmt: skip
+        await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),
         )
@@ -179,12 +184,18 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
     upkeep, metrics, _ = await _run_all(db)
     after = await db.read(_left)
     value = metrics.registry.get_sample_value
-    for table in TEMPORARY.keys() - {"quotes", "webhooks", "deliveries", "attempts"}:
+    for table in TEMPORARY.keys() - {
+        "quotes",
+        "webhooks",
+        "deliveries",
+        "attempts",
+        "pending_ends",
+    }:
         assert after[table] == 0, table
         labels = {"table": table}
         assert value("retention_purged_total", labels) == 1, table
         assert value("retention_last_success_timestamp_seconds", labels), table
-    assert after["old secrets"] == 0
+    assert after["old secrets"] == after["pending_ends"] == 0
     # The parked one has just ended, and is kept in the log as such.
     assert (after["deliveries"], after["attempts"]) == (1, 1)
     assert value("webhook_deliveries_finished_total", {"result": "cancelled"}) == 1

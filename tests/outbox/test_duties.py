@@ -246,3 +246,28 @@ async def test_a_duty_does_not_overlap_itself_nor_hold_up_another(db: Database) 
     assert most == 1
     go_on.set()
     await duties.stop()
+
+
+async def test_a_duty_that_is_not_wanted_leaves_no_mark(db: Database) -> None:
+    wanted = False
+    ran: list[int] = []
+
+    async def is_wanted() -> bool:
+        return wanted
+
+    async def work() -> None:
+        ran.append(1)
+
+    duties = Duties(db, Alone(), 0.0)
+    duties.when(is_wanted, "on-demand", work)
+    await duties.look()
+    await duties.idle()
+    marks, _ = await db.read(marks_now)
+    assert (ran, marks) == ([], {})
+    wanted = True
+    for times in (1, 2):
+        await duties.look()
+        await duties.idle()
+        assert len(ran) == times
+    marks, _ = await db.read(marks_now)
+    assert marks["on-demand"].ended_at >= marks["on-demand"].began_at

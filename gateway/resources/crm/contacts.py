@@ -4,6 +4,7 @@ from gateway import formats, nested
 from gateway.resource import (
     BY_NAME,
     BY_TIME,
+    LASTS,
     Beside,
     Drop,
     Field,
@@ -67,7 +68,7 @@ CONTACTS = Resource(
             str, {"type": "string"}, "Only contacts with this tag, spelt exactly so.",
         ),
         Filter(
-            "companyId", "company_id = {}", str.lower, {"type": "string"},
+            "companyId", f"company_id = {{}} and {LASTS}", str.lower, {"type": "string"},
             "Only contacts of this company.",
         ),
     ),

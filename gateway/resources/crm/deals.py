@@ -11,6 +11,7 @@ from gateway.access import Caller
 from gateway.errors import Fault
 from gateway.resource import (
     BY_TIME,
+    LASTS,
     Beside,
     Field,
     Filter,
@@ -109,11 +110,12 @@ DEALS = Resource(
         Filter("stage", "stage = {}", str, {"type": "string"}, "Only deals in this stage."),
         Filter(
             "contactId",
-            "id in (select record_id from deal_contacts where owner_id = $1 and value = {})",
+            "id in (select record_id from deal_contacts where owner_id = $1 and value = {})"
+            f" and {LASTS}",
             str.lower, {"type": "string"}, "Only deals that involve this contact.",
         ),
         Filter(
-            "companyId", "company_id = {}", str.lower, {"type": "string"},
+            "companyId", f"company_id = {{}} and {LASTS}", str.lower, {"type": "string"},
             "Only deals with this company.",
         ),
         _amount("minValue", "value >= {}", "Only deals worth at least this."),

@@ -7,6 +7,7 @@ from gateway import dates, formats
 from gateway.access import Caller
 from gateway.resource import (
     BY_TIME,
+    LASTS,
     Beside,
     Derived,
     Field,
@@ -54,7 +55,11 @@ def _end(text: str) -> int | dates.Day:
 
 def _only(name: str, column: str, noun: str) -> Filter:
     return Filter(
-        name, f"{column} = {{}}", str.lower, {"type": "string"}, f"Only invoices of this {noun}."
+        name,
+        f"{column} = {{}} and {LASTS}",
+        str.lower,
+        {"type": "string"},
+        f"Only invoices of this {noun}.",
     )
 
 
@@ -125,7 +130,7 @@ INVOICES = Resource(
         *documents.parties("invoice"),
         Field(
             "quoteId", "quote_id", formats.id_of("quote"), "The quote that it came from.",
-            "018f3a5b7c9d1e2f3a4b5c71", reference=Reference("quote", "quotes"),
+            "018f3a5b7c9d1e2f3a4b5c71", reference=Reference("quote", "quotes", ends=False),
         ),
         Field(
             "orderId", "order_id", formats.id_of("order"), "The order that it is for.",

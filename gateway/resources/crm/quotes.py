@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway import actions, dates, formats, store
+from gateway import actions, dates, ends, formats, store
 from gateway.access import Caller
 from gateway.errors import Refusal
-from gateway.resource import BY_TIME, Beside, Derived, Field, Filter, Resource
+from gateway.resource import BY_TIME, LASTS, Beside, Derived, Field, Filter, Resource
 from gateway.resources.crm import documents, lines
 from gateway.resources.crm.documents import Kind
 from gateway.resources.crm.invoices import INVOICE
@@ -56,7 +56,11 @@ def _follow(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) 
 
 def _only(name: str, column: str, noun: str) -> Filter:
     return Filter(
-        name, f"{column} = {{}}", str.lower, {"type": "string"}, f"Only quotes of this {noun}."
+        name,
+        f"{column} = {{}} and {LASTS}",
+        str.lower,
+        {"type": "string"},
+        f"Only quotes of this {noun}.",
     )
 
 
@@ -209,7 +213,7 @@ async def convert(tx: Tx, caller: Caller, record_id: str, draft: Draft) -> View:
 
 
 _LAPSING = f"""
-select {", ".join(QUOTES.columns)} from quotes
+select {ends.columns(QUOTES)} from quotes
 where status = 'sent' and lapses_at <= $1 order by lapses_at limit $2
 /*postgres for update skip locked*/
 """

@@ -4,7 +4,7 @@ from gateway import actions, dates, formats, store
 from gateway.access import Caller
 from gateway.actions import Shown
 from gateway.listing import Plan
-from gateway.resource import BY_TIME, Beside, Field, Filter, Reference, Resource, Sort
+from gateway.resource import BY_TIME, LASTS, Beside, Field, Filter, Reference, Resource, Sort
 from gateway.views import View, view
 from outbox.database import Tx
 
@@ -70,11 +70,12 @@ TASKS = Resource(
             "Only tasks of this priority.",
         ),
         Filter(
-            "contactId", "contact_id = {}", str.lower, {"type": "string"},
+            "contactId", f"contact_id = {{}} and {LASTS}", str.lower, {"type": "string"},
             "Only tasks about this contact.",
         ),
         Filter(
-            "dealId", "deal_id = {}", str.lower, {"type": "string"}, "Only tasks about this deal.",
+            "dealId", f"deal_id = {{}} and {LASTS}", str.lower, {"type": "string"},
+            "Only tasks about this deal.",
         ),
     ),
     sorts=(*BY_TIME, Sort("dueDate", DUE)),

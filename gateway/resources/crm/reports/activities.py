@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from gateway import ends
 from gateway.access import Caller
-from gateway.resources.crm.activities import TYPES
+from gateway.resources.crm.activities import ACTIVITIES, TYPES
 from gateway.resources.crm.reports.figures import PERIODS, Report, as_rows, asked_of, head
 from outbox.database import Tx
 
@@ -14,6 +15,7 @@ _ACTIVITIES = f"""
 select p.n as n, a.type as type, count(*) as counted
 from {PERIODS} cross join activities a
 where a.owner_id = $1 and a.created_at >= p.first and a.created_at < p.until
+{ends.seen(ACTIVITIES, "a")}
 group by p.n, a.type
 """
 

@@ -1,0 +1,66 @@
+"""Many records of the CRM put straight into their tables, with the running totals kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gateway.store import tally
+from outbox.database import Tx
+
+_NUMBERS = """
+/*sqlite (with recursive c (n) as (select 1 union all select n + 1 from c where n < $1)
+  select n from c) as numbers*/
+/*postgres generate_series(1, cast($1 as bigint)) as numbers (n)*/
+"""
+# Ids of one place and time, in the order in which they were made.
+_ID = """
+/*sqlite $2 || printf('%012x', numbers.n)*/
+/*postgres cast($2 as text) || lpad(to_hex(numbers.n), 12, '0')*/
+"""
+_CONTACTS = f"""
+insert into contacts (id, owner_id, version, created_at, name, company_id, tags, source, folded,
+  sort_name)
+select {_ID}, $3, 1, $4, 'Contact', $5, '[]', 'import', 'contact', 'contact' from {_NUMBERS}
+where true
+"""
+_ACTIVITIES = f"""
+insert into activities (id, owner_id, version, created_at, type, description, related_id,
+  related_type, created_by)
+select {_ID}, $3, 1, $4, 'note', 'Called', $5, $6, $3 from {_NUMBERS} where true
+"""
+_DEALS = f"""
+insert into deals (id, owner_id, version, created_at, title, value, currency, status, contact_ids)
+select {_ID}, $3, 1, $4, 'Deal', 100, 'BRL', 'open', '["' || cast($5 as text) || '"]'
+from {_NUMBERS} where true
+"""
+_DEAL_CONTACTS = """
+insert into deal_contacts (owner_id, value, record_id)
+select owner_id, $2, id from deals where owner_id = $1 and title = 'Deal'
+"""
+
+
+async def add_contacts(tx: Tx, owner_id: str, count: int, company_id: str) -> None:
+    """So many contacts of a company."""
+    await tx.run(_CONTACTS, count, tx.new_id()[:12], owner_id, tx.now, company_id)
+    await _tally(tx, owner_id, "contacts", count)
+
+
+async def add_activities(
+    tx: Tx, owner_id: str, count: int, related_id: str, kind: str = "contact"
+) -> None:
+    """So many activities about a record."""
+    prefix = tx.new_id()[:12]
+    await tx.run(_ACTIVITIES, count, prefix, owner_id, tx.now, related_id, kind)
+    await _tally(tx, owner_id, "activities", count)
+
+
+async def add_deals(tx: Tx, owner_id: str, count: int, contact_id: str) -> None:
+    """So many deals with one contact, called `Deal`; once for an owner."""
+    await tx.run(_DEALS, count, tx.new_id()[:12], owner_id, tx.now, contact_id)
+    await tx.run(_DEAL_CONTACTS, owner_id, contact_id)
+    await _tally(tx, owner_id, "deals", count)
+
+
+async def _tally(tx: Tx, owner_id: str, table: str, count: int) -> None:
+    # Ids end with the last digit of their number.
+    await tally(tx, owner_id, table, Counter(n % 16 for n in range(1, count + 1)))

@@ -1,0 +1,15 @@
+"""The product with one rule broken: a record takes all its dependants along in its transaction.
+
+Run in place of `python -m gateway`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gateway import cascades
+from gateway.__main__ import main
+
+if __name__ == "__main__":
+    cascades.MOST = 10**9
+    sys.exit(main())
