@@ -38,6 +38,8 @@ class Target:
     owners: tuple[str, str]
     url: str
     """Of the database, to fill it before the attack."""
+    findings: list[str] = field(default_factory=list)
+    """What the attack saw that must not be, such as somebody else who had to wait."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,15 @@ async def run_attack(
                     requests = await attack.run(target)
             finally:
                 await product.close()
-    return _record(attack.name, engine, requests, watch)
+    return _record(attack.name, engine, requests, watch, target.findings)
 
 
-def _record(name: str, engine: Engine, requests: int, watch: Watch) -> dict[str, Any]:
+def _record(
+    name: str, engine: Engine, requests: int, watch: Watch, seen: list[str]
+) -> dict[str, Any]:
     each = watch.cpu_seconds / max(requests, 1)
     worst = max(watch.livez, default=PATIENCE_SECONDS)
-    findings = []
+    findings = [*seen]
     if each > CPU_SECONDS_A_REQUEST:
         findings.append(f"{each:.2f} s of processor time a request")
     if watch.peak_mib > MEMORY_MIB:
