@@ -1,0 +1,155 @@
+"""Attacks by deletes of records with many dependants, beside somebody else who writes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from gateway import actions
+from gateway.access import Caller
+from gateway.resource import Resource
+from gateway.resources.crm.companies import COMPANIES
+from gateway.resources.crm.contacts import CONTACTS
+from gateway.validation import check
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database import Database, Tx
+from outbox.ids import Ids
+from tests.support.crm_rows import add_activities, add_contacts
+from tests.system.attacks.attack import Attack, Target
+
+MANY_CONTACTS = 60
+ACTIVITIES = 2_000
+MANY_COMPANIES = 20
+EMPLOYEES = 3_000
+ROUNDS = 100
+PAUSE_SECONDS = 0.02
+SETTLE_SECONDS = 120.0
+LOOK_SECONDS = 0.25
+WRITE_SECONDS = 1.0
+"""The longest that somebody else's write may take."""
+Add = Callable[[Tx, str, int, str], Awaitable[None]]
+
+
+async def contacts_with_activities(target: Target) -> None:
+    """Contacts of the attacker, each with more activities than go with it."""
+    await _fill(target, CONTACTS, MANY_CONTACTS, add_activities, ACTIVITIES)
+
+
+async def companies_with_contacts(target: Target) -> None:
+    """Companies of the attacker, each with more contacts than are unset with it."""
+    await _fill(target, COMPANIES, MANY_COMPANIES, add_contacts, EMPLOYEES)
+
+
+async def _fill(target: Target, kind: Resource, records: int, add: Add, each: int) -> None:
+    caller = Caller(target.owners[0], "api_key")
+
+    async def one(tx: Tx) -> None:
+        made = await actions.create(tx, caller, kind, check(kind, {"name": "A"}, creating=True))
+        await add(tx, caller.user_id, each, made.record_id)
+
+    db: Database = await database.open(target.url, clock=SystemClock(), ids=Ids())
+    try:
+        for _ in range(records):
+            await db.write(one)
+    finally:
+        await db.close()
+
+
+async def many_deletes(target: Target) -> int:
+    """All of them deleted at once."""
+    async with _client(target, 0) as http:
+        page = await _ask(http, "GET", "/api/contacts?limit=100")
+        async with _somebody_writes(target):
+            await asyncio.gather(
+                *(_ask(http, "DELETE", f"/api/contacts/{c['id']}") for c in page["data"])
+            )
+            await _until_settled(target)
+    return 1 + len(page["data"])
+
+
+async def deletes_and_new_ones(target: Target) -> int:
+    """Companies deleted, new ones made and joined, and all of it listed, again and again."""
+    async with _client(target, 0) as http:
+        found = (await _ask(http, "GET", "/api/companies?limit=100"))["data"]
+        people = (await _ask(http, "GET", "/api/contacts?limit=100"))["data"]
+        async with _somebody_writes(target):
+            for turn in range(ROUNDS):
+                person = f"/api/contacts/{people[turn % len(people)]['id']}"
+                if turn < len(found):
+                    await _ask(http, "DELETE", f"/api/companies/{found[turn]['id']}")
+                made = await _ask(http, "POST", "/api/companies", {"name": "Anew"})
+                await _ask(http, "PUT", person, {"companyId": made.get("id")})
+                await _ask(http, "GET", "/api/contacts?limit=100")
+                await _ask(http, "DELETE", f"/api/companies/{made.get('id')}")
+            await _until_settled(target)
+    return 2 + len(found) + 4 * ROUNDS
+
+
+async def _until_settled(target: Target) -> None:
+    """What a delete leaves for later is work that it makes."""
+
+    async def pending(tx: Tx) -> bool:
+        return await tx.one("select 1 as found from pending_ends limit 1") is not None
+
+    db = await database.open(target.url, clock=SystemClock(), ids=Ids())
+    try:
+        async with asyncio.timeout(SETTLE_SECONDS):
+            while await db.read(pending):
+                await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        await db.close()
+
+
+@asynccontextmanager
+async def _client(target: Target, number: int) -> AsyncIterator[aiohttp.ClientSession]:
+    headers = {"X-API-Key": target.keys[number]}
+    timeout = aiohttp.ClientTimeout(total=60)
+    async with aiohttp.ClientSession(target.address, headers=headers, timeout=timeout) as http:
+        yield http
+
+
+async def _ask(http: aiohttp.ClientSession, method: str, path: str, body: Any = None) -> Any:
+    """What was answered, whatever that is: an attacker does not mind limits."""
+    async with http.request(method, path, json=body) as response:
+        return await response.json()
+
+
+@asynccontextmanager
+async def _somebody_writes(target: Target) -> AsyncIterator[None]:
+    """Another owner's writes from here on until a while after the block; slow ones are findings."""
+    ended = asyncio.Event()
+
+    async def write() -> None:
+        worst = 0.0
+        async with _client(target, 1) as http:
+            left = ROUNDS
+            while left:
+                began = time.monotonic()
+                async with http.post("/api/contacts", json={"name": "Ana"}) as response:
+                    await response.read()
+                    if response.status != 201:
+                        target.findings.append(f"somebody else's write: {response.status}")
+                worst = max(worst, time.monotonic() - began)
+                left -= ended.is_set()
+                await asyncio.sleep(PAUSE_SECONDS)
+        if worst > WRITE_SECONDS:
+            target.findings.append(f"somebody else's write took {worst:.1f} s")
+
+    writing = asyncio.create_task(write())
+    try:
+        yield
+    finally:
+        ended.set()
+        await writing
+
+
+ATTACKS = (
+    Attack("deletes of contacts with 2,000 activities", many_deletes, contacts_with_activities),
+    Attack("companies deleted, made and joined", deletes_and_new_ones, companies_with_contacts),
+)
