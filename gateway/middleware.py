@@ -118,8 +118,12 @@ def frame(
         finally:
             active[surface] -= 1
             seconds = now() - began
-            resource = request.match_info.route.resource
-            route = resource.canonical if resource is not None else "unmatched"
+            found = request.match_info.route
+            resource = found.resource
+            # A route for any method refuses those that its path does not have.
+            route = "unmatched"
+            if resource is not None and found.method != "*":
+                route = resource.canonical
             method = request.method
             metrics.request(surface, route, method, status, seconds)
             if log is not None or status >= 500:

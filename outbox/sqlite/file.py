@@ -33,7 +33,7 @@ class File:
         """Become the file's one server. The kernel frees the lock when the process dies."""
         path = Path(f"{self._path}.lock")
         private_files.make(path)
-        handle = path.open("a+", encoding="ascii")  # noqa: SIM115 - held
+        handle = path.open("a+", encoding="ascii")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

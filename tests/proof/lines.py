@@ -9,7 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import crm, nodes
+from tests.proof import crm, edges, nodes
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
@@ -151,6 +151,7 @@ LINES: dict[str, Line] = {
     **engine_lines.LINES,
     **crm.LINES,
     **nodes.LINES,
+    **edges.LINES,
     "browser": browser,
     "lint": lint,
     "fresh-clone": fresh_clone,
