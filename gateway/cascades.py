@@ -18,7 +18,7 @@ MOST = 500
 """Dependants that go with a record in its own transaction."""
 UNIT_SECONDS = 0.004
 """After so long `settle` begins no further piece."""
-PIECES = {"sqlite": 20, "postgres": 100}
+PIECES = {"sqlite": 100, "postgres": 200}
 _NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
 _DONE = "delete from pending_ends where owner_id = $1 and record_id = $2"
 
@@ -45,8 +45,11 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
                 await tally(tx, owner_id, table, {s: -n for s, n in by_slot.items()})
 
 
-async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> None:
-    """Settle dependants of a record that is gone for UNIT_SECONDS; after the last one, its note."""
+async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
+    """Settle dependants of a record that is gone for UNIT_SECONDS; after the last one, its note.
+
+    How many seconds that took.
+    """
     await by_index(tx)
     began = clock.monotonic()
     most = PIECES[tx.engine]
@@ -63,6 +66,7 @@ async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, cloc
         await tx.run(_DONE, owner_id, record_id)
     for table in sorted(gone):
         await tally(tx, owner_id, table, {s: -n for s, n in gone[table].items()})
+    return clock.monotonic() - began
 
 
 async def _piece(

@@ -42,10 +42,9 @@ class Dependants:
 
     async def one(self, owner_id: str, record_id: str, noun: str) -> None:
         """Settle some dependants of one record, and rest."""
-        clock = self._db.clock
-        began = clock.monotonic()
-        await self._db.write(cascades.settle, self._resources[noun], owner_id, record_id, clock)
-        await asyncio.sleep(min(REST * (clock.monotonic() - began), MOST_REST))
+        resource = self._resources[noun]
+        took = await self._db.write(cascades.settle, resource, owner_id, record_id, self._db.clock)
+        await asyncio.sleep(min(REST * took, MOST_REST))
 
     async def any_pending(self) -> bool:
         """Whether there is anything to settle."""

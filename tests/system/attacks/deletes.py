@@ -28,10 +28,12 @@ ACTIVITIES = 2_000
 MANY_COMPANIES = 20
 EMPLOYEES = 3_000
 ROUNDS = 100
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.1
+AFTER = 20
+"""Writes of somebody else when all is over."""
 SETTLE_SECONDS = 120.0
 LOOK_SECONDS = 0.25
-WRITE_SECONDS = 1.0
+WRITE_SECONDS = 2.0
 """The longest that somebody else's write may take."""
 Add = Callable[[Tx, str, int, str], Awaitable[None]]
 
@@ -128,7 +130,7 @@ async def _somebody_writes(target: Target) -> AsyncIterator[None]:
     async def write() -> None:
         worst = 0.0
         async with _client(target, 1) as http:
-            left = ROUNDS
+            left = AFTER
             while left:
                 began = time.monotonic()
                 async with http.post("/api/contacts", json={"name": "Ana"}) as response:
