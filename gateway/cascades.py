@@ -16,7 +16,7 @@ from outbox.plans import by_index
 
 MOST = 500
 """Dependants that go with a record in its own transaction."""
-UNIT_SECONDS = 0.004
+UNIT_SECONDS = 0.002
 """After so long `settle` begins no further piece."""
 PIECES = {"sqlite": 100, "postgres": 200}
 _NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
