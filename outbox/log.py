@@ -4,13 +4,22 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, get_args
 
+from outbox import lanes
 from outbox.database import Row, Tx
 
 T = TypeVar("T")
-Filter = Literal[
-    "all", "ready", "in_flight", "held", "delivered", "exhausted", "gone", "cancelled", "dead"
-]
-FILTERS: tuple[Filter, ...] = get_args(Filter)
+Shown = Literal[
+    "ready", "scheduled", "parked", "in_flight", "held",
+    "delivered", "exhausted", "gone", "cancelled", "dead",
+]  # fmt: skip
+"""A delivery's state as people and metrics know it: the stored one, but `ready` by its meaning:
+due, with its time ahead, or at a webhook that is not active."""
+Filter = Shown | Literal["all", "waiting", "failed"]
+SHOWN: tuple[Shown, ...] = get_args(Shown)
+WAITING: tuple[Shown, ...] = ("ready", "scheduled", "parked")
+FAILED: tuple[Shown, ...] = ("exhausted", "gone", "dead")
+"""The ends that a receiver or a fault has brought about, and nobody asked for."""
+FILTERS: tuple[Filter, ...] = ("all", "waiting", "failed", *SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +128,10 @@ SOONEST = """
 select {columns} from deliveries d /*sqlite indexed by deliveries_ready*/
 left join events e on e.id = d.event_id
 where d.webhook_id = $1 and d.state = 'ready' and d.retry = $5
-  and d.next_at >= $2 and (d.next_at > $2 or d.id > $3)
+  and d.next_at >= $2 and (d.next_at > $2 or d.id > $3) and d.next_at <= $6
 order by d.next_at, d.id limit $4
 """
+END_OF_TIME = 2**62
 
 ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}'"
 RANGES: dict[Filter, tuple[str, str]] = {
@@ -139,29 +149,43 @@ RANGES: dict[Filter, tuple[str, str]] = {
 async def page(
     tx: Tx, webhook_id: str, only: Filter = "all", after: str = "", size: int = 50
 ) -> Page:
-    """A page of a webhook's deliveries: newest first, or the soonest due first for `ready`.
+    """A page of a webhook's deliveries: newest first, or the soonest due first of those waiting.
 
     `after` is where the page before ended; anything else in it starts at the beginning.
     """
-    if only == "ready":
-        return await _soonest(tx, webhook_id, after, size)
-    index, state = RANGES[only]
-    rows = await tx.all(
-        NEWEST.format(columns=COLUMNS, index=index, state=state),
-        webhook_id, after or "~", size + 1,
-    )  # fmt: skip
+    if only == "waiting" or only in WAITING:
+        return await _soonest(tx, webhook_id, only, after, size)
+    rows: list[Row] = []
+    for one_of in FAILED if only == "failed" else (only,):
+        index, state = RANGES[one_of]
+        rows += await tx.all(
+            NEWEST.format(columns=COLUMNS, index=index, state=state),
+            webhook_id, after or "~", size + 1,
+        )  # fmt: skip
+    rows.sort(key=lambda row: str(row["id"]), reverse=True)
     found = [_made(Delivery, row) for row in rows[:size]]
     return Page(found, found[-1].id if len(rows) > size else None)
 
 
-async def _soonest(tx: Tx, webhook_id: str, after: str, size: int) -> Page:
+async def _soonest(tx: Tx, webhook_id: str, only: Filter, after: str, size: int) -> Page:
     moment, _, last = after.partition("-")
     start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0
+    end = END_OF_TIME
+    if only != "waiting":
+        webhook = await tx.one("select state from webhooks where id = $1", webhook_id)
+        active = webhook is not None and webhook["state"] == "active"
+        if active == (only == "parked"):
+            return Page([], None)
+        due = await lanes.due_now(tx)
+        if only == "ready":
+            end = due
+        elif only == "scheduled" and start <= due:
+            start, last = due + 1, ""
     statement = SOONEST.format(columns=COLUMNS)
     rows = [
         _made(Delivery, row)
         for retry in (False, True)
-        for row in await tx.all(statement, webhook_id, start, last, size + 1, retry)
+        for row in await tx.all(statement, webhook_id, start, last, size + 1, retry, end)
     ]
     rows.sort(key=lambda delivery: (delivery.next_at, delivery.id))
     found = rows[:size]

@@ -17,8 +17,9 @@ from outbox.endpoints import Webhook
 from outbox.log import Announced, Attempt, Delivery
 
 CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
-OFFERED = tuple(state for state in log.FILTERS if state not in ("held", "dead"))
-"""Filters always offered; the other two appear where a webhook can have such rows."""
+OFFERED: tuple[log.Filter, ...] = (
+    "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
+)  # fmt: skip
 UNFINISHED = frozenset({"ready", "in_flight", "held"})
 
 
@@ -33,7 +34,7 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
     )
     context = {
         "webhook": webhook, "page": found, "only": only, "after": after,
-        "filters": [state for state in log.FILTERS if state in OFFERED or state == only],
+        "filters": _offered(only), "narrower": _narrower(only, webhook.state == "active"),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
     }  # fmt: skip
     return pages.live(request, visitor, "deliveries.html", "parts/delivery_rows.html", context)
@@ -50,19 +51,50 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "others": others, "replayed_by": by, "state": display.delivery_state(delivery, active),
         "state_of": lambda other: display.delivery_state(other, active),
         "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
+        "question": _question(delivery),
     }  # fmt: skip
     return pages.live(request, visitor, "delivery.html", "parts/delivery.html", context)
 
 
+async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask before something is sent that was delivered, or that will be sent anyway."""
+    delivery_id = pages.id_of(request)
+    delivery = await request.app[DB].read(_own, visitor.caller, delivery_id)
+    return pages.render(
+        request, visitor, "replay.html", {"delivery": delivery, "question": _question(delivery)}
+    )
+
+
 async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Send its event again, as a new delivery, whose page comes next."""
+    """Send its event again, as a new delivery, whose page comes next; unless that is to be asked.
+
+    The field `confirmed` holds the question that was answered with yes.
+    """
+    delivery_id = pages.id_of(request)
     try:
         replayed, active = await request.app[DB].write(
-            _replay, visitor.caller, pages.id_of(request)
+            _replay, visitor.caller, delivery_id, form.text("confirmed")
         )
     except replay.NotReplayable as why:
         raise Refusal("conflict", str(why)) from None
+    if not replayed:
+        return pages.to(f"/console/deliveries/{delivery_id}/replay")
     return pages.to(f"/console/deliveries/{replayed}", "replayed" if active else "replay_parked")
+
+
+def _offered(only: log.Filter) -> list[log.Filter]:
+    """The filters of the first line; `held` is there where somebody asked for it."""
+    inner = (*log.WAITING, *log.FAILED)
+    return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
+
+
+def _narrower(only: log.Filter, active: bool) -> tuple[str, tuple[log.Filter, ...]]:
+    """The group that is looked at, and the single states in it; none of both elsewhere."""
+    if only == "waiting" or only in log.WAITING:
+        return "waiting", ("ready", "scheduled") if active else ("parked",)
+    if only == "failed" or only in log.FAILED:
+        return "failed", log.FAILED
+    return "", ()
 
 
 async def _page(
@@ -95,9 +127,21 @@ async def _whole(
     )
 
 
-async def _replay(tx: Tx, caller: Caller, delivery_id: str) -> tuple[str, bool]:
+def _question(delivery: Delivery) -> str:
+    """What to ask before a replay, empty when nothing."""
+    if delivery.state in UNFINISHED:
+        return "waiting"
+    return "delivered" if delivery.state == "delivered" else ""
+
+
+async def _replay(
+    tx: Tx, caller: Caller, delivery_id: str, confirmed: str
+) -> tuple[str | None, bool]:
+    """The new delivery, None while its question is open; and whether it is sent now."""
     delivery = await _own(tx, caller, delivery_id)
     caller.must("write")
+    if delivery.origin != "test" and _question(delivery) not in ("", confirmed):
+        return None, False
     replayed = await replay.one(tx, delivery_id, caller.user_id)
     webhook = await endpoints.one(tx, delivery.webhook_id)
     return replayed, webhook is not None and webhook.state == "active"

@@ -116,7 +116,7 @@ def webhook_state(webhook: Webhook) -> str:
 
 
 def delivery_state(delivery: Delivery, active: bool) -> str:
-    """The one word for a delivery: its state, or what `ready` means just now."""
+    """The one word for a delivery, of outbox.log.SHOWN."""
     if delivery.state != "ready":
         return delivery.state
     if not active:

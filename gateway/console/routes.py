@@ -48,6 +48,7 @@ def add_console(app: web.Application) -> None:
 
     get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
     get("/console/deliveries/{id}", page(deliveries.show))
+    get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
 
     get("/console/keys", page(keys.index))

@@ -148,7 +148,9 @@ ENGLISH: Catalogue = {
     "deliveries.title": "Deliveries",
     "deliveries.filter": "State",
     "deliveries.apply": "Show",
-    "deliveries.all": "All",
+    "filter.all": "All",
+    "filter.waiting": "Waiting",
+    "filter.failed": "Failed",
     "deliveries.event": "Event",
     "deliveries.state": "State",
     "deliveries.attempts": "Attempts",
@@ -185,6 +187,13 @@ ENGLISH: Catalogue = {
     "delivery.parked_help": "It is parked: the webhook is not active.",
     "delivery.replay": "Replay",
     "delivery.replay_help": "Sends the same event again, byte for byte, as a new delivery.",
+    "replay.title": "Send this event again?",
+    "replay.delivered": "The receiver accepted it",
+    "replay.delivered_help": "It gets the same event once more, with the same id and body; one that"
+    " remembers the ids that it has seen does nothing with it.",
+    "replay.waiting": "This delivery is not over: it will still be sent. A replay sends the event"
+    " besides it, so the receiver may get it twice.",
+    "replay.submit": "Send again",
     "delivery.siblings": "Other deliveries of this event",
     "attempt.number": "Attempt {number}",
     "attempt.to": "Connected to",
@@ -251,7 +260,7 @@ ENGLISH: Catalogue = {
     "account.end": "Sign out",
     "account.end_all": "Sign out everywhere",
     "account.end_all_help": "Ends every session of yours, this one too.",
-    # States, outcomes
+    # States, outcomes; a delivery's state is the word of docs/events.md
     "state.active": "Active",
     "state.paused": "Paused",
     "state.disabled": "Disabled",

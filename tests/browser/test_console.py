@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from aiohttp import web
 
 from gateway.resources.account import sessions
@@ -15,6 +16,8 @@ from tests.support.site import Site
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
+
+pytestmark = pytest.mark.browser
 
 WEBHOOK = re.compile("/console/webhooks/([0-9a-f]{24})$")
 
@@ -129,6 +132,8 @@ async def test_from_the_first_account_to_a_replay(
         assert headers
         assert got.headers["X-Webhook-Signature"] in headers
         await page.get_by_role("button", name="Replay").click()
+        await page.get_by_text("The receiver accepted it").wait_for()
+        await page.get_by_role("button", name="Send again").click()
         await page.get_by_text("replay, asked for by Ana Souza").wait_for()
         await page.locator("#delivery .badge.is-delivered").first.wait_for()
         replayed = (await box.until(3))[-1]
@@ -187,8 +192,9 @@ async def furnished(view: Window, site: Site, box: Inbox) -> list[str]:
         f"/console/webhooks/{bad}", f"/console/webhooks/{good}/edit",
         f"/console/webhooks/{bad}/activate", f"/console/webhooks/{good}/delete",
         f"/console/webhooks/{good}/deliveries", f"/console/webhooks/{bad}/deliveries?state=ready",
-        f"/console/webhooks/{good}/deliveries?state=dead", delivery, "/console/keys", revoke,
-        "/console/account", "/console/first-account",
+        f"/console/webhooks/{good}/deliveries?state=dead", delivery,
+        f"{delivery}/replay", "/console/keys", revoke, "/console/account",
+        "/console/first-account",
     ]  # fmt: skip
 
 
@@ -241,6 +247,42 @@ async def test_it_works_without_scripts(chromium: Browser, site: Site, box: Inbo
         assert "task.completed" in (
             await page.locator("[data-testid=delivery-body]").text_content() or ""
         )
+
+
+async def test_a_row_opens_by_click_and_its_text_can_be_selected(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    await site.user()
+    async with window(chromium, site) as view:
+        page = view.page
+        await sign_in(view)
+        webhook_id = await make_webhook(view, f"{box.url}/ok")
+        await send_test(view)
+        await page.locator("#webhook-health .badge.is-delivered").wait_for()
+        await view.open("/console/webhooks")
+        await page.locator("#webhook-rows tbody .badge").click()
+        await page.wait_for_url(f"**/console/webhooks/{webhook_id}")
+        await view.open(f"/console/webhooks/{webhook_id}/deliveries")
+        record = page.locator("#delivery-rows tbody .mono")
+        box_ = await record.bounding_box()
+        assert box_
+        middle = box_["y"] + box_["height"] / 2
+        await page.mouse.move(box_["x"] + 1, middle)
+        await page.mouse.down()
+        await page.mouse.move(box_["x"] + box_["width"] - 1, middle, steps=5)
+        await page.mouse.up()
+        assert len(await page.evaluate("getSelection().toString()")) > 10
+        assert page.url.endswith("/deliveries")
+        async with page.context.expect_page() as opened:
+            await page.locator("#delivery-rows tbody .num").click(modifiers=["ControlOrMeta"])
+        await (await opened.value).wait_for_url("**/console/deliveries/*")
+        await (await opened.value).close()
+        await page.locator("#delivery-rows tbody .num").click()
+        await page.wait_for_url("**/console/deliveries/*")
+        # What is no list of pages leads nowhere.
+        await view.open("/console/account")
+        await page.locator("tbody code").first.click()
+        assert page.url.endswith("/console/account")
 
 
 async def test_it_works_by_keyboard_alone(chromium: Browser, site: Site, box: Inbox) -> None:

@@ -41,14 +41,40 @@ async def test_pages_hold_every_row_of_a_state_once(db: Database) -> None:
     assert other
     for only in FILTERS:
         found = await walk(db, webhook_id, only, 4)
-        expected = [each for ids in made.values() for each in ids] if only == "all" else made[only]
+        # The webhook is paused, so what is ready is parked.
+        members: dict[Filter, tuple[str, ...]] = {
+            "all": tuple(made), "waiting": ("ready",), "parked": ("ready",), "ready": (),
+            "scheduled": (), "failed": ("exhausted", "gone", "dead"),
+        }  # fmt: skip
+        expected = [each for state in members.get(only, (only,)) for each in made[state]]
         assert len(found) == len(set(found))
         assert set(found) == set(expected), only
-        if only != "ready":
+        if only not in ("waiting", "parked"):
             assert found == sorted(found, reverse=True)
-    ready = await db.read(log.page, webhook_id, "ready", "", 50)
-    order = [(delivery.next_at, delivery.id) for delivery in ready.deliveries]
+    waiting = await db.read(log.page, webhook_id, "waiting", "", 50)
+    order = [(delivery.next_at, delivery.id) for delivery in waiting.deliveries]
     assert order == sorted(order)
+
+
+async def test_what_waits_at_an_active_webhook_is_ready_or_scheduled(db: Database) -> None:
+    async def ahead(tx: Tx, ids: list[str]) -> None:
+        for delivery_id in ids:
+            await tx.run(
+                "update deliveries set next_at = due_now() + 3600000000 where id = $1", delivery_id
+            )
+
+    webhook_id, _ = await add_webhook(db, ring(), "https://x.example/")
+    records = [(f"r{n}", n % 2 == 0) for n in range(10)]
+    ids = await db.write(park, webhook_id, records)
+    await db.write(ahead, ids[:7])
+    expected: dict[Filter, list[str]] = {
+        "waiting": ids, "ready": ids[7:], "scheduled": ids[:7], "parked": [],
+    }  # fmt: skip
+    for only, members in expected.items():
+        assert set(await walk(db, webhook_id, only, 2)) == set(members), only
+        shown = (await db.read(log.page, webhook_id, only, "", 50)).deliveries
+        for delivery in shown:
+            assert only in ("waiting", "scheduled" if delivery.due_in > 0 else "ready")
 
 
 @pytest.mark.parametrize("after", ["nonsense", "-", "1-", "99999999999999999999-a", "é"])

@@ -3,6 +3,16 @@
 "use strict";
 
 for (const part of document.querySelectorAll(".js-only")) part.hidden = false;
+document.documentElement.classList.add("js");
+
+// A click anywhere in a row is one on its link, unless it meant something in the row or selected text.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".rows tbody tr")?.querySelector("th > a");
+  if (!link || event.target.closest("a, button, input, label, select, summary")) return;
+  if (!window.getSelection().isCollapsed) return;
+  const { ctrlKey, metaKey, shiftKey } = event;
+  link.dispatchEvent(new MouseEvent("click", { ctrlKey, metaKey, shiftKey, cancelable: true }));
+});
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");

@@ -105,7 +105,7 @@ async def test_replay_sends_the_same_bytes_again(console: Site, maria: Guest, bo
     await box.until(1)
     [first] = await ended(console, made.id)
     path = f"/console/deliveries/{first.id}"
-    page = await maria.submit(f"{path}/replay", at=path)
+    page = await maria.submit(f"{path}/replay", at=path, confirmed="delivered")
     assert page.id != first.id
     assert page.path.endswith("?done=replayed")
     one, two = await box.until(2)
@@ -114,6 +114,62 @@ async def test_replay_sends_the_same_bytes_again(console: Site, maria: Guest, bo
     page = await maria.get(f"/console/deliveries/{page.id}")
     assert "asked for by Maria" in page.html
     assert first.id in page.html
+
+
+async def test_a_replay_of_what_was_delivered_or_waits_is_asked_about(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    """The question is the server's: a form without its answer gets the question, not the act."""
+    gate = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/slow":
+            await gate.wait()
+        return web.Response(status=410 if request.path == "/gone" else 200)
+
+    async def one(path: str) -> Delivery:
+        made = await maria.webhook(f"{box.url}{path}", "contact.created")
+        async with console.http.post(
+            "/api/contacts", json={"name": "Ana"}, headers=headers
+        ) as answer:
+            assert answer.status == 201
+        await box.until(len(box.got) + 1)
+        [found] = (
+            await ended(console, made.id)
+            if path != "/slow"
+            else (await console.db.read(log.page, made.id)).deliveries
+        )
+        await maria.submit(f"/console/webhooks/{made.id}/pause", at=f"/console/webhooks/{made.id}")
+        return found
+
+    async def count(delivery: Delivery) -> int:
+        return len((await console.db.read(log.page, delivery.webhook_id)).deliveries)
+
+    box.answer = answer
+    page = await maria.submit("/console/keys", name="k", scopes=["read", "write"])
+    headers = {"X-API-Key": page.test_id("api-key") or ""}
+    for path, said, right, wrong in (
+        ("/ok", "The receiver accepted it", "delivered", "waiting"),
+        ("/slow", "will still be sent", "waiting", "delivered"),
+    ):
+        delivery = await one(path)
+        where = f"/console/deliveries/{delivery.id}"
+        assert f'href="{where}/replay"' in (await maria.get(where)).html
+        for said_yes in ([], [wrong], ["yes"]):
+            asked = await maria.submit(f"{where}/replay", at="/console/keys", confirmed=said_yes)
+            assert (asked.status, asked.path) == (200, f"{where}/replay")
+            assert said in asked.html
+            assert f'name="confirmed" value="{right}"' in asked.html
+            assert await count(delivery) == 1
+        done = await maria.submit(f"{where}/replay", confirmed=right)
+        assert "?done=replay" in done.path
+        assert await count(delivery) == 2
+    gate.set()
+    # What failed is simply sent again.
+    delivery = await one("/gone")
+    where = f"/console/deliveries/{delivery.id}"
+    done = await maria.submit(f"{where}/replay", at=where)
+    assert "?done=replay" in done.path
 
 
 async def test_a_test_event_arrives_marked_and_is_not_replayed(
@@ -153,7 +209,7 @@ async def test_the_log_has_pages_and_a_filter(console: Site, maria: Guest, box: 
     second = await maria.get(link)
     assert second.html.count('scope="row"') == 5
     assert "hx-get" not in second.html
-    for state in ("exhausted", "dead", "held", "ready"):
+    for state in ("exhausted", "dead", "failed", "held", "waiting", "ready", "parked"):
         page = await maria.get(f"{path}/deliveries?state={state}")
         assert "No deliveries in this state" in page.html
     for odd in ("state=nonsense", "state=ready&after=%00", "after='; drop table users"):

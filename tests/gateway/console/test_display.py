@@ -1,11 +1,15 @@
 """How values look on a page: the bar of an attempt's time, the word for a delivery."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.console.display import stages
-from outbox.log import Attempt
+from gateway.console.text import ENGLISH
+from outbox.log import FAILED, FILTERS, SHOWN, WAITING, Attempt
+
+ROOT = Path(__file__).parents[3]
 
 
 def attempt(**known: Any) -> Attempt:
@@ -53,3 +57,16 @@ def test_the_bar_of_an_attempt_is_its_whole_time(
         assert stage.start == edge
         edge += stage.width
     assert edge == 1000
+
+
+def test_a_state_has_one_word_wherever_it_is_named() -> None:
+    """The label of its badge and its filter, the documentation, and the metrics' own word."""
+    documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
+    for state in SHOWN:
+        assert ENGLISH[f"state.{state}"] == state.replace("_", " ").capitalize()
+        assert f"| `{state}` |" in documented
+        assert state in FILTERS
+    assert {*WAITING, *FAILED} < set(SHOWN)
+    measured = (ROOT / "gateway" / "metrics.py").read_text()
+    for state in SHOWN:
+        assert f'"{state}"' in measured
