@@ -6,6 +6,7 @@ The threads bound the memory and the processor time that sign-ins can take from 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Protocol, TypeVar
 
 import argon2
@@ -20,8 +21,15 @@ T = TypeVar("T")
 THREADS = 2
 WAITING = 64
 """Hashes that may wait; at 30 ms each on two threads the last one waits a second."""
+HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
 SHORTEST, LONGEST = 8, 128
 """Length of a password in code points; nothing is ever cut off."""
+
+
+@cache
+def _nobodys_hash() -> str:
+    """Checked in place of an unknown user's hash, so that both answers take as long."""
+    return HASHER.hash("", salt=bytes(16))
 
 
 class PasswordObserver(AuthObserver, Protocol):
@@ -38,11 +46,10 @@ class Passwords:
         self._clock = clock
         self._ids = ids
         self._observer = observer
-        self._hasher = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
+        self._hasher = HASHER
         self._threads = ThreadPoolExecutor(THREADS, "passwords")
         self._waiting = 0
-        # Checked in place of an unknown user's hash, so that both answers take as long.
-        self._dummy = self._hasher.hash("", salt=ids.token(16))
+        self._dummy = _nobodys_hash()
 
     async def hash(self, password: str) -> str:
         """The string to store. Raises unavailable when too many are waiting."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.browser.conftest import window
 from tests.support.site import Site
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
+
+pytestmark = pytest.mark.browser
 
 
 async def test_the_document_is_shown_without_the_network(chromium: Browser, site: Site) -> None:

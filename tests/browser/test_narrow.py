@@ -143,13 +143,13 @@ async def test_every_page_fits_a_phone_with_the_longest_values(
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
 
 
-async def test_a_phones_list_says_parked_once(chromium: Browser, site: Site, box: Inbox) -> None:
+async def test_a_phones_list_says_parked_once(chromium: Browser, site: Site) -> None:
     """The column's label says it there; on a desktop the figure needs the word."""
     await site.user()
     async with window(chromium, site, viewport=PHONE) as view:
         page = view.page
         await sign_in(view)
-        path, _ = await make(view, f"{box.url}/ok", "", ".badge.is-delivered")
+        path, _ = await make(view, f"http://127.0.0.1:{free_port()}/", "", ".answer.bad")
         await view.open(path)
         await page.get_by_role("button", name="Pause").click()
         await page.get_by_text("Paused: nothing is sent").wait_for()
@@ -159,9 +159,7 @@ async def test_a_phones_list_says_parked_once(chromium: Browser, site: Site, box
         assert await row.locator("td.num").get_attribute("data-label") == "Parked"
 
 
-async def test_an_attempts_head_keeps_its_order_on_a_phone(
-    chromium: Browser, site: Site, box: Inbox
-) -> None:
+async def test_an_attempts_head_keeps_its_order_on_a_phone(chromium: Browser, site: Site) -> None:
     """First line: which and when; second: its outcome and how long it took."""
     await site.user()
     async with window(chromium, site, viewport=PHONE) as view:

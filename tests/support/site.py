@@ -16,6 +16,8 @@ from outbox.database import Database
 from outbox.sealing import new_key_line, parse_keys
 
 PASSWORD = "correct horse battery"
+HASHED: dict[str, str] = {}
+"""Made once in a test process, since making one costs as much as a whole test."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Site:
 
     async def user(self, email: str = "maria@example.com") -> str:
         """A new user with PASSWORD; the id."""
-        hashed = await self.app[PASSWORDS].hash(PASSWORD)
+        if PASSWORD not in HASHED:
+            HASHED[PASSWORD] = await self.app[PASSWORDS].hash(PASSWORD)
+        hashed = HASHED[PASSWORD]
         return await self.db.write(users.add, email=email, name="Maria", password_hash=hashed)
 
     async def key(
