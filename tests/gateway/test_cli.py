@@ -11,7 +11,7 @@ import pytest
 from gateway.__main__ import COMMANDS, build_parser, main
 from gateway.resources.account import keys
 from tests.support.databases import PostgresServer
-from tests.support.process import carteiro, environment
+from tests.support.process import carteiro, command, environment
 
 EMAIL = "maria@example.com"
 
@@ -25,7 +25,7 @@ def one_line(text: str, *words: str) -> None:
 
 
 def add_user(folder: Path, email: str = EMAIL) -> str:
-    done = carteiro(
+    done = command(
         "user", "add", email, "--name", "Maria", "--password-stdin",
         folder=folder, stdin="correct horse\n",
     )  # fmt: skip
@@ -82,6 +82,7 @@ def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
 def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
     user_id = add_user(tmp_path)
     assert len(user_id) == 24
+    # As a process of its own, like every command in life.
     done = carteiro("key", "add", EMAIL, "--name", "CI", "--scope", "read", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert keys.well_formed(done.stdout.removesuffix("\n"))
@@ -96,7 +97,7 @@ def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
 def test_faults_of_users_and_keys(tmp_path: Path) -> None:
     add_user(tmp_path)
     again = ("user", "add", "Maria@Example.COM", "--name", "M", "--password-stdin")
-    done = carteiro(*again, folder=tmp_path, stdin="correct horse\n")
+    done = command(*again, folder=tmp_path, stdin="correct horse\n")
     assert done.returncode == 1
     one_line(done.stderr, "exists already")
     for words, stdin, said in (
@@ -110,7 +111,7 @@ def test_faults_of_users_and_keys(tmp_path: Path) -> None:
         (("user", "disable", "nobody@example.com"), "", "no user"),
         (("user", "set-password", "x@y.co", "--password-stdin"), "long enough\n", "no user"),
     ):
-        done = carteiro(*words, folder=tmp_path, stdin=stdin)
+        done = command(*words, folder=tmp_path, stdin=stdin)
         assert done.returncode == 1, words
         assert done.stdout == ""
         one_line(done.stderr, said)
@@ -118,27 +119,27 @@ def test_faults_of_users_and_keys(tmp_path: Path) -> None:
 
 def test_passwords_and_disabling(tmp_path: Path) -> None:
     add_user(tmp_path)
-    done = carteiro(
+    done = command(
         "user", "set-password", EMAIL, "--password-stdin", folder=tmp_path, stdin="another horse\n"
     )
     assert (done.returncode, done.stdout) == (0, f"{EMAIL} has a new password.\n")
-    assert carteiro("user", "disable", EMAIL, folder=tmp_path).returncode == 0
-    done = carteiro("key", "add", EMAIL, "--name", "x", folder=tmp_path)
+    assert command("user", "disable", EMAIL, folder=tmp_path).returncode == 0
+    done = command("key", "add", EMAIL, "--name", "x", folder=tmp_path)
     assert done.returncode == 1
     one_line(done.stderr, "disabled")
 
 
 def test_migrate_and_a_schema_that_is_older(tmp_path: Path) -> None:
-    done = carteiro("migrate", folder=tmp_path)
+    done = command("migrate", folder=tmp_path)
     assert done.returncode == 0
     assert "applied 0001_outbox" in done.stdout
-    done = carteiro("migrate", folder=tmp_path)
+    done = command("migrate", folder=tmp_path)
     assert done.stdout == "The schema is up to date.\n"
     database = sqlite3.connect(tmp_path / "carteiro.db")
     try:
         database.execute("delete from schema_migrations where component = 'gateway'")
         database.commit()
-        older = carteiro("key", "add", EMAIL, "--name", "x", folder=tmp_path)
+        older = command("key", "add", EMAIL, "--name", "x", folder=tmp_path)
     finally:
         database.close()
     assert older.returncode == 1
@@ -146,38 +147,38 @@ def test_migrate_and_a_schema_that_is_older(tmp_path: Path) -> None:
 
 
 def test_a_schema_newer_than_the_program(tmp_path: Path) -> None:
-    assert carteiro("migrate", folder=tmp_path).returncode == 0
+    assert command("migrate", folder=tmp_path).returncode == 0
     database = sqlite3.connect(tmp_path / "carteiro.db")
     try:
         database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
         database.commit()
     finally:
         database.close()
-    for words in (("migrate",), ("serve",), ("key", "add", EMAIL, "--name", "x")):
-        newer = carteiro(*words, folder=tmp_path)
+    for words in (("migrate",), ("key", "add", EMAIL, "--name", "x")):
+        newer = command(*words, folder=tmp_path)
         assert newer.returncode == 1
         one_line(newer.stderr, "newer")
 
 
 def test_the_configuration_is_checked(tmp_path: Path) -> None:
-    done = carteiro("check-config", folder=tmp_path)
+    done = command("check-config", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "The configuration is good.\n")
     (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
-    for words in (("check-config",), ("serve",), ("--config", "config.toml", "migrate")):
-        done = carteiro(*words, folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
+    for words in (("check-config",), ("--config", "config.toml", "migrate")):
+        done = command(*words, folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 3
         assert all(line.startswith("carteiro: ") for line in done.stderr.splitlines())
-    done = carteiro("--config", "none.toml", "check-config", folder=tmp_path)
+    done = command("--config", "none.toml", "check-config", folder=tmp_path)
     assert done.returncode == 2
     one_line(done.stderr, "none.toml", "cannot be read")
     (tmp_path / "other.toml").write_text("[server]\nport = 1\n")
-    done = carteiro("check-config", folder=tmp_path, CARTEIRO_CONFIG="other.toml")
+    done = command("check-config", folder=tmp_path, CARTEIRO_CONFIG="other.toml")
     assert done.returncode == 0
 
 
 def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
-    done = carteiro(
+    done = command(
         "check-config", folder=tmp_path,
         CARTEIRO_DATABASE__URL="postgresql://u@one,two:5433/n?target_session_attrs=read-write",
         CARTEIRO_DATABASE__POOL_SIZE="7",
@@ -190,26 +191,26 @@ def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
 
 
 def test_a_direct_url_is_for_postgres_alone(tmp_path: Path) -> None:
-    done = carteiro("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="postgresql://u@h/n")
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="postgresql://u@h/n")
     assert done.returncode == 1
     one_line(done.stderr, "database.direct_url", "SQLite")
-    done = carteiro("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="sqlite:///x.db")
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="sqlite:///x.db")
     assert done.returncode == 2
     one_line(done.stderr, "database.direct_url", "postgresql://")
 
 
 def test_secrets_init_never_overwrites(tmp_path: Path) -> None:
-    done = carteiro("secrets", "init", folder=tmp_path)
+    done = command("secrets", "init", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     made = tmp_path / "carteiro.key"
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     content = made.read_bytes()
-    done = carteiro("secrets", "init", folder=tmp_path)
+    done = command("secrets", "init", folder=tmp_path)
     assert done.returncode == 1
     one_line(done.stderr, "carteiro.key")
     assert made.read_bytes() == content
     where = tmp_path / "elsewhere" / "k"
-    done = carteiro("secrets", "init", folder=tmp_path, CARTEIRO_SECRETS__KEY_FILE=str(where))
+    done = command("secrets", "init", folder=tmp_path, CARTEIRO_SECRETS__KEY_FILE=str(where))
     assert done.returncode == 0
     assert where.exists()
 
@@ -217,12 +218,11 @@ def test_secrets_init_never_overwrites(tmp_path: Path) -> None:
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     for url in (f"sqlite:///{tmp_path}/file/x.db", "sqlite:////proc/none/x.db"):
-        for words in (("migrate",), ("serve",)):
-            done = carteiro(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
-            assert done.returncode == 1, (url, words)
-            one_line(done.stderr, "x.db")
+        done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1, url
+        one_line(done.stderr, "x.db")
     (tmp_path / "junk.db").write_bytes(b"this is no database at all" * 100)
-    done = carteiro(
+    done = command(
         "migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=f"sqlite:///{tmp_path}/junk.db"
     )
     assert done.returncode == 1
@@ -231,10 +231,37 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_database_server_that_is_not_there(tmp_path: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
-    for words in (("migrate",), ("serve",)):
-        done = carteiro(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
-        assert done.returncode == 1
-        one_line(done.stderr)
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+    assert done.returncode == 1
+    one_line(done.stderr)
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_start_says_why_like_any_command(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for url, said in (
+        (f"sqlite:///{tmp_path}/file/x.db", "x.db"),
+        ("sqlite:////proc/none/x.db", "x.db"),
+        ("postgresql://nobody@127.0.0.1:1/none", ""),
+    ):
+        done = carteiro("serve", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1, url
+        one_line(done.stderr, said)
+    assert command("migrate", folder=tmp_path).returncode == 0
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
+        database.commit()
+    finally:
+        database.close()
+    newer = carteiro("serve", folder=tmp_path)
+    assert newer.returncode == 1
+    one_line(newer.stderr, "newer")
+    (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
+    done = carteiro("serve", folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 3
+    assert all(line.startswith("carteiro: ") for line in done.stderr.splitlines())
 
 
 async def test_postgresql_needs_a_key_file(tmp_path: Path, postgres_server: PostgresServer) -> None:
@@ -247,6 +274,7 @@ async def test_postgresql_needs_a_key_file(tmp_path: Path, postgres_server: Post
         await postgres_server.drop(url)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     script = "carteiro check-config | true"
     env = environment(tmp_path) | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}

@@ -21,7 +21,7 @@ from gateway.rest.operations import Operation, Shape
 from gateway.rest.routes import ROUTES
 from outbox import envelope
 from tests.support.document import DOCUMENT, entries, faults, resolved
-from tests.support.process import carteiro
+from tests.support.process import command
 from tests.support.rest import Person, RestApi
 
 # Nothing here depends on the engine.
@@ -42,7 +42,7 @@ def test_the_snapshot_is_what_the_code_makes() -> None:
 
 
 def test_the_command_prints_the_snapshot(tmp_path: Path) -> None:
-    done = carteiro("openapi", folder=tmp_path)
+    done = command("openapi", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == SNAPSHOT.read_text()
     assert list(tmp_path.iterdir()) == []

@@ -14,13 +14,23 @@ import pytest
 
 from tests.gateway.test_cli import EMAIL, add_user, one_line
 from tests.support.databases import PostgresServer
-from tests.support.process import Serving, carteiro, environment, free_port, serving_process
+from tests.support.process import (
+    Serving,
+    carteiro,
+    command,
+    environment,
+    free_port,
+    serving_process,
+)
+
+# Each starts a process or more.
+pytestmark = pytest.mark.slow
 
 CONTACT = {"name": "Ana"}
 
 
 def key_for(folder: Path, **settings: str) -> dict[str, str]:
-    done = carteiro("key", "add", EMAIL, "--name", "test", folder=folder, **settings)
+    done = command("key", "add", EMAIL, "--name", "test", folder=folder, **settings)
     assert done.returncode == 0, done.stderr
     return {"X-API-Key": done.stdout.strip()}
 
@@ -75,7 +85,7 @@ def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
 def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
     import sqlite3
 
-    assert carteiro("migrate", folder=tmp_path).returncode == 0
+    assert command("migrate", folder=tmp_path).returncode == 0
     database = sqlite3.connect(tmp_path / "carteiro.db")
     try:
         database.execute(

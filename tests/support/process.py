@@ -1,6 +1,7 @@
 """`carteiro` as a process of its own, on a folder and a port of its own."""
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -13,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
+
+from gateway.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +43,33 @@ def carteiro(
         cwd=folder, env=environment(folder, **settings), input=stdin,
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
+
+
+def command(
+    *words: str, folder: Path, stdin: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end inside this process, which takes a tenth of the time.
+
+    For every command but `serve` and `demo`, and from outside an event loop.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    before = dict(os.environ)
+    given = sys.stdin
+    try:
+        os.environ.clear()
+        os.environ.update(environment(folder, **settings))
+        sys.stdin = io.StringIO(stdin)
+        with (
+            contextlib.chdir(folder),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            status = main(words)
+    finally:
+        sys.stdin = given
+        os.environ.clear()
+        os.environ.update(before)
+    return subprocess.CompletedProcess(list(words), status, out.getvalue(), err.getvalue())
 
 
 class Serving:
