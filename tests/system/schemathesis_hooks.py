@@ -171,7 +171,7 @@ def _agree(path: str, method: str, body: dict[str, Any]) -> None:
     if "timezone" in body:
         # The schema tells the form of a name, not which zones there are.
         body["timezone"] = "America/Sao_Paulo"
-    if path.startswith("/api/deals") and body.get("lostReason"):
+    if path.startswith("/api/deals") and body.get("lostReason") is not None:
         body["status"] = "lost"
     if path == "/api/settings/pipeline" and not body.get("stages"):
         # It cannot be strict without stages, and was strict before, perhaps.
