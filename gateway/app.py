@@ -6,6 +6,7 @@ gateway.serve's affair.
 
 import platform
 from collections.abc import AsyncIterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
@@ -111,6 +112,7 @@ def build_info(db: Database) -> dict[str, str]:
     }
 
 
+@cache
 def program_version() -> str:
     """The installed version."""
     try:

@@ -19,6 +19,7 @@ SQL = re.compile(
 )
 
 
+@pytest.mark.slow
 def test_import_contracts_are_kept() -> None:
     program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     done = subprocess.run(

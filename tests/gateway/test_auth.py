@@ -133,6 +133,7 @@ async def test_only_digests_are_stored(site: Site) -> None:
     assert "$argon2id$v=19$m=19456,t=2,p=1$" in stored
 
 
+@pytest.mark.slow
 async def test_a_revoked_key_stops_within_a_second_whoever_revoked_it(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)

@@ -69,6 +69,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])
 async def test_a_head_that_does_not_come(fast: Site, first: bytes) -> None:
     async with connected(fast) as (reader, writer):
@@ -87,6 +88,7 @@ async def test_a_head_that_drips(fast: Site) -> None:
         dripping.cancel()
 
 
+@pytest.mark.slow
 async def test_a_head_that_drips_on_a_used_connection(fast: Site) -> None:
     async with connected(fast) as (reader, writer):
         writer.write(HEAD)
@@ -95,6 +97,7 @@ async def test_a_head_that_drips_on_a_used_connection(fast: Site) -> None:
         assert b" 408 " in await reader.read()
 
 
+@pytest.mark.slow
 async def test_a_body_that_drips(fast: Site) -> None:
     async with connected(fast) as (reader, writer):
         dripping = asyncio.create_task(drip(writer, BODY + b" " * 99, 0.02))
@@ -104,6 +107,7 @@ async def test_a_body_that_drips(fast: Site) -> None:
     assert rejected(fast, "slow") == 1
 
 
+@pytest.mark.slow
 async def test_an_idle_connection_is_kept_and_then_closed(fast: Site) -> None:
     async with connected(fast) as (reader, writer):
         writer.write(HEAD)
@@ -118,6 +122,7 @@ async def test_an_idle_connection_is_kept_and_then_closed(fast: Site) -> None:
     assert rejected(fast, "slow") == 0
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_read(fast: Site) -> None:
     async with connected(fast) as (_, writer):
         transport = writer.transport

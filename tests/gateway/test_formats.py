@@ -174,6 +174,7 @@ def test_e164(sent: str, found: str | None) -> None:
     assert formats.e164(sent) == found
 
 
+@pytest.mark.slow
 @given(st.integers(0, 99_999_999_999_999))
 def test_money_is_exact_both_ways(centavos: int) -> None:
     money = formats.money()
@@ -185,6 +186,7 @@ def test_money_is_exact_both_ways(centavos: int) -> None:
     assert money.parse(exact) == centavos
 
 
+@pytest.mark.slow
 @given(st.datetimes())
 def test_an_instant_reads_what_it_shows(moment: Any) -> None:
     micros = dates.parse(moment.isoformat())
@@ -215,12 +217,14 @@ def test_dates_come_back_in_utc(sent: str, shown: str) -> None:
     assert dates.is_day(sent) == (sent == "2026-11-21")
 
 
+@pytest.mark.slow
 @given(st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=12, max_size=12))
 def test_exactly_one_pair_of_check_digits_is_right(base: str) -> None:
     right = [d for d in range(100) if cnpj.normal(f"{base}{d:02d}") is not None]
     assert len(right) == (0 if base == "0" * 12 else 1)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_folding_is_idempotent_and_bounded(text: str) -> None:
     once = fold(text)

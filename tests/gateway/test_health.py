@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import asyncpg
+import pytest
 
 from gateway.health import FRESH_SECONDS, Health
 from outbox.database import Database
@@ -37,6 +38,7 @@ async def test_ready(db: Database) -> None:
         assert (answer.status, await answer.json()) == (200, {"status": "ready"})
 
 
+@pytest.mark.slow
 async def test_those_who_ask_at_once_share_one_write(db: Database) -> None:
     health = health_of(db)
     db.observer = writes = Writes()

@@ -499,6 +499,7 @@ async def test_an_idempotency_key_takes_one_number(ana: Person) -> None:
     assert paid[0].text == paid[1].text
 
 
+@pytest.mark.slow
 async def test_numbers_have_neither_gaps_nor_repeats(ana: Person, bia: Person) -> None:
     """Two hundred at once, refused ones among them; another owner counts for themselves."""
     good = [ana.post("/api/invoices", PLAIN) for _ in range(200)]

@@ -356,6 +356,7 @@ async def test_series_of_webhooks_outlive_a_restart(db: Database, db_url: str) -
             assert value("webhook_endpoint_up", {"webhook": webhook_id(number)}) is None
 
 
+@pytest.mark.slow
 def test_five_hundred_webhooks_stay_within_the_budget() -> None:
     metrics = new_metrics()
     outcomes = (

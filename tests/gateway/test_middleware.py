@@ -118,6 +118,7 @@ async def test_a_large_body_is_refused_and_a_good_one_goes_on(site: Site) -> Non
     assert status == 201
 
 
+@pytest.mark.slow
 async def test_compressed_bodies(site: Site) -> None:
     key = {
         "X-API-Key": await site.key(await site.user()),

@@ -138,6 +138,7 @@ def test_every_entry_is_whole(method: str, path: str, entry: dict[str, Any]) -> 
     assert successes
 
 
+@pytest.mark.slow
 @every_entry
 def test_every_answer_has_a_schema_and_an_example_that_fits(
     method: str, path: str, entry: dict[str, Any]

@@ -68,6 +68,7 @@ def test_taken(text: bytes, value: Any) -> None:
     assert value is None or found == value
 
 
+@pytest.mark.slow
 @given(PLAIN)
 def test_what_json_dumps_comes_back(value: Any) -> None:
     assert decode(json.dumps(value).encode()) == value
@@ -81,6 +82,7 @@ def test_no_bytes_bring_anything_but_a_value_or_a_refusal(data: bytes) -> None:
         decode(data)
 
 
+@pytest.mark.slow
 @given(PLAIN)
 def test_true_and_one_disagree_everywhere(value: Any) -> None:
     text = json.dumps(value)

@@ -5,6 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import Tx
@@ -13,6 +15,8 @@ from outbox.migrate import migrate
 from outbox.sealing import read_key_file, write_key_file
 from tests.support.databases import SOURCES
 from tests.support.drain import add_webhook, inbox, make
+
+pytestmark = pytest.mark.slow
 
 DAY = 86_400_000_000
 

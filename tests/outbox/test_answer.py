@@ -113,6 +113,7 @@ some = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(
     status=st.one_of(st.integers(200, 599), st.sampled_from([200, 204, 304, 410, 503])),
     reason=st.text("\t !~aZ", max_size=5),

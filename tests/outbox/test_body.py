@@ -57,6 +57,7 @@ def test_node_writes_the_same_bytes_for_touchy_values() -> None:
     assert rewritten(bodies) == bodies
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(values, min_size=50, max_size=200))
 def test_node_writes_the_same_bytes_for_any_value(batch: list[Any]) -> None:
@@ -64,6 +65,7 @@ def test_node_writes_the_same_bytes_for_any_value(batch: list[Any]) -> None:
     assert rewritten(bodies) == bodies
 
 
+@pytest.mark.slow
 @given(values)
 def test_a_body_parses_back_to_its_value(value: Any) -> None:
     assert json.loads(encode(value), parse_int=as_javascript) == value

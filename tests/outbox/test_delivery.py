@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 
+import pytest
 from aiohttp import web
 
 from outbox import endpoints, events
@@ -80,6 +81,7 @@ async def test_a_webhook_gets_no_event_older_than_itself(db: Database) -> None:
         assert len(await db.read(rows, DELIVERIES)) == 1
 
 
+@pytest.mark.slow
 async def test_every_event_gets_the_next_seq_without_gap(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         await running.webhook(box.url)
@@ -309,6 +311,7 @@ async def test_what_a_dead_process_had_in_flight_is_sent_again(db: Database) -> 
         assert second.headers["X-Webhook-Attempt"] == "2"
 
 
+@pytest.mark.slow
 async def test_shutdown_cuts_a_hanging_send_and_it_is_sent_after_the_next_start(
     db: Database,
 ) -> None:
@@ -341,6 +344,7 @@ async def _only_webhook(db: Database) -> str:
     return webhook.id
 
 
+@pytest.mark.slow
 async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
     async with inbox() as box, drain(db, ring(), slots=4) as running:
         hanging = asyncio.Event()
@@ -391,6 +395,7 @@ async def test_a_damaged_subscription_stops_nobody_else(db: Database) -> None:
         assert [got.path for got in box.got] == ["/fine"]
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_cannot_be_logged_still_counts(db: Database) -> None:
     """Two rows of one number: the second attempt's cannot be written, its delivery must be."""
     async with inbox() as box, drain(db, ring()) as running:

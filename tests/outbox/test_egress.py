@@ -71,6 +71,7 @@ def test_embedding_an_address_in_ipv6_changes_no_verdict(address: IPv4Address) -
         assert may_dial(f"{prefix}{address}", 443, STRICT) == may_dial(str(address), 443, STRICT)
 
 
+@pytest.mark.slow
 @given(st.ip_addresses())
 def test_no_address_is_more_open_than_the_registries_say(
     address: IPv4Address | IPv6Address,
@@ -515,6 +516,7 @@ async def test_look_ups_take_a_bounded_number_of_threads() -> None:
     assert names.most_at_once == MOST_THREADS
 
 
+@pytest.mark.slow
 async def test_dead_names_leave_threads_to_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("outbox.lookups.DEADLINE_SECONDS", 1.0)
     names, clock = Names(good=["1.1.1.1"]), Clock()

@@ -35,6 +35,7 @@ async def to_the_end(db: Database) -> list[FannedOut]:
             return rounds
 
 
+@pytest.mark.slow
 async def test_a_round_ends_with_so_many_events_or_so_many_deliveries(db: Database) -> None:
     key = ring()
     for _ in range(30):

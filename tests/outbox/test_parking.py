@@ -83,6 +83,7 @@ async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
     assert not await parking.activate(db, webhook_id, choice)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["none", "newest"])
 async def test_more_than_a_batch_may_be_parked(db: Database, choice: Any) -> None:
     records = [(f"r{n % 3}", n % 5 == 0) for n in range(parking.BATCH * 2 + 30)]
@@ -191,6 +192,7 @@ async def test_what_was_parked_is_sent_after_activation(db: Database) -> None:
         assert await db.read(parking.count, marker, 10) == 0
 
 
+@pytest.mark.slow
 async def test_deleting_while_events_arrive_leaves_nothing_behind(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await running.webhook(f"{box.url}/a")

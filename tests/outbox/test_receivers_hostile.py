@@ -116,6 +116,7 @@ async def test_a_body_that_ends_with_the_connection_is_whole() -> None:
     assert not outcome.truncated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "name"), [(200, "success"), (500, "http_5xx")])
 async def test_a_dripping_body_is_cut_after_a_second(status: int, name: str) -> None:
     head = f"HTTP/1.1 {status} X\r\nContent-Length: 100000\r\n\r\n".encode()
@@ -247,6 +248,7 @@ async def silence(visit: Visit) -> None:
     await visit.gone()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [silence, repeats(OK, b"X: y\r\n", 0.05), says(b"HTTP/1.1 103 Early Hints\r\n\r\n")],
@@ -385,6 +387,7 @@ async def test_headers_in_no_known_encoding_are_still_text() -> None:
     assert value.encode("utf-8")
 
 
+@pytest.mark.slow
 async def test_a_sender_outlives_all_of_them() -> None:
     async with sender() as made, hostile(says(EMPTY)) as good:
         for script in BROKEN.values():

@@ -163,6 +163,7 @@ async def test_a_stalled_handshake_ends_with_a_shorter_total(trusting: ssl.SSLCo
     assert outcome.total_us < 2_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("extra", "name"), [(150, "success"), (250, "tls_error")])
 async def test_a_chain_of_certificates_has_its_limit(
     extra: int, name: str, tmp_path: Path, authority: trustme.CA, trusting: ssl.SSLContext

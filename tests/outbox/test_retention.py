@@ -322,6 +322,7 @@ async def test_no_statement_walks_a_whole_table_on_postgres(db: Database) -> Non
     assert max(looks.values()) <= 4_000, looks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_the_file_shrinks_when_much_has_gone(db: Database, tmp_path: Path) -> None:
     await db.write(add_webhooks, 1, 1)

@@ -16,6 +16,7 @@ class Jumpy(SystemClock):
         return super().wall() + self.offset
 
 
+@pytest.mark.slow
 async def test_a_duty_runs_again_after_it_failed() -> None:
     runs = 0
     third = asyncio.Event()

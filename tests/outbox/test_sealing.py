@@ -32,6 +32,7 @@ def ring(*lines: str) -> KeyRing:
 RING = ring(OLD_LINE)
 
 
+@pytest.mark.slow
 @given(plain=st.binary(max_size=500), row=st.text(max_size=30))
 def test_what_is_sealed_opens_again(plain: bytes, row: str) -> None:
     assert RING.open(RING.seal(plain, row), row) == plain

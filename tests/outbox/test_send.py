@@ -173,6 +173,7 @@ async def test_a_refused_connection_was_time_spent_connecting() -> None:
     assert (refused.outcome, refused.connect_us) == ("blocked", None)
 
 
+@pytest.mark.slow
 async def test_concurrent_sends_have_a_connection_each() -> None:
     gate = asyncio.Event()
 

@@ -135,6 +135,7 @@ async def test_a_second_server_is_refused_with_the_pid_of_the_first(
         )
 
 
+@pytest.mark.slow
 async def test_the_lock_of_a_dead_server_is_free(tmp_path: Path) -> None:
     script = (
         "import asyncio, os, sys\n"

@@ -1,5 +1,6 @@
 """Slots and windows, as values: nobody waits here."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,6 +133,7 @@ def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
     assert {room.failing_slots for room in rooms} == {1}
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -28,6 +28,7 @@ async def run(tx: Tx, sql: str, *args: Any) -> int:
     return await tx.run(sql, *args)
 
 
+@pytest.mark.slow
 async def test_a_fault_of_the_loop_repeats_nothing_that_is_under_way(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ async def test_a_fault_of_the_loop_repeats_nothing_that_is_under_way(
         assert not running.watch.counts.get("rescued")
 
 
+@pytest.mark.slow
 async def test_a_claim_of_unknown_fate_is_given_back_once(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +194,7 @@ async def test_what_is_ready_goes_out_while_nothing_can_be_fanned_out(
         await box.until(4)
 
 
+@pytest.mark.slow
 async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +246,7 @@ async def test_what_is_rescued_again_and_again_ends_dead(db: Database) -> None:
         assert (await db.read(rows, "select due_at from lanes"))[0]["due_at"] is None
 
 
+@pytest.mark.slow
 async def test_a_result_that_cannot_be_written_holds_up_no_other(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +302,7 @@ async def test_a_drain_past_its_grace_starts_nothing(
         assert (row["state"], row["attempts"], row["claim"]) == ("ready", 0, None)
 
 
+@pytest.mark.slow
 async def test_a_slow_send_too_many_is_cut_as_a_timeout(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +329,7 @@ async def test_a_slow_send_too_many_is_cut_as_a_timeout(
         await running.watch.until("delivery_finished", 3)
 
 
+@pytest.mark.slow
 async def test_a_fault_of_taking_does_not_leave_a_settle_under_way(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ async def enlarge(tx: Tx, event_id: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_damaged_row_ends_dead_and_holds_up_nobody(db: Database, kind: str) -> None:
     key = ring()
@@ -57,6 +58,7 @@ async def spoil(tx: Tx, what: str, owner: str) -> None:
     assert await tx.run(SPOILED[what], owner) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SPOILED)
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_text_that_is_not_utf8_any_more_holds_up_nobody(db: Database, what: str) -> None:
@@ -93,6 +95,7 @@ async def test_damage_beside_traffic(engine: Engine) -> None:
     assert (await run_damage(engine, seed=1, seconds=1.0))["pass"]
 
 
+@pytest.mark.slow
 async def test_five_megabytes_hold_up_nobody(db: Database) -> None:
     key = ring()
     async with inbox() as box:

@@ -194,6 +194,7 @@ async def test_a_test_event_arrives_marked_and_is_not_replayed(
     assert "send a new test" in refused.html
 
 
+@pytest.mark.slow
 async def test_the_log_has_pages_and_a_filter(console: Site, maria: Guest, box: Inbox) -> None:
     made = await maria.webhook(f"{box.url}/hook", "contact.created")
     path = f"/console/webhooks/{made.id}"
