@@ -26,6 +26,7 @@ from gateway.passwords import Passwords
 from gateway.probes import add_probes
 from gateway.proxies import Proxies
 from gateway.rest.routes import add_routes
+from gateway.sign_in import SignIn
 from gateway.tracing import Marks
 from gateway.upkeep import Upkeep
 from outbox import sqlite
@@ -80,6 +81,7 @@ def build_app(
     app[appkeys.LIMITS] = RateLimits(config.limits, clock, metrics)
     app[appkeys.CREDENTIALS] = credentials
     app[appkeys.PASSWORDS] = passwords
+    app[appkeys.SIGN_IN] = SignIn(db, passwords, metrics)
     app[appkeys.DELIVERY] = delivery
 
     async def parts(_: web.Application) -> AsyncIterator[None]:

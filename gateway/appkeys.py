@@ -12,6 +12,7 @@ from gateway.limits import RateLimits
 from gateway.metrics import Metrics
 from gateway.passwords import Passwords
 from gateway.proxies import Client
+from gateway.sign_in import SignIn
 from outbox.clock import Clock
 from outbox.database import Database
 from outbox.egress import Guard
@@ -30,6 +31,7 @@ HEALTH = web.AppKey("HEALTH", Health)
 LIMITS = web.AppKey("LIMITS", RateLimits)
 CREDENTIALS = web.AppKey("CREDENTIALS", Credentials)
 DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")
+SIGN_IN = web.AppKey("SIGN_IN", SignIn)
 PASSWORDS = web.AppKey("PASSWORDS", Passwords)
 
 # What the middleware and the recognisers leave on each request.

@@ -14,7 +14,8 @@ import msgspec
 
 from gateway import formats, startup, zones
 from gateway.config import Config
-from gateway.passwords import LONGEST, SHORTEST, Passwords
+from gateway.new_passwords import fault_of
+from gateway.passwords import Passwords
 from gateway.resource import Wrong
 from gateway.resources.account import keys, sessions, users
 from gateway.rest.openapi import document as openapi_document
@@ -68,7 +69,7 @@ async def user_add(config: Config, given: Namespace, say: Say) -> None:
     if not given.name.strip() or len(given.name) > 200:
         raise CannotStart("--name must be 1 to 200 characters")
     _must_be_zone(given.timezone)
-    password = _ask_password(given.password_stdin)
+    password = _ask_password(given.password_stdin, given.email)
     async with _filled(config) as db:
         hashed = await _hash(db, password)
         user_id = await db.write(
@@ -98,7 +99,7 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
 
 async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
     """Give a user a new password; who was signed in under the old one is signed out."""
-    password = _ask_password(given.password_stdin)
+    password = _ask_password(given.password_stdin, given.email)
     async with _filled(config) as db:
         user = await _user(db, given.email)
         await db.write(_set_password, user["id"], await _hash(db, password))
@@ -129,6 +130,7 @@ async def key_add(config: Config, given: Namespace, say: Say) -> None:
             keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
             scopes=given.scope or ["read", "write"],
             expires_at=db.clock.wall() + days * DAY if days else None,
+            most=config.limits.keys_per_owner,
         )  # fmt: skip
     say(text)
 
@@ -200,12 +202,11 @@ async def _hash(db: Database, password: str) -> str:
 class _Unwatched:
     """A command counts nothing."""
 
-    def authenticated(self, scheme: str, outcome: str) -> None: ...
     def password_queue(self, waiting: int) -> None: ...
     def password_hashed(self, seconds: float) -> None: ...
 
 
-def _ask_password(from_stdin: bool) -> str:
+def _ask_password(from_stdin: bool, email: str) -> str:
     """From standard input (its first line) or asked twice on the terminal."""
     if from_stdin:
         password = sys.stdin.readline().rstrip("\r\n")
@@ -215,10 +216,11 @@ def _ask_password(from_stdin: bool) -> str:
         password = getpass.getpass("Password: ")
         if getpass.getpass("Again: ") != password:
             raise CannotStart("the two passwords differ")
-    if not SHORTEST <= len(password) <= LONGEST:
-        raise CannotStart(f"a password has {SHORTEST} to {LONGEST} characters")
     try:
         password.encode()
     except UnicodeEncodeError:
         raise CannotStart("the password is not UTF-8 text") from None
+    fault = fault_of(password, email)
+    if fault is not None:
+        raise CannotStart(fault)
     return password

@@ -88,6 +88,7 @@ class Limits(Struct, frozen=True):
     storefront_per_minute: Count = 300
     forms_per_minute: Count = 10
     webhooks_per_owner: Count = 50
+    keys_per_owner: Count = 50
 
 
 class Auth(Struct, frozen=True):

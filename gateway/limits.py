@@ -11,6 +11,7 @@ from typing import Literal
 from gateway.config import Limits
 from gateway.credentials import AuthObserver
 from gateway.errors import Refusal
+from gateway.proxies import WORTHS, networks_of
 from outbox.clock import Clock
 
 Kind = Literal["read", "write"]
@@ -68,7 +69,9 @@ class RateLimits:
         per_minute = limits.sign_in_per_minute
         forms = limits.forms_per_minute
         self._forms = Buckets(forms / 60, forms, clock)
-        self._sign_in = Buckets(per_minute / 60, per_minute, clock)
+        self._sign_in = {
+            worth: Buckets(per_minute * worth / 60, per_minute * worth, clock) for worth in WORTHS
+        }
 
     def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
         """Count an API call; the value of the header `RateLimit`, None where there is no limit.
@@ -93,16 +96,21 @@ class RateLimits:
             },
         )
 
-    def sign_in(self, share: str) -> None:
-        """Count a try to sign in from an address (proxies.share_of). Raises rate_limited."""
-        left, wait = self._sign_in.take(share)
-        if left < 0:
-            self._observer.authenticated("password", "throttled")
-            raise Refusal(
-                "rate_limited",
-                "Too many sign-ins from this address; try again later.",
-                headers={"Retry-After": str(math.ceil(wait))},
-            )
+    def sign_in(self, address: str) -> None:
+        """Count a try to sign in from an address, and from the networks that it is in.
+
+        Raises rate_limited.
+        """
+        # The narrowest first: what one address may not do is not held against its neighbours.
+        for network, worth in networks_of(address):
+            left, wait = self._sign_in[worth].take(network)
+            if left < 0:
+                self._observer.authenticated("password", "throttled")
+                raise Refusal(
+                    "rate_limited",
+                    "Too many sign-ins from this address; try again later.",
+                    headers={"Retry-After": str(math.ceil(wait))},
+                )
 
     def form(self, share: str) -> None:
         """Count a form that anybody may send from an address. Raises rate_limited."""

@@ -1,6 +1,7 @@
 """Passwords: argon2id at OWASP's smallest setting, on two threads of its own.
 
-The threads bound the memory and the processor time that sign-ins can take from the server.
+The threads bound the memory and the processor time that sign-ins can take from the server. Whoever
+asks takes turns with others, so that nobody fills the queue for all.
 """
 
 import asyncio
@@ -11,19 +12,19 @@ from typing import Protocol, TypeVar
 
 import argon2
 
-from gateway.credentials import AuthObserver
 from gateway.errors import Refusal
 from outbox.clock import Clock
 from outbox.ids import Ids
+from outbox.places import Crowded, Places
 
 T = TypeVar("T")
 
 THREADS = 2
-WAITING = 64
-"""Hashes that may wait; at 30 ms each on two threads the last one waits a second."""
+WAITING = 16
+"""Hashes of one holder that may wait, at 30 ms each."""
+WAITING_MOST = 512
+"""Of all; past it, whoever has most of them waiting loses one."""
 HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
-SHORTEST, LONGEST = 8, 128
-"""Length of a password in code points; nothing is ever cut off."""
 
 
 @cache
@@ -32,8 +33,8 @@ def _nobodys_hash() -> str:
     return HASHER.hash("", salt=bytes(16))
 
 
-class PasswordObserver(AuthObserver, Protocol):
-    """Who counts sign-ins and what hashing costs."""
+class PasswordObserver(Protocol):
+    """Who is told what hashing costs."""
 
     def password_queue(self, waiting: int) -> None: ...
     def password_hashed(self, seconds: float) -> None: ...
@@ -48,16 +49,21 @@ class Passwords:
         self._observer = observer
         self._hasher = HASHER
         self._threads = ThreadPoolExecutor(THREADS, "passwords")
-        self._waiting = 0
+        # One holder leaves a thread to others.
+        self._places = Places(THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST)
+        self._under_way = 0
         self._dummy = _nobodys_hash()
 
-    async def hash(self, password: str) -> str:
+    async def hash(self, password: str, holder: str = "") -> str:
         """The string to store. Raises unavailable when too many are waiting."""
         salt = self._ids.token(16)
-        return await self._run(lambda: self._hasher.hash(password, salt=salt))
+        return await self._run(holder, lambda: self._hasher.hash(password, salt=salt))
 
-    async def verify(self, stored: str | None, password: str) -> bool:
-        """Whether `password` is the one behind `stored`; None (nobody) takes as long and fails."""
+    async def verify(self, stored: str | None, password: str, holder: str = "") -> bool:
+        """Whether `password` is the one behind `stored`; None (nobody) takes as long and fails.
+
+        `holder` is who takes turns with others. Raises unavailable when too many are waiting.
+        """
 
         def check() -> bool:
             try:
@@ -65,27 +71,29 @@ class Passwords:
             except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
                 return False
 
-        good = await self._run(check) and stored is not None
-        self._observer.authenticated("password", "ok" if good else "bad")
-        return good
+        return await self._run(holder, check) and stored is not None
 
     def close(self) -> None:
         """Let hashes under way end, and start no other."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        if self._waiting >= WAITING:
+    async def _run(self, holder: str, work: Callable[[], T]) -> T:
+        started = self._clock.monotonic()
+        self._count(1)
+        try:
+            async with self._places.place(holder):
+                result = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except Crowded:
             raise Refusal(
                 "unavailable",
                 "Too many sign-ins at once; try again in a moment.",
                 headers={"Retry-After": "1"},
-            )
-        self._waiting += 1
-        self._observer.password_queue(self._waiting)
-        started = self._clock.monotonic()
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            ) from None
         finally:
-            self._waiting -= 1
-            self._observer.password_queue(self._waiting)
-            self._observer.password_hashed(self._clock.monotonic() - started)
+            self._count(-1)
+        self._observer.password_hashed(self._clock.monotonic() - started)
+        return result
+
+    def _count(self, more: int) -> None:
+        self._under_way += more
+        self._observer.password_queue(self._under_way)

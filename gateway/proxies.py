@@ -123,6 +123,25 @@ def share_of(text: str) -> str:
     return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
 
 
+WIDER = {4: ((24, 10),), 6: ((56, 3), (48, 10))}
+"""Networks around a share, by IP version: how long their prefix is, and how many shares' worth of
+tries they may make."""
+WORTHS = (1, 3, 10)
+
+
+@lru_cache(maxsize=4096)
+def networks_of(text: str) -> tuple[tuple[str, int], ...]:
+    """What an address is limited by: its share, and the networks around it, with their worth."""
+    address = parse(text)
+    if address is None:
+        return ((text, 1),)
+    wider = (
+        (str(ipaddress.ip_network((int(address), length), strict=False)), worth)
+        for length, worth in WIDER[address.version]
+    )
+    return ((share_of(text), 1), *wider)
+
+
 def _words(headers: MultiMapping[str], name: str) -> list[str]:
     """The words of a header; a proxy may have added a line of its own below the client's."""
     return [

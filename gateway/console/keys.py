@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.appkeys import CREDENTIALS, DB, IDS
+from gateway.appkeys import CONFIG, CREDENTIALS, DB, IDS
 from gateway.console import guard, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
@@ -35,10 +35,17 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
         return await _page(request, visitor, typed=(name, scopes, days), faults=faults, status=400)
     database = request.app[DB]
     text = keys.make(request.app[IDS])
-    await database.write(
-        keys.add, owner_id=visitor.caller.user_id, name=name, text=text, scopes=scopes,
-        expires_at=database.clock.wall() + int(days) * DAY if days else None,
-    )  # fmt: skip
+    try:
+        await database.write(
+            keys.add, owner_id=visitor.caller.user_id, name=name, text=text, scopes=scopes,
+            expires_at=database.clock.wall() + int(days) * DAY if days else None,
+            most=request.app[CONFIG].limits.keys_per_owner,
+        )  # fmt: skip
+    except Refusal as full:
+        faults = [Fault("name", full.code, full.message)]
+        return await _page(
+            request, visitor, typed=(name, scopes, days), faults=faults, status=full.status
+        )
     await reveal.later(request, visitor, LIST, text)
     return pages.to(LIST, "key_created")
 

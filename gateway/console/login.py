@@ -3,13 +3,12 @@
 from aiohttp import web
 
 from gateway import formats
-from gateway.appkeys import CONFIG, DB, LIMITS, METRICS, PASSWORDS
+from gateway.appkeys import CONFIG, DB, LIMITS, PASSWORDS, SIGN_IN
 from gateway.console import guard, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
-from gateway.passwords import LONGEST, SHORTEST
-from gateway.proxies import share_of
+from gateway.new_passwords import LONGEST, SHORTEST, fault_of
 from gateway.resource import Wrong
 from gateway.resources.account import sessions, users
 from gateway.resources.account.webhooks import NOT_TEXT
@@ -34,13 +33,9 @@ async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResp
 def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | None:
     """Count a try of this address; the answer where there were too many. No form is read yet."""
     try:
-        request.app[LIMITS].sign_in(share_of(guard.client_of(request).address))
+        request.app[LIMITS].sign_in(guard.client_of(request).address)
     except Refusal as slow:
-        where = _inside(request.query.get("next", ""))
-        wait = slow.headers.get("Retry-After", "60")
-        response = _sign_in_form(request, visitor, where, "", "sign_in.slow", wait, 429)
-        response.headers.update(slow.headers)
-        return response
+        return _slow(request, visitor, _inside(request.query.get("next", "")), "", slow)
     return None
 
 
@@ -48,14 +43,17 @@ async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     """Check email and password; both a wrong one and an unknown email get the same answer."""
     where = _inside(form.text("next"))
     email = form.text("email")
-    user = None if NOT_TEXT.search(email) else await request.app[DB].read(users.by_email, email)
-    stored = None if user is None or user["disabled_at"] is not None else user["password_hash"]
     password = form.text("password").encode("utf-8", "replace").decode()
-    right = await request.app[PASSWORDS].verify(stored, password)
-    request.app[METRICS].authenticated("password", "ok" if right else "bad")
-    if not right or user is None:
+    address = guard.client_of(request).address
+    try:
+        user_id = await request.app[SIGN_IN].check(email, password, address)
+    except Refusal as slow:
+        if slow.code != "rate_limited":
+            raise
+        return _slow(request, visitor, where, email, slow)
+    if user_id is None:
         return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401)
-    return await _welcome(request, visitor, user["id"], where)
+    return await _welcome(request, visitor, user_id, where)
 
 
 async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -125,6 +123,16 @@ def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
     return response
 
 
+def _slow(
+    request: web.Request, visitor: Visitor, where: str, email: str, slow: Refusal
+) -> web.Response:
+    """The form again, saying when to come back."""
+    wait = slow.headers.get("Retry-After", "60")
+    response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
+    response.headers.update(slow.headers)
+    return response
+
+
 def _sign_in_form(
     request: web.Request,
     visitor: Visitor,
@@ -169,7 +177,7 @@ def _account_faults(email: str, name: str, password: str) -> list[Fault]:
         faults.append(Fault("email", wrong.code, wrong.message))
     if not name or len(name) > 200 or NOT_TEXT.search(name):
         faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
-    if not SHORTEST <= len(password) <= LONGEST:
-        text = f"A password has {SHORTEST} to {LONGEST} characters."
-        faults.append(Fault("password", "length", text))
+    text = fault_of(password, email)
+    if text is not None:
+        faults.append(Fault("password", "unfit", text))
     return faults

@@ -9,15 +9,14 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway import dates
 from gateway.access import Caller
 from gateway.actions import time_zone
-from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, PASSWORDS
+from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, SIGN_IN
 from gateway.auth import CHALLENGE, authenticate, presented
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
-from gateway.proxies import share_of
 from gateway.resource import Resource
 from gateway.resources.account import keys, tokens, users, webhooks
 from gateway.resources.account.keys import KEY
-from gateway.resources.account.users import SIGN_IN
+from gateway.resources.account.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.resources.account.webhooks import Record
 from gateway.rest import shapes
 from gateway.rest.entries import id_of
@@ -114,25 +113,23 @@ WEBHOOK_EXAMPLE = Record(
 @operation(
     "createToken", "Account", "Get a bearer token for a password",
     shapes.struct(Token("cst_dPy5vVnh0kQ3mC8r", "Bearer", 43_200, LATER)),
-    credential="none", body=shapes.new(SIGN_IN), refusals=("unauthenticated",),
+    credential="none", body=shapes.new(SIGN_IN_FIELDS), refusals=("unauthenticated",),
 )  # fmt: skip
 async def create_token(request: web.Request) -> web.Response:
     """POST /api/auth/token: a bearer token for an e-mail address and a password."""
-    request.app[LIMITS].sign_in(share_of(request[CLIENT].address))
-    asked = (await _asked(request, SIGN_IN)).values
-    email, password = asked["email"], asked["password"]
-    db = request.app[DB]
-    user = await db.read(users.by_email, email)
-    stored = None if user is None or user["disabled_at"] is not None else user["password_hash"]
-    if not await request.app[PASSWORDS].verify(stored, password) or user is None:
+    address = request[CLIENT].address
+    request.app[LIMITS].sign_in(address)
+    asked = (await _asked(request, SIGN_IN_FIELDS)).values
+    user_id = await request.app[SIGN_IN].check(asked["email"], asked["password"], address)
+    if user_id is None:
         raise Refusal(
             "unauthenticated",
             "The e-mail address or the password is wrong.",
             headers=CHALLENGE,
         )
     lifetime = request.app[CONFIG].auth.token_hours * 3600
-    issued = await db.write(
-        tokens.add, owner_id=user["id"], text=tokens.make(request.app[IDS]), lifetime=lifetime
+    issued = await request.app[DB].write(
+        tokens.add, owner_id=user_id, text=tokens.make(request.app[IDS]), lifetime=lifetime
     )
     return _answer(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
 
@@ -187,7 +184,9 @@ async def list_keys(request: web.Request) -> web.Response:
 @operation(
     "createKey", "Account", "Create an API key",
     shapes.struct(NewKey(*msgspec.structs.astuple(KEY_EXAMPLE), key="crt_4fZk2TqW_0pL7sJd2")),
+    description="An account has 50 keys at most, unless its installation allows more.",
     status=201, headers=("X-Ignored-Fields",), credential="token", body=shapes.new(KEY),
+    refusals=("conflict",),
 )  # fmt: skip
 async def create_key(request: web.Request) -> web.Response:
     """POST /api/keys: a new key, shown in this answer and never again."""
@@ -203,6 +202,7 @@ async def create_key(request: web.Request) -> web.Response:
     row = await db.write(
         keys.add, owner_id=caller.user_id, name=asked.values["name"], text=text,
         scopes=asked.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
+        most=request.app[CONFIG].limits.keys_per_owner,
     )  # fmt: skip
     return _answer(NewKey(*_key(row), key=text), 201, asked)
 

@@ -7,7 +7,8 @@ from msgspec import Struct
 from gateway import dates, zones
 from gateway.appkeys import CLIENT, CONFIG, DB, LIMITS, PASSWORDS
 from gateway.auth import authenticate
-from gateway.errors import Refusal
+from gateway.errors import Fault, Refusal
+from gateway.new_passwords import fault_of
 from gateway.proxies import share_of
 from gateway.resources.account import users
 from gateway.resources.account.users import PROFILE, SIGN_UP
@@ -16,7 +17,7 @@ from gateway.rest.account import ME_EXAMPLE, me_of
 from gateway.rest.handlers import JSON, read_body
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
-from gateway.validation import Draft, draft
+from gateway.validation import Draft, draft, refusal
 from outbox.database import Row
 
 CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
@@ -47,13 +48,17 @@ async def sign_up(request: web.Request) -> web.Response:
     """POST /api/auth/signup: a new account; it signs in at POST /api/auth/token."""
     if request.app[CONFIG].auth.signup != "open":
         raise Refusal("forbidden", CLOSED)
-    share = share_of(request[CLIENT].address)
-    request.app[LIMITS].sign_in(share)
+    address = request[CLIENT].address
+    share = share_of(address)
+    request.app[LIMITS].sign_in(address)
     request.app[LIMITS].form(share)
     asked = draft(SIGN_UP, await read_body(request), creating=True)
     asked.must_hold()
     values = asked.values
-    hashed = await request.app[PASSWORDS].hash(values["password"])
+    fault = fault_of(values["password"], values["email"])
+    if fault is not None:
+        raise refusal([Fault("password", "too_common", fault)])
+    hashed = await request.app[PASSWORDS].hash(values["password"], share)
     user = await request.app[DB].write(
         users.made, email=values["email"], name=values["name"], password_hash=hashed,
         timezone=values["timezone"],

@@ -102,6 +102,8 @@ def test_faults_of_users_and_keys(tmp_path: Path) -> None:
     one_line(done.stderr, "exists already")
     for words, stdin, said in (
         (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "short\n", "8 to 128"),
+        (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "Sunshine\n", "first that"),
+        (("user", "set-password", "a@b.co", "--password-stdin"), "password1\n", "first that"),
         (("user", "add", "a@b.co", "--name", "M"), "", "--password-stdin"),
         (("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n", "e-mail"),
         (("user", "add", "a@b.co", "--name", " ", "--password-stdin"), "long enough\n", "--name"),

@@ -57,6 +57,7 @@ async def test_signing_up_makes_an_account_that_can_sign_in(db: Database) -> Non
     [
         ({"email": None}, "email"), ({"email": "rui"}, "email"), ({"email": 5}, "email"),
         ({"password": "short"}, "password"), ({"password": "x" * 129}, "password"),
+        ({"password": "TrustNo1"}, "password"), ({"password": SENT["email"]}, "password"),
         ({"password": None}, "password"), ({"name": " "}, "name"), ({"name": None}, "name"),
         ({"timezone": "Mars/Base"}, "timezone"), ({"timezone": "localtime"}, "timezone"),
         ({"timezone": None}, "timezone"), ({"timezone": "../etc/passwd"}, "timezone"),

@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 
 from gateway import formats, nested
+from gateway.errors import Refusal
 from gateway.resource import Field, Format, Resource
+from gateway.resources.account import users
 from outbox.database import Row, Tx
 from outbox.ids import Ids
 
@@ -24,6 +26,13 @@ CHECKSUM = 6
 SCOPES = ("read", "write")
 KEPT = 90 * 86_400_000_000
 """For so long its holder is told that a key expired or was revoked, not that it is unknown."""
+# Making and revoking keys all day must not fill the table.
+DROP_ENDED = """
+delete from api_keys where owner_id = $1 and (revoked_at is not null or expires_at <= $2)
+  and id not in (
+    select id from api_keys where owner_id = $1 and (revoked_at is not null or expires_at <= $2)
+    order by created_at desc, id desc limit $3)
+"""
 _SCOPE = formats.one_of(*SCOPES)
 
 
@@ -87,9 +96,29 @@ def _checksum(head: str) -> str:
 
 
 async def add(
-    tx: Tx, *, owner_id: str, name: str, text: str, scopes: Sequence[str], expires_at: int | None
+    tx: Tx,
+    *,
+    owner_id: str,
+    name: str,
+    text: str,
+    scopes: Sequence[str],
+    expires_at: int | None,
+    most: int = 0,
 ) -> Row:
-    """Store a key that `make` gave; returns its row."""
+    """Store a key that `make` gave; returns its row. Raises conflict past `most` (0: no cap)."""
+    if most:
+        await users.hold(tx, owner_id)
+        row = await tx.one(
+            """select count(*) as had from api_keys where owner_id = $1 and revoked_at is null
+               and (expires_at is null or expires_at > $2)""",
+            owner_id, tx.now,
+        )  # fmt: skip
+        if row is not None and row["had"] >= most:
+            raise Refusal(
+                "conflict",
+                f"You have {most} API keys, as many as this installation allows; revoke one first.",
+            )
+        await tx.run(DROP_ENDED, owner_id, tx.now, most)
     row = await tx.one(
         """insert into api_keys
              (id, owner_id, name, visible, digest, scopes, expires_at, created_at)

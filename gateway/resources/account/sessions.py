@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass
 
 from gateway.errors import Refusal
+from gateway.resources.account import users
 from outbox.database import Row, Tx
 
 SEEN_EVERY = 300_000_000
@@ -49,6 +50,7 @@ async def start(
     tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str
 ) -> str:
     """Sign a browser in for `lifetime` microseconds; returns the session's id."""
+    await users.hold(tx, owner_id)
     await tx.run(
         """
         delete from sessions where owner_id = $1 and id not in (

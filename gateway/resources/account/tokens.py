@@ -3,6 +3,7 @@
 import base64
 from typing import NamedTuple
 
+from gateway.resources.account import users
 from gateway.resources.account.keys import digest_of
 from outbox.database import Row, Tx
 from outbox.ids import Ids
@@ -11,6 +12,9 @@ from outbox.plans import by_index
 PREFIX = "cst_"
 KEPT = 86_400_000_000
 """For so long its holder is told that it has expired, not that it is unknown."""
+
+MOST = 20
+"""Tokens that one user may have: a sign-in more must not be refused, so the oldest gives way."""
 
 
 class Issued(NamedTuple):
@@ -26,7 +30,14 @@ def make(ids: Ids) -> str:
 
 
 async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
-    """Store a token that `make` gave, for `lifetime` seconds."""
+    """Store a token that `make` gave, for `lifetime` seconds; of MOST others the oldest ends."""
+    await users.hold(tx, owner_id)
+    await tx.run(
+        """delete from tokens where owner_id = $1 and digest not in (
+             select digest from tokens where owner_id = $1
+             order by created_at desc, digest limit $2)""",
+        owner_id, MOST - 1,
+    )  # fmt: skip
     expires_at = tx.now + lifetime * 1_000_000
     await tx.run(
         "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, $3, $4)",

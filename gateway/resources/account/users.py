@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from gateway import formats, zones
 from gateway.errors import Fault, Refusal
-from gateway.passwords import LONGEST, SHORTEST
+from gateway.new_passwords import LONGEST, SHORTEST
 from gateway.resource import Field, Resource
 from outbox.database import Row, Tx
 
@@ -119,6 +119,12 @@ async def by_email(tx: Tx, email: str) -> Row | None:
 async def one(tx: Tx, user_id: str) -> Row | None:
     """The user with this id, disabled ones too."""
     return await tx.one("select * from users where id = $1", user_id)
+
+
+async def hold(tx: Tx, user_id: str) -> None:
+    """Let nobody else count what this user has until the transaction ends."""
+    # On SQLite all writes are one after the other.
+    await tx.one("select id from users where id = $1 /*postgres for no key update */", user_id)
 
 
 async def exist(tx: Tx) -> bool:
