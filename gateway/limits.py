@@ -18,7 +18,7 @@ Kind = Literal["read", "write"]
 Costly = Literal["filtered", "searched", "reported"]
 COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
 """Tokens that a read takes which looks through more than one record or page: a list with filters
-or in another order, a search (or the feed of some events), a report or figures over all deals."""
+or in another order, a search (or the feed of some events), a report."""
 HOLDERS = 50_000
 """Buckets remembered; the one idle longest goes first, and an idle bucket is full again."""
 

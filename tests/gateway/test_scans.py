@@ -56,7 +56,7 @@ async def waiting(db: Database, count: int) -> None:
         (SEARCH, 5),
         ("/api/events", 1),
         ("/api/events?types=contact.created", 5),
-        ("/api/deals/pipeline-stats", 10),
+        ("/api/deals/pipeline-stats", 1),
         ("/api/reports/sales", 10),
         ("/api/reports", 1),
     ],
