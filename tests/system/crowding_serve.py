@@ -1,0 +1,45 @@
+"""The product without the guards around searches: no turns, no end with the client, no cost.
+
+Run in place of `python -m gateway`. What looks through much waits in one line for all, runs to its
+end whoever has gone, and takes one token of its key's own bucket.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from gateway.__main__ import main
+from outbox.places import Places
+
+CONNECTIONS: Any = import_module("gateway.connections")
+COSTS: Any = import_module("gateway.limits").COSTS
+_take, _leave = Places.take, Places.leave
+
+
+async def in_one_line(self: Places, holder: str) -> None:
+    """As the product's, with everybody for one holder who may have all places."""
+    self._each, self._waiting, self._most = 1_000, 1_000_000, 1_000_000
+    await _take(self, "all")
+
+
+def out_of_one_line(self: Places, holder: str) -> None:
+    """As the product's."""
+    _leave(self, "all")
+
+
+def stays(self: Any, exc: BaseException | None) -> None:
+    """As the product's; nobody is told that the client has gone."""
+    self.on_lost = None
+    _lost(self, exc)
+
+
+_lost = CONNECTIONS.Connection.connection_lost
+
+if __name__ == "__main__":
+    Places.take = in_one_line  # type: ignore[method-assign]
+    Places.leave = out_of_one_line  # type: ignore[method-assign]
+    CONNECTIONS.Connection.connection_lost = stays
+    COSTS.update(dict.fromkeys(COSTS, 1))
+    sys.exit(main())

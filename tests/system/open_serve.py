@@ -1,0 +1,48 @@
+"""The product without the guards around sign-ins: no limits, and one short queue for everybody.
+
+Run in place of `python -m gateway`. Nothing is counted by address, network or account, and whoever
+fills the queue of hashes turns all others away.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from gateway.__main__ import main
+from gateway.attempts import Attempts
+from gateway.limits import RateLimits
+from gateway.passwords import Passwords
+from outbox.places import Places
+
+WAITING = 64
+_init = Passwords.__init__
+
+
+def in_one_queue(self: Passwords, **given: Any) -> None:
+    """As the product's, with a queue that does not ask who waits in it."""
+    _init(self, **given)
+    self._places = OneQueue(2, each=2, waiting=WAITING)
+
+
+class OneQueue(Places):
+    """Places for which everybody is the same holder."""
+
+    async def take(self, holder: str) -> None:
+        await super().take("all")
+
+    def leave(self, holder: str) -> None:
+        super().leave("all")
+
+
+def uncounted(*_: object) -> None:
+    """In the place of a limit."""
+
+
+if __name__ == "__main__":
+    for owner, name, free in (
+        (Passwords, "__init__", in_one_queue), (Attempts, "begin", uncounted),
+        (RateLimits, "sign_in", uncounted),
+    ):  # fmt: skip
+        setattr(owner, name, free)
+    sys.exit(main())
