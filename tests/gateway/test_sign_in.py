@@ -55,15 +55,18 @@ async def test_who_signed_in_from_there_before_still_gets_in(site: Site) -> None
 
 @pytest.mark.parametrize(
     ("pattern", "most"),
-    [("203.0.113.{}", 20), ("2001:db8:0:{:x}::1", 6), ("2001:db8:0:{:x}00::1", 20)],
+    [("203.0.113.{}", 10), ("2001:db8:0:{:x}::1", 3), ("2001:db8:0:{:x}00::1", 10)],
 )
 async def test_networks_are_limited_as_well(db: Database, pattern: str, most: int) -> None:
-    async with serving(db, Config(limits=Limits(sign_in_per_minute=2))) as site:
-        answers = [
-            await token(site, f"{n}@example.com", "wrong horse", pattern.format(n))
-            for n in range(most + 2)
-        ]
-        assert [status for status, _ in answers] == [401] * most + [429] * 2
+    async with serving(db, Config(limits=Limits(sign_in_per_minute=1))) as site:
+        # At once, since tokens flow in meanwhile.
+        answers = await asyncio.gather(
+            *(
+                token(site, f"{n}@example.com", "wrong horse", pattern.format(n))
+                for n in range(most + 2)
+            )
+        )
+        assert sorted(status for status, _ in answers) == [401] * most + [429] * 2
         assert (await token(site, "x@example.com", "wrong", "198.51.100.1"))[0] == 401
 
 
