@@ -190,11 +190,17 @@ async def reference_faults(
     return faults
 
 
+class Long(str):
+    """The id of a record that is read alone, because it is long."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A page of records as their owner sees them."""
+    """A page of records as their owner sees them; an id stands for what is yet to be read."""
 
-    records: list[Struct]
+    records: list[Struct | str]
     total: int
     cursor: str | None
 
@@ -207,5 +213,22 @@ async def page(tx: Tx, caller: Caller, resource: Resource, wanted: Plan) -> Show
     if timed:
         wanted = wanted.at(tx.now, zone)
     found = await listing.page(tx, resource, caller.user_id, wanted)
-    records = shown(resource, found.records, tx.now, zone)
-    return Shown(records, found.total, found.cursor)
+    return Shown(_beside(tx, resource, found, zone), found.total, found.cursor)
+
+
+async def some(tx: Tx, caller: Caller, resource: Resource, ids: Sequence[str]) -> Shown:
+    """Records of the caller's by their ids; those that are gone are left out. Raises forbidden."""
+    caller.must("read")
+    found = await listing.some(tx, resource, caller.user_id, ids)
+    zone = await zone_of(tx, resource, caller)
+    return Shown(_beside(tx, resource, found, zone), found.total, None)
+
+
+def _beside(tx: Tx, resource: Resource, found: listing.Page, zone: str) -> list[Struct | str]:
+    """What was read, with ids in the place of what was not."""
+    records: list[Struct | str] = [*shown(resource, found.records, tx.now, zone)]
+    if found.long:
+        for number, record in enumerate(found.records):
+            if record[0] in found.long:
+                records[number] = Long(record[0])
+    return [*records, *found.rest]

@@ -4,6 +4,7 @@
 gateway.serve's affair.
 """
 
+import asyncio
 import platform
 from collections.abc import AsyncIterator
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Literal
 
 from aiohttp import web
 
-from gateway import appkeys, startup
+from gateway import answers, appkeys, startup
 from gateway.config import Config
 from gateway.console.routes import add_console
 from gateway.credentials import Credentials
@@ -76,6 +77,8 @@ def build_app(
     app[appkeys.KEYRING] = keyring
     app[appkeys.GUARD] = guard
     app[appkeys.METRICS] = metrics
+    app[appkeys.BUILDING] = asyncio.Semaphore(answers.BUILDING)
+    app[appkeys.ANSWERS] = answers.budget(config.limits)
     app[appkeys.EXPOSITION] = exposition
     app[appkeys.HEALTH] = health
     app[appkeys.LIMITS] = RateLimits(config.limits, clock, metrics)

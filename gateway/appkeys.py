@@ -1,8 +1,11 @@
 """Typed keys under which the wired parts hang on the aiohttp application."""
 
+import asyncio
+
 from aiohttp import web
 
 from gateway.access import Caller
+from gateway.budgets import Budget
 from gateway.config import Config
 from gateway.credentials import Credentials
 from gateway.delivery import Delivery
@@ -25,6 +28,8 @@ IDS = web.AppKey("IDS", Ids)
 DB = web.AppKey("DB", Database)
 KEYRING = web.AppKey("KEYRING", KeyRing)
 GUARD = web.AppKey("GUARD", Guard)
+ANSWERS = web.AppKey("ANSWERS", Budget)
+BUILDING = web.AppKey("BUILDING", asyncio.Semaphore)
 METRICS = web.AppKey("METRICS", Metrics)
 EXPOSITION = web.AppKey("EXPOSITION", Exposition)
 HEALTH = web.AppKey("HEALTH", Health)

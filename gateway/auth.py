@@ -6,6 +6,7 @@ from typing import Final
 from aiohttp import web
 
 from gateway.access import Caller
+from gateway.answers import must_have_room
 from gateway.appkeys import CALLER, CREDENTIALS, LIMITS, RATE_LIMIT
 from gateway.credentials import Scheme
 from gateway.errors import Refusal
@@ -45,6 +46,7 @@ async def authenticate(request: web.Request) -> Caller:
         )
     request[CALLER] = caller
     charge(request, caller)
+    must_have_room(request, caller.user_id)
     return caller
 
 

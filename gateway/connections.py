@@ -1,148 +1,27 @@
-"""Client connections: how many, for how long, and how slowly they may speak.
+"""All client connections: they are made, counted and looked at once a second here.
 
 aiohttp has no deadline for a request's headers or body, and no limit of connections. Both are
-kept here by one look a second over all connections, which costs a request nothing.
+kept by one look a second over all connections, which costs a request nothing.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
+from gateway.admission import Admission
+from gateway.appkeys import ANSWERS
+from gateway.budgets import Budget
 from gateway.config import Limits
-from gateway.logs import logger
+from gateway.inbound import FIELD_BYTES, Connection, Shared
 from gateway.metrics import Reason
-from gateway.proxies import share_of
 
-FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
-    b"Content-Length: 0\r\nConnection: close\r\n\r\n"
-)
-SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 LOOK_SECONDS = 1.0
 LINGER_SECONDS = 2.0
 READ_BYTES = 65_536
 """Twice as much of a body waits in memory for its reader, at most."""
 FINISH_SECONDS = 0.02
-
-
-class Connection(RequestHandler):
-    """One client socket, and since when the server has been waiting for it."""
-
-    __slots__ = ("head_since", "headed_at", "holder", "on_lost", "stalled_since")
-
-    def __init__(self, manager: "Server", *, loop: asyncio.AbstractEventLoop, **kw: Any) -> None:
-        super().__init__(manager, loop=loop, **kw)
-        self.holder: str | None = None
-        self.on_lost: Callable[[], object] | None = None
-        """Ends what is under way for this client alone, when it goes."""
-        self.head_since: float | None = None
-        self.headed_at = 0.0
-        self.stalled_since: float | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        server = self._manager
-        assert isinstance(server, Server)
-        peer = transport.get_extra_info("peername")
-        share = share_of(str(peer[0])) if peer else ""
-        if not server.admit(share):
-            # aiohttp never learns of this one.
-            self._manager = None
-            self._force_close = True
-            # uvloop's transports are asyncio.Transports by shape, not by class.
-            refused = cast(asyncio.Transport, transport)
-            refused.write(FULL)
-            refused.close()
-            return
-        self.holder = share
-        self.head_since = self._loop.time()
-        super().connection_made(transport)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        server = self._manager
-        if isinstance(server, Server) and self.holder is not None:
-            server.release(self.holder)
-            self.holder = None
-        super().connection_lost(exc)
-        if self.on_lost is not None:
-            self.on_lost()
-
-    def data_received(self, data: bytes) -> None:
-        count = self._request_count
-        super().data_received(data)
-        if self._request_count != count:
-            self.head_since = None
-            self.headed_at = self._loop.time()
-        elif self.head_since is None and not self.busy:
-            self.head_since = self._loop.time()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.stalled_since = self._loop.time()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.stalled_since = None
-
-    @property
-    def busy(self) -> bool:
-        """A request is being answered or waits to be."""
-        return self._current_request is not None or bool(self._messages)
-
-    def overdue(self, now: float, limits: Limits) -> bool:
-        """Whether the client is too slow with a head, a body, or with reading its answer."""
-        if self.stalled_since is not None and now - self.stalled_since > limits.body_seconds:
-            return True
-        if self.head_since is not None and not self.busy:
-            return now - self.head_since > limits.header_seconds
-        request = self._current_request
-        return (
-            request is not None
-            and not request.content.is_eof()
-            and now - self.headed_at > limits.body_seconds
-        )
-
-    def cut(self) -> None:
-        """End a slow connection; it is told why unless an answer is on its way already."""
-        request = self._current_request
-        transport = self.transport
-        if transport is not None and self.stalled_since is None:
-            if request is None or not request.writer.output_size:
-                transport.write(SLOW)
-            self.force_close()
-        elif transport is not None:
-            # What the client does not read would hold up an orderly close for ever.
-            transport.abort()
-
-    def log_exception(self, *args: Any, **kw: Any) -> None:
-        """aiohttp found a fault outside of our middleware."""
-        error = kw.get("exc_info")
-        # A body that broke off in reading was answered; draining it fails once more.
-        if not isinstance(error, RequestPayloadError):
-            logger().error("connection_failed", exc_info=error or True)
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """What the HTTP parser refused, or a fault outside of the middleware: a bare status."""
-        if request.writer.output_size:
-            raise ConnectionError("an answer is on its way already")
-        server = self._manager
-        if status == 400 and isinstance(server, Server):
-            server.refused("bad_request")
-        elif exc is not None and not isinstance(exc, ConnectionError):
-            # Clients that go away are daily life, and have their line as such.
-            logger().error("request_failed", error_kind=type(exc).__name__, exc_info=exc)
-        response = web.Response(status=status, headers={"Server": "Carteiro"})
-        response.force_close()
-        return response
 
 
 class Server(web.Server):
@@ -153,6 +32,7 @@ class Server(web.Server):
         handler: Callable[..., Any],
         *,
         limits: Limits,
+        answers: Budget,
         refused: Callable[[Reason], None],
         loop: asyncio.AbstractEventLoop,
         request_factory: Callable[..., Any],
@@ -167,35 +47,21 @@ class Server(web.Server):
             lingering_time=LINGER_SECONDS,
             # Bodies are unpacked where they are read, by gateway.bodies.
             auto_decompress=False,
+            max_field_size=FIELD_BYTES,
             read_bufsize=READ_BYTES,
         )
-        self._limits = limits
-        self.refused = refused
-        self._open = 0
-        self._shares: Counter[str] = Counter()
+        self._keep_alive = limits.keep_alive_seconds
+        self._shared = Shared(
+            limits,
+            Admission(limits.connections, limits.connections_per_address),
+            Budget(limits.request_bytes, limits.request_bytes // 2),
+            answers,
+            refused,
+        )
         self._look = loop.call_later(LOOK_SECONDS, self._look_round)
 
     def __call__(self) -> Connection:
-        return Connection(self, loop=self._loop, **self._kwargs)
-
-    def admit(self, share: str) -> bool:
-        """Whether an address may open one connection more."""
-        limits = self._limits
-        if self._open >= limits.connections or (
-            self._shares[share] >= limits.connections_per_address
-        ):
-            self.refused("rate_limited")
-            return False
-        self._open += 1
-        self._shares[share] += 1
-        return True
-
-    def release(self, share: str) -> None:
-        """An admitted connection has ended."""
-        self._open -= 1
-        self._shares[share] -= 1
-        if not self._shares[share]:
-            del self._shares[share]
+        return Connection(self, self._shared, loop=self._loop, **self._kwargs)
 
     def census(self) -> dict[str, int]:
         """Connections by state."""
@@ -224,10 +90,15 @@ class Server(web.Server):
 
     def _look_round(self) -> None:
         now = self._loop.time()
+        idle_seconds = self._shared.admission.idle_seconds(self._keep_alive)
         for connection in self.connections:
-            if isinstance(connection, Connection) and connection.overdue(now, self._limits):
-                self.refused("slow")
+            if not isinstance(connection, Connection):
+                continue
+            if connection.overdue(now):
+                self._shared.refused("slow")
                 connection.cut()
+            elif connection.idle_past(now, idle_seconds):
+                connection.force_close()
         self._look = self._loop.call_later(LOOK_SECONDS, self._look_round)
 
 
@@ -260,6 +131,7 @@ class Runner(web.AppRunner):
         return Server(
             app._handle,
             limits=self._limits,
+            answers=app[ANSWERS],
             refused=self._refused,
             loop=loop,
             request_factory=app._make_request,

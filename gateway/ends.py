@@ -25,9 +25,14 @@ def gone(owner: str, record_id: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def columns(resource: Resource) -> str:
-    """The columns of a record for SELECT, with what has ended left out."""
+def columns(resource: Resource, long: str = "") -> str:
+    """The columns of a record for SELECT, with what has ended left out.
+
+    Where the condition `long` holds, the long texts of the record are left out as well.
+    """
     shown = {column: column for column in resource.columns}
+    if long:
+        shown |= {c: f"case when not {long} then {c} end as {c}" for c in resource.long}
     ended = []
     for field in resource.ending:
         value = f"{resource.table}.{field.column}"

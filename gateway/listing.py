@@ -6,7 +6,7 @@ A list is answered, not refused: what cannot match gives an empty page. Only an 
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,6 +85,10 @@ class Page:
     records: list[Record]
     total: int
     cursor: str | None
+    long: frozenset[str] = frozenset()
+    """Ids of those among them whose long texts are yet to be read, each record alone."""
+    rest: Sequence[str] = ()
+    """Ids of the records of the page that come after these."""
 
 
 def plan(resource: Resource, query: Mapping[str, str]) -> Plan:
@@ -156,19 +160,39 @@ async def page(tx: Tx, resource: Resource, owner_id: str, wanted: Plan) -> Page:
         where += f" and ({key}, id) {sign} (${len(args) + 1}, ${len(args) + 2})"
         args += wanted.after
     records: list[Record] = []
+    long: frozenset[str] = frozenset()
+    rest: list[str] = []
     # An offset past the end never reaches the database, however large it is.
     if count > offset:
         # One more than is shown tells whether there is a next page.
-        args += (wanted.limit + 1, offset)
+        args += (min(wanted.limit, MOST) + 1, offset)
         sql = statements.page(
             resource, where, wanted.order,
             size=len(args) - 1, offset=len(args), late=wanted.searches or offset > 0,
         )  # fmt: skip
-        records = await store.fetch_all(tx, sql, *args)
-    more = len(records) > wanted.limit
-    records = records[: wanted.limit]
+        records, long = await store.fetch_all(tx, sql, *args)
+        if wanted.limit > MOST < len(records):
+            args[-2:] = (wanted.limit - MOST, offset + MOST)
+            sql = statements.ids(
+                resource, where, wanted.order, size=len(args) - 1, offset=len(args)
+            )
+            rest = [row[0] for row in await tx.all(sql, *args)]
+    more = len(records) > min(wanted.limit, MOST)
+    records = records[: min(wanted.limit, MOST)]
     cursor = _cursor_of(records[-1], wanted.order) if more and wanted.walks else None
-    return Page(records, count, cursor)
+    return Page(records, count, cursor, long, rest)
+
+
+async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str]) -> Page:
+    """Records of `owner_id` by their ids, in that order; those that are gone are left out."""
+    places = ", ".join(f"${i}" for i in range(2, len(ids) + 2))
+    sql = statements.page(
+        resource, f"owner_id = $1 and id in ({places})", "id",
+        size=len(ids) + 2, offset=len(ids) + 3, late=False,
+    )  # fmt: skip
+    records, long = await store.fetch_all(tx, sql, owner_id, *ids, len(ids), 0)
+    place = {record_id: number for number, record_id in enumerate(ids)}
+    return Page(sorted(records, key=lambda record: place[record[0]]), len(records), None, long)
 
 
 def _positive(text: str | None, default: int) -> int:

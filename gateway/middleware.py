@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler, Middleware
 from aiohttp.web_protocol import RequestPayloadError
 
 from gateway import cors
+from gateway.answers import carried
 from gateway.appkeys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
 from gateway.config import Config
 from gateway.errors import Refusal
@@ -49,6 +50,10 @@ CODES = {
     405: ("method_not_allowed", "This method is not allowed here; see the header Allow."),
     413: ("payload_too_large", "The body is too large."),
     415: ("unsupported_media_type", "Send the body as application/json."),
+    501: (
+        "validation_error",
+        "Of transfer codings only chunked is known; send the body chunked or with its length.",
+    ),
     417: ("validation_error", "This expectation cannot be met; leave the header Expect out."),
 }
 
@@ -101,7 +106,10 @@ def frame(
         failure: Exception | None = None
         try:
             try:
-                response = await handler(request)
+                coding = headers.get("Transfer-Encoding")
+                if coding is not None and coding.strip().lower() != "chunked":
+                    raise web.HTTPNotImplemented
+                response = carried(request, await handler(request))
             except Exception as error:  # noqa: BLE001 - whatever it is, the client is answered
                 failure = error
                 response = answer_to(error, request, surface)

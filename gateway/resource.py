@@ -210,6 +210,13 @@ class Resource:
         return {column: i for i, column in enumerate(self.columns)}
 
     @cached_property
+    def long(self) -> tuple[str, ...]:
+        """The columns whose text may be much longer than a line."""
+        return tuple(
+            f.column for f in self.fields if not f.listed_in and _is_long(f.format.schema)
+        )
+
+    @cached_property
     def named(self) -> Mapping[str, Field]:
         return {f.name: f for f in self.fields}
 
@@ -235,4 +242,9 @@ class Resource:
         return tuple((position, show) for position, show in found if show is not None)
 
 
+LINE = 2_048
 SYSTEM_COLUMNS = ("id", "owner_id", "version", "created_at", "updated_at")
+
+
+def _is_long(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") in ("array", "object") or schema.get("maxLength", 0) > LINE

@@ -9,6 +9,8 @@ from gateway import ends
 from gateway.resource import Cascade, Drop, Resource
 from outbox.bulk import IDS
 
+BESIDE = 4_096
+"""Bytes that the long texts of a record may come to for it to be read beside many others."""
 TALLY = """
 insert into tallies (owner_id, kind, slot, n) values ($1, $2, $3, $4)
 on conflict (owner_id, kind, slot) do update set n = tallies.n + excluded.n
@@ -64,21 +66,43 @@ def update(resource: Resource, columns: tuple[str, ...]) -> str:
 def page(resource: Resource, where: str, order: str, *, size: int, offset: int, late: bool) -> str:
     """One page; `size` and `offset` are the numbers of the parameters that hold them.
 
+    Beside its columns each record has the mark whether its long texts were left out, because they
+    come to more than BESIDE bytes.
+
     `late` finds the ids in an index first and only then reads the records that are shown: what is
     skipped or searched through is never read. SQLite gives the rows as one JSON text: its driver
     hands the interpreter over at every row, and then waits for it behind busy threads.
     """
     bounds = f"limit ${size} offset ${offset}"
     where += ends.seen(resource)
+    long = f"{_size(resource)} > {BESIDE}"
+    names = ", ".join((*resource.columns, "is_long"))
     if late:
         where = f"id in (select id from {resource.table} where {where} order by {order} {bounds})"
         bounds = ""
     return (
-        f"/*sqlite select json_group_array(json_array({', '.join(resource.columns)})) from (*/"
-        f"select {ends.columns(resource)} from {resource.table}"
+        f"/*sqlite select json_group_array(json_array({names})) from (*/"
+        f"select {ends.columns(resource, long)}, {long} as is_long from {resource.table}"
         f" where {where} order by {order} {bounds}"
         "/*sqlite )*/"
     )
+
+
+@lru_cache(maxsize=1024)
+def ids(resource: Resource, where: str, order: str, *, size: int, offset: int) -> str:
+    """The ids of what `page` would give."""
+    bounds = f"limit ${size} offset ${offset}"
+    where += ends.seen(resource)
+    return f"select id from {resource.table} where {where} order by {order} {bounds}"
+
+
+def _size(resource: Resource) -> str:
+    """How many bytes the long texts of a record come to."""
+    sizes = (
+        f"coalesce(/*sqlite length(cast({c} as blob))*/ /*postgres octet_length({c})*/, 0)"
+        for c in resource.long
+    )
+    return f"({' + '.join(sizes) or 0})"
 
 
 @lru_cache(maxsize=1024)

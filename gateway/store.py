@@ -27,13 +27,16 @@ async def fetch(tx: Tx, resource: Resource, record_id: str, *, lock: bool = Fals
     return cast("Record | None", row)
 
 
-async def fetch_all(tx: Tx, sql: str, *args: Any) -> list[Record]:
-    """The records of a statement made by `statements.page`."""
+async def fetch_all(tx: Tx, sql: str, *args: Any) -> tuple[list[Record], frozenset[str]]:
+    """The records of a statement made by `statements.page`, and the ids of the long ones.
+
+    A long record lacks its long texts.
+    """
     rows = await tx.all(sql, *args)
-    if tx.engine == "sqlite":
-        found: list[Record] = json.decode(rows[0][0])
-        return found
-    return cast("list[Record]", rows)
+    found: list[list[Any]] = (
+        json.decode(rows[0][0]) if tx.engine == "sqlite" else [[*cast(Any, row)] for row in rows]
+    )
+    return [*found], frozenset(record[0] for record in found if record.pop())
 
 
 async def insert(tx: Tx, resource: Resource, owner_id: str, values: Mapping[str, Any]) -> Record:

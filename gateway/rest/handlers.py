@@ -14,7 +14,7 @@ from gateway.auth import authenticate
 from gateway.errors import Refusal
 from gateway.idempotency import Answer
 from gateway.resource import Resource
-from gateway.rest import entries, shapes
+from gateway.rest import entries, lists, shapes
 from gateway.rest.operations import Operation
 from gateway.rest.scans import scan
 from gateway.validation import Draft, draft
@@ -163,29 +163,28 @@ def page(resource: Resource, **of: str) -> Operation:
     `of` names filters whose value stands in the path: filter=path parameter.
     """
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
         wanted = listing.plan(resource, {**request.query, **fixed} if of else request.query)
         if wanted.costly is None:
-            found = await request.app[DB].read(actions.page, caller, resource, wanted)
+            found = await lists.read(request, actions.page, caller, resource, wanted)
         else:
             found = await scan(
                 request, caller, wanted.costly, actions.page, caller, resource, wanted
             )
-        body: dict[str, Any] = {
-            "data": found.records,
+        beside: dict[str, Any] = {
             "total": found.total,
             "page": wanted.page,
             "limit": wanted.limit,
         }
-        headers = {"Content-Type": JSON}
+        headers: dict[str, str] = {}
         if found.cursor is not None:
-            body["nextCursor"] = found.cursor
+            beside["nextCursor"] = found.cursor
             query = [(k, v) for k, v in request.query.items() if k not in ("page", "cursor")]
             onward = urlencode([*query, ("cursor", found.cursor)], errors="replace")
             headers["Link"] = f'<{request.rel_url.raw_path}?{onward}>; rel="next"'
-        return web.Response(body=_encode(body), headers=headers)
+        return lists.page(request, caller, resource, found.records, beside, headers)
 
     return entries.page(resource, **of)(handle)
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.schemas import Schema
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Credential = Literal["any", "token", "none"]
 """Which credentials an operation takes: an API key or a token, a token alone, or none at all."""
 

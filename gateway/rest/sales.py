@@ -16,7 +16,7 @@ from gateway.resources.crm.activities import ACTIVITIES
 from gateway.resources.crm.deals import PipelineStats, StageStats
 from gateway.resources.crm.pipelines import PIPELINE, STAGES, Pipeline
 from gateway.resources.crm.tasks import TASKS
-from gateway.rest import shapes
+from gateway.rest import lists, shapes
 from gateway.rest.entries import IF_MATCH, IF_NONE_MATCH, PAGE, page_size
 from gateway.rest.handlers import JSON, read_body, show, show_change
 from gateway.rest.operations import Handler, Parameter, operation
@@ -46,11 +46,11 @@ async def pipeline_stats(request: web.Request) -> web.Response:
 
 
 def _by_due_date(unit: ByDate) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
-        found = await request.app[DB].read(unit, caller, page, limit)
-        return _answer(_due(found, page, limit))
+        found = await lists.read(request, unit, caller, page, limit)
+        return lists.page(request, caller, TASKS, found.records, _beside(found, page, limit), {})
 
     return handle
 
@@ -76,27 +76,29 @@ upcoming = operation(
         *WINDOW,
     ),
 )  # fmt: skip
-async def calendar(request: web.Request) -> web.Response:
+async def calendar(request: web.Request) -> web.StreamResponse:
     """GET /api/tasks/calendar: the tasks that are due from `start` to `end`."""
     caller = await authenticate(request)
     query = request.query
     page, limit = window(query, tasks.MOST, tasks.MOST)
-    found = await request.app[DB].read(
-        tasks.calendar, caller, page, limit, query.get("start", ""), query.get("end", "")
+    found = await lists.read(
+        request, tasks.calendar, caller, page, limit, query.get("start", ""), query.get("end", "")
     )
-    return _answer(_due(found, page, limit))
+    return lists.page(request, caller, TASKS, found.records, _beside(found, page, limit), {})
 
 
 @operation(
     "listRecentActivities", "Activities", "The latest activities",
     shapes.list_of(shapes.record(ACTIVITIES), "RecentActivities"),
+    description="The list ends at 4 MiB of JSON, and then says `truncated`.",
     parameters=(page_size(activities.RECENT),),
 )  # fmt: skip
-async def recent_activities(request: web.Request) -> web.Response:
+async def recent_activities(request: web.Request) -> web.StreamResponse:
     """GET /api/activities/recent: the latest activities of the caller."""
     caller = await authenticate(request)
     _, limit = window(request.query, activities.RECENT)
-    return _answer({"data": await request.app[DB].read(activities.recent, caller, limit)})
+    found = await lists.read(request, activities.recent, caller, limit)
+    return lists.unpaged(request, caller, ACTIVITIES, found)
 
 
 PIPELINE_SHAPE = shapes.struct(Pipeline([*STAGES], False))
@@ -126,8 +128,8 @@ async def change_pipeline(request: web.Request) -> web.Response:
     return show_change(changed, asked)
 
 
-def _due(found: Shown, page: int, limit: int) -> dict[str, Any]:
-    return {"data": found.records, "total": found.total, "page": page, "limit": limit}
+def _beside(found: Shown, page: int, limit: int) -> dict[str, Any]:
+    return {"total": found.total, "page": page, "limit": limit}
 
 
 def _answer(body: Any) -> web.Response:

@@ -9,8 +9,8 @@ from aiohttp import web
 from gateway.access import Caller
 from gateway.appkeys import DB
 from gateway.auth import charge
-from gateway.connections import Connection
 from gateway.errors import Refusal
+from gateway.inbound import Connection
 from gateway.limits import COSTS, Costly
 from outbox.database import Tx
 from outbox.places import Crowded

@@ -120,10 +120,16 @@ def page_of(item: Shape, *, walks: bool = True) -> Shape:
 
 
 def list_of(item: Shape, name: str) -> Shape:
-    """`{"data": […]}`, the whole of a list."""
+    """`{"data": […]}`, the whole of a list, unless it is truncated."""
     schema = {
         "type": "object",
-        "properties": {"data": {"type": "array", "items": reference(item.name)}},
+        "properties": {
+            "data": {"type": "array", "items": reference(item.name)},
+            "truncated": {
+                "const": True,
+                "description": "Only where the list ends before its end, for its size.",
+            },
+        },
         "required": ["data"],
     }
     return Shape(schema, {"data": [item.example]}, name, {item.name: item.schema, **item.parts})

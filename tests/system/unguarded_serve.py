@@ -6,12 +6,16 @@ Run in place of `python -m gateway`: the attack that the guard is for must then 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 
 from aiohttp import web
 
+from gateway import admission, inbound, listing, statements
 from gateway.__main__ import main
+from gateway.admission import Admission
+from gateway.budgets import Budget
 from gateway.console import forms
 from gateway.console.forms import Form
 
@@ -30,7 +34,33 @@ def take_any_form() -> None:
     forms.read = any_form
 
 
-GUARDS: dict[str, Callable[[], None]] = {"forms": take_any_form}
+def never_end() -> None:
+    """Lists are read as a whole, whatever their size, and nothing that is held counts."""
+    statements.BESIDE = 1 << 62
+    listing.MOST = 1_000
+    Budget.take = lambda self, holder, size, *, must=False: True  # type: ignore[method-assign]
+    Budget.give = lambda self, holder, size: None  # type: ignore[method-assign]
+
+
+def take_any_head() -> None:
+    """A head ends when it ends."""
+    inbound.HEAD_BYTES = 1 << 62
+    never_end()
+
+
+def keep_all_places() -> None:
+    """Whoever has a place keeps it, and probes have none of their own."""
+    Admission._make_room = lambda self: False  # type: ignore[method-assign]
+    admission.PROBES = 0
+    inbound.PROBE = re.compile(b"$^")
+
+
+GUARDS: dict[str, Callable[[], None]] = {
+    "forms": take_any_form,
+    "budgets": never_end,
+    "heads": take_any_head,
+    "places": keep_all_places,
+}
 
 if __name__ == "__main__":
     GUARDS[os.environ["UNGUARDED"]]()

@@ -74,5 +74,5 @@ async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> Vi
 
 
 async def recent(tx: Tx, caller: Caller, limit: int) -> list[Any]:
-    """The caller's latest activities, newest first, as their owner sees them. Raises forbidden."""
+    """The caller's latest activities, newest first, as `actions.page` gives them."""
     return (await actions.page(tx, caller, ACTIVITIES, Plan(1, limit))).records

@@ -1,0 +1,117 @@
+"""Lists as bytes: pages, which are never cut, and lists without pages, which end at 4 MiB.
+
+A page whose records are many or long is read from the database as the client reads it, so that
+nobody can make the server hold it.
+"""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Concatenate
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from gateway import actions
+from gateway.access import Caller
+from gateway.actions import Long
+from gateway.answers import Flow
+from gateway.appkeys import BUILDING, DB
+from gateway.errors import Refusal
+from gateway.resource import Resource
+from outbox.database import P, T, Tx
+
+JSON = "application/json"
+AT_ONCE = 50
+"""Records read together while a page is on its way."""
+GATHERED = 32_768
+"""Bytes of short records that are handed over together."""
+MOST_BYTES = 4_194_304
+"""Where a list without pages ends."""
+_encode = msgspec.json.Encoder().encode
+
+Records = Sequence[Struct | str]
+
+
+async def read(
+    request: web.Request,
+    unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Read a list; few at a time, since what is read counts only once it is put together."""
+    async with request.app[BUILDING]:
+        return await request.app[DB].read(unit, *args, **kwargs)
+
+
+def page(
+    request: web.Request,
+    caller: Caller,
+    resource: Resource,
+    found: Records,
+    envelope: Mapping[str, Any],
+    headers: Mapping[str, str],
+) -> web.StreamResponse:
+    """A page: `found` are its records, `envelope` is what stands beside them."""
+    headers = {"Content-Type": JSON, **headers}
+    if not any(isinstance(record, str) for record in found):
+        return web.Response(body=_encode({"data": found, **envelope}), headers=headers)
+    return Flow(_flow(_bytes(request, caller, resource, found), envelope), headers)
+
+
+def unpaged(
+    request: web.Request, caller: Caller, resource: Resource, found: Records
+) -> web.StreamResponse:
+    """A list without pages; `truncated` says that it ends before its end."""
+    if not any(isinstance(record, str) for record in found):
+        body = _encode({"data": found})
+        if len(body) <= MOST_BYTES:
+            return web.Response(body=body, headers={"Content-Type": JSON})
+    return Flow(_flow(_bytes(request, caller, resource, found), None), {"Content-Type": JSON})
+
+
+async def _flow(
+    records: AsyncGenerator[bytes, None], envelope: Mapping[str, Any] | None
+) -> AsyncGenerator[bytes, None]:
+    """The pieces of a list; without an envelope it is one that has an end."""
+    waiting, comma, size = bytearray(b'{"data":['), b"", 0
+    end = b"]}" if envelope is None else b"]," + _encode(envelope)[1:]
+    async with aclosing(records):
+        async for record in records:
+            size += len(record) + 1
+            if envelope is None and size > MOST_BYTES:
+                end = b'],"truncated":true}'
+                break
+            waiting += comma
+            waiting += record
+            comma = b","
+            if len(waiting) >= GATHERED:
+                yield bytes(waiting)
+                waiting.clear()
+    yield bytes(waiting) + end
+
+
+async def _bytes(
+    request: web.Request, caller: Caller, resource: Resource, found: Records
+) -> AsyncGenerator[bytes, None]:
+    """Each record as JSON. One that is deleted meanwhile is left out."""
+    db = request.app[DB]
+    waiting = deque(found)
+    while waiting:
+        first = waiting.popleft()
+        if isinstance(first, Struct):
+            yield _encode(first)
+        elif isinstance(first, Long):
+            try:
+                alone = await db.read(actions.read, caller, resource, first)
+            except Refusal:
+                continue
+            yield _encode(alone.shown)
+        else:
+            ids = [first]
+            while waiting and len(ids) < AT_ONCE and type(following := waiting[0]) is str:
+                ids.append(following)
+                waiting.popleft()
+            read = await db.read(actions.some, caller, resource, ids)
+            waiting.extendleft(reversed(read.records))
