@@ -60,7 +60,7 @@ def build_app(
     delivery = None
     if role != "api":
         delivery = Delivery(config, db, keyring, guard, metrics)
-    exposition = Exposition(metrics.registry, config.metrics, clock)
+    exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention)
 
     health = Health(db, metrics, delivers=delivery is not None)

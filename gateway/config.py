@@ -108,6 +108,7 @@ class Console(Struct, frozen=True):
 
 class Metrics(Struct, frozen=True):
     allow: Words = LOOPBACK + PRIVATE
+    hosts: Words = ()
     token: str = ""
     webhook_series: Annotated[int, Meta(ge=0, le=10_000)] = 500
 

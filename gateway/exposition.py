@@ -3,12 +3,13 @@
 import asyncio
 import hmac
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, generate_latest
 
 from gateway import config
 from gateway.errors import Refusal
-from gateway.proxies import Client, Networks
+from gateway.proxies import Client, Networks, parse
 from outbox.clock import Clock
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -23,9 +24,12 @@ class Exposition:
         registry: CollectorRegistry,
         settings: config.Metrics,
         clock: Clock,
+        public_url: str = "",
     ) -> None:
         self._registry = registry
         self._token = settings.token
+        hosts = (*settings.hosts, urlsplit(public_url).hostname or "")
+        self._hosts = frozenset(host.lower() for host in hosts if host)
         self._allowed = Networks(settings.allow)
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "metrics")
@@ -41,12 +45,29 @@ class Exposition:
             given = token.strip().encode("utf-8", "surrogateescape")
             if hmac.compare_digest(given, self._token.encode()):
                 return
+        if not self._is_ours(client.host):
+            raise Refusal(
+                "forbidden",
+                "This host name is none of ours; ask by address, add the name to [metrics] hosts, "
+                "or send [metrics] token as Authorization: Bearer.",
+            )
         if client.outside or not self._allowed.hold(client.address):
             raise Refusal(
                 "forbidden",
                 "This address is outside of [metrics] allow; add its network there, or send "
                 "[metrics] token as Authorization: Bearer.",
             )
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether no page of another site can have asked, by a name that leads to us.
+
+        Names without a dot are those of the local network; nobody can own one.
+        """
+        name = host.lower()
+        if name in self._hosts or parse(name) is not None:
+            return True
+        name = name.partition(":")[0].rstrip(".")
+        return name in self._hosts or (name != "" and "." not in name)
 
     async def text(self) -> bytes:
         """The exposition, at most a second old."""

@@ -29,6 +29,8 @@ from outbox.events import Origin, origin
 # At most 64 characters that cannot break a log line, a header or a query.
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
 JSON = "application/json"
+HTTPS_ONLY = "max-age=31536000"
+"""A year, in which browsers that came by https come by nothing else."""
 CLIENT_LEFT = 499
 """The status of what nobody waited for: no answer, but a line in the log."""
 REASONS: dict[str, Reason] = {
@@ -214,6 +216,12 @@ def _finish(
         response.force_close()
     headers = response.headers
     headers["X-Request-Id"] = request_id
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    if request.path.startswith("/api/") and "Cache-Control" not in headers:
+        headers["Cache-Control"] = "private, no-cache"
+        headers["Vary"] = "Authorization, X-API-Key"
+    if config.server.public_url.startswith("https:"):
+        headers["Strict-Transport-Security"] = HTTPS_ONLY
     # In place of the names and versions of what we are made of.
     headers["Server"] = config.service.name
     limit = request.get(RATE_LIMIT)

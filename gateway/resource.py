@@ -213,7 +213,7 @@ class Resource:
     def long(self) -> tuple[str, ...]:
         """The columns whose text may be much longer than a line."""
         return tuple(
-            f.column for f in self.fields if not f.listed_in and _is_long(f.format.schema)
+            f.column for f in self.fields if f.reference is None and _is_long(f.format.schema)
         )
 
     @cached_property

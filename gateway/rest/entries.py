@@ -43,7 +43,7 @@ def page_size(default: int = LIMIT, most: int = MOST) -> Parameter:
 def create(resource: Resource) -> Described:
     """POST on the collection."""
     answer = Answer(
-        f"The {resource.noun} was created.", shapes.record(resource),
+        f"The {resource.noun} was created.", shapes.written(shapes.record(resource)),
         ("ETag", "Location", "X-Ignored-Fields", "Idempotent-Replayed"),
     )  # fmt: skip
     return partial(
@@ -66,7 +66,9 @@ def read(resource: Resource) -> Described:
 def change(resource: Resource, refusals: Sequence[str] = ()) -> Described:
     """PUT and PATCH one record."""
     answer = Answer(
-        f"The {resource.noun} as it is now.", shapes.record(resource), ("ETag", "X-Ignored-Fields")
+        f"The {resource.noun} as it is now.",
+        shapes.written(shapes.record(resource)),
+        ("ETag", "X-Ignored-Fields"),
     )
     return partial(
         Operation, name=f"update{_thing(resource)}", tag=_tag(resource),
@@ -115,7 +117,9 @@ def verb(
     """POST a verb on one record; what it `makes` is another record, answered by 201."""
     result = makes or resource
     headers = ("ETag", "Idempotent-Replayed", *(("Location",) if makes else ()))
-    answer = Answer(f"The {result.noun} as it is now.", shapes.record(result), headers)
+    answer = Answer(
+        f"The {result.noun} as it is now.", shapes.written(shapes.record(result)), headers
+    )
     return partial(
         Operation, name=f"{word}{_thing(resource)}", tag=_tag(resource), summary=summary,
         answers={201 if makes else 200: answer}, parameters=(id_of(resource.noun), IDEMPOTENCY_KEY),

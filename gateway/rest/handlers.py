@@ -1,6 +1,7 @@
 """Handlers of the REST door, generic over a resource. They know HTTP and call `actions`."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -47,7 +48,7 @@ def create(resource: Resource, unit: Create = actions.create) -> Operation:
             caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
         db = request.app[DB]
-        return respond(await idempotency.write(db, use, answer, unit, caller, resource, asked))
+        return told(caller, await idempotency.write(db, use, answer, unit, caller, resource, asked))
 
     return entries.create(resource)(handle)
 
@@ -75,7 +76,7 @@ def change(
             unit, caller, resource, request.match_info["id"], asked,
             request.headers.get("If-Match"),
         )  # fmt: skip
-        return show_change(changed, asked)
+        return show_change(caller, changed, asked)
 
     return entries.change(resource, refusals)(handle)
 
@@ -110,8 +111,9 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
             caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
         db = request.app[DB]
-        return respond(
-            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"])
+        return told(
+            caller,
+            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"]),
         )
 
     return entries.verb(resource, _word(unit), summary, refusals=refusals)(handle)
@@ -147,8 +149,9 @@ def verb_with(
             caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
         )
         db = request.app[DB]
-        return respond(
-            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"], asked)
+        return told(
+            caller,
+            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"], asked),
         )
 
     return entries.verb(
@@ -206,10 +209,21 @@ def show(request: web.Request, found: View) -> web.Response:
     return web.Response(body=_encode(found.shown), headers=headers)
 
 
-def show_change(changed: View, asked: Draft) -> web.Response:
+def show_change(caller: Caller, changed: View, asked: Draft) -> web.Response:
     """What a change made: 200, with the names of what it ignored."""
     headers = {"ETag": changed.etag} | _ignored(asked)
-    return respond(Answer(200, _encode(changed.shown), headers))
+    return told(caller, Answer(200, _encode(changed.shown), headers))
+
+
+def told(caller: Caller, answer: Answer) -> web.Response:
+    """The answer to a write, as far as its caller may read: without that scope, the id alone.
+
+    What is stored for a repeat is whole; each who repeats gets what they may see.
+    """
+    if "read" in caller.scopes:
+        return respond(answer)
+    whole: dict[str, Any] = msgspec.json.decode(answer.body)
+    return respond(replace(answer, body=_encode({k: v for k, v in whole.items() if k == "id"})))
 
 
 def respond(answer: Answer) -> web.Response:

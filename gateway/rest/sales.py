@@ -102,6 +102,7 @@ async def recent_activities(request: web.Request) -> web.StreamResponse:
 
 
 PIPELINE_SHAPE = shapes.struct(Pipeline([*STAGES], False))
+PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
 
 
 @operation(
@@ -115,8 +116,9 @@ async def read_pipeline(request: web.Request) -> web.Response:
 
 
 @operation(
-    "updatePipeline", "Deals", "Set the stages of the pipeline", PIPELINE_SHAPE,
+    "updatePipeline", "Deals", "Set the stages of the pipeline", PIPELINE_CHANGED,
     headers=("ETag", "X-Ignored-Fields"), parameters=(IF_MATCH,), body=shapes.changes(PIPELINE),
+    description="A key without the scope `read` gets an empty object and the ETag.",
 )  # fmt: skip
 async def change_pipeline(request: web.Request) -> web.Response:
     """PUT /api/settings/pipeline: set what is sent."""
@@ -125,7 +127,7 @@ async def change_pipeline(request: web.Request) -> web.Response:
     changed = await request.app[DB].write(
         pipelines.change, caller, asked, request.headers.get("If-Match")
     )
-    return show_change(changed, asked)
+    return show_change(caller, changed, asked)
 
 
 def _beside(found: Shown, page: int, limit: int) -> dict[str, Any]:

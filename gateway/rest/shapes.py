@@ -68,6 +68,20 @@ def record(resource: Resource) -> Shape:
     return Shape(schema, _example(resource), title_of(resource))
 
 
+def written(made: Shape) -> Shape:
+    """What a write answers: the record, or what a caller gets who may not read it."""
+    alone = {
+        "type": "object",
+        "description": "What a write answers to a key without the scope `read`: the id, where the "
+        "record has one. The header ETag holds its version.",
+        "properties": {"id": ID},
+        "additionalProperties": False,
+    }
+    schema = {"anyOf": [reference(made.name), reference("Written")]}
+    parts = {made.name: made.schema, **made.parts, "Written": alone}
+    return Shape(schema, made.example, "", parts)
+
+
 @lru_cache(maxsize=256)
 def new(resource: Resource) -> Shape:
     """The body of a create."""
