@@ -26,7 +26,7 @@ def allow(origin: str | None, path: str, headers: CIMultiDict[str], origins: Seq
     """
     if not path.startswith("/api/"):
         return
-    headers.add("Vary", "Origin")
+    headers["Vary"] = f"{headers['Vary']}, Origin" if "Vary" in headers else "Origin"
     if origin is not None and spelled(origin) in origins:
         headers["Access-Control-Allow-Origin"] = origin
         headers["Access-Control-Expose-Headers"] = EXPOSED

@@ -257,7 +257,7 @@ async def test_cors_is_off_unless_origins_are_named(db: Database) -> None:
         _, _, headers = await answered(site, "GET", "/api/me", headers=mine)
         assert headers["Access-Control-Allow-Origin"] == "https://app.example.com"
         assert "X-Request-Id" in headers["Access-Control-Expose-Headers"]
-        assert headers["Vary"] == "Origin"
+        assert headers["Vary"] == "Authorization, X-API-Key, Origin"
         theirs = {"Origin": "https://evil.example.com"}
         _, _, headers = await answered(site, "GET", "/api/me", headers=theirs)
         assert "Access-Control-Allow-Origin" not in headers
