@@ -14,7 +14,7 @@ from outbox.database import Database, Tx
 
 REST = 3.0
 """Times as long as a unit took; so the others have three quarters of the time."""
-MOST_REST = 1.0
+MOST_REST = 0.25
 OWNERS = 50
 
 # One of each owner. What a newer program has noted waits for it.

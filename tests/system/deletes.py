@@ -37,6 +37,8 @@ LEAST_SECONDS = 8.0
 """Of writes beside the delete, however soon it ends, and of those before it."""
 PATIENCE_SECONDS = 180.0
 LOOK_SECONDS = 0.25
+AT_ONCE = 10_000
+"""Rows put in place in one unit, which has its limits of time on a busy machine as well."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,9 @@ async def _measure(run: _Run, engine: Engine, kills: int) -> dict[str, Any]:
     load, product = run.load, run.product
     await product.start()
     run.record = (await _ask(run, "POST", run.delete.path, run.delete.body))["id"]
-    await run.db.write(run.delete.add, run.owner, run.delete.count, run.record)
+    for done in range(0, run.delete.count, AT_ONCE):
+        count = min(AT_ONCE, run.delete.count - done)
+        await run.db.write(run.delete.add, run.owner, count, run.record)
     async with load.writing(product.address, rate=RATE):
         await load.until_sent(load.count + round(RATE * run.least_seconds))
     before = [*load.milliseconds]
