@@ -261,7 +261,7 @@ async def test_cors_is_off_unless_origins_are_named(db: Database) -> None:
         theirs = {"Origin": "https://evil.example.com"}
         _, _, headers = await answered(site, "GET", "/api/me", headers=theirs)
         assert "Access-Control-Allow-Origin" not in headers
-        assert headers["Vary"] == "Origin"
+        assert headers["Vary"] == "Authorization, X-API-Key, Origin"
         preflight = mine | {"Access-Control-Request-Method": "PUT"}
         status, _, headers = await answered(site, "OPTIONS", "/api/contacts", headers=preflight)
         assert status == 204
