@@ -9,7 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import crm, edges, nodes
+from tests.proof import attacks, crm, edges, nodes
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
@@ -152,6 +152,7 @@ LINES: dict[str, Line] = {
     **crm.LINES,
     **nodes.LINES,
     **edges.LINES,
+    **attacks.LINES,
     "browser": browser,
     "lint": lint,
     "fresh-clone": fresh_clone,

@@ -1,0 +1,60 @@
+"""The line of the attacks: what each costs the server, and that its guard is what holds it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.proof.outcome import Line, Outcome
+from tests.support.engines import Engine
+from tests.system.attacks import connections, deletes, forms, memory, searches, sign_in
+from tests.system.attacks.attack import Attack, run_attack
+
+ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
+ATTACKS: tuple[Attack, ...] = (
+    *forms.ATTACKS,
+    *memory.ATTACKS,
+    *connections.ATTACKS,
+    *searches.ATTACKS,
+    *deletes.ATTACKS,
+    *sign_in.ATTACKS,
+)
+ON_BOTH = {attack.name for attack in (*searches.ATTACKS, *deletes.ATTACKS)}
+"""Attacks on what the two engines do each in its own way."""
+UNGUARDED = "tests.system.unguarded_serve"
+CONTROLS = {
+    "forms": "punycode form",
+    "budgets": "ten slow readers of a calendar",
+    "heads": "heads that do not end",
+    "places": "idle connections",
+}
+"""Guards that are turned off, and an attack that must then show."""
+MODULES = {
+    "search flood": "tests.system.crowding_serve",
+    "many accounts": "tests.system.open_serve",
+    "deletes of contacts with 2,000 activities": "tests.system.unbounded_serve",
+}
+"""Attacks that must show when a program without turns or bounds is in the product's place."""
+
+
+async def attacks(seed: int) -> Outcome:
+    """Each attack within its bars; with its guard off it must not be."""
+    outcome = Outcome()
+    by_name = {attack.name: attack for attack in ATTACKS}
+    for attack in ATTACKS:
+        for engine in ENGINES if attack.name in ON_BOTH else ENGINES[:1]:
+            outcome.add(f"{engine}: {attack.name}", await run_attack(attack, engine))
+    for guard, name in CONTROLS.items():
+        settings = by_name[name].settings | {"UNGUARDED": guard}
+        await _goes_red(outcome, replace(by_name[name], settings=settings), UNGUARDED, guard)
+    for name, module in MODULES.items():
+        await _goes_red(outcome, by_name[name], module, name)
+    return outcome
+
+
+async def _goes_red(outcome: Outcome, attack: Attack, module: str, guard: str) -> None:
+    found = (await run_attack(attack, module=module))["findings"]
+    outcome.figures[f"control: {guard}"] = found
+    outcome.need(bool(found), f"{guard}: the attack does not show without it")
+
+
+LINES: dict[str, Line] = {"attacks": attacks}
