@@ -235,10 +235,11 @@ async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
     flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000
     async with hostile(says(flood)) as there, sender() as made:
         sending = asyncio.create_task(post(made, there.url))
-        worst, last = 0.0, time.monotonic()
+        # In processor time: what else the machine does is no fault of the loop.
+        worst, last = 0.0, time.thread_time()
         while not sending.done():
             await asyncio.sleep(0)
-            worst, last = max(worst, time.monotonic() - last), time.monotonic()
+            worst, last = max(worst, time.thread_time() - last), time.thread_time()
         assert (await sending).outcome == "protocol_error"
     assert worst < 0.5, "the loop stood still"
 
