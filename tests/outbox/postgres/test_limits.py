@@ -122,18 +122,21 @@ async def test_scans_leave_two_thirds_of_the_pool(url: str, handle: Open) -> Non
     db = await handle(url, pool_size=3)
     running = 0
     most = 0
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def scan(tx: Tx) -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await tx.one("select pg_sleep(0.1)")
+        begun.set()
+        await go_on.wait()
         running -= 1
 
     scans = [asyncio.create_task(db.scan("ana", scan)) for _ in range(4)]
-    began = time.monotonic()
-    await asyncio.gather(db.read(names), db.write(put, "a"))
-    assert time.monotonic() - began < 0.35
+    async with asyncio.timeout(5):
+        await begun.wait()
+        await asyncio.gather(db.read(names), db.write(put, "a"))
+    go_on.set()
     await asyncio.gather(*scans)
     assert most == 1
 
