@@ -33,13 +33,16 @@ class Ended:
         return "\n".join(COLOURS.sub("", self.text).strip().splitlines()[-LAST_WORDS:])
 
 
+NOT_HANDED_ON = (
+    "CARTEIRO_", "MAKE", "PYTEST_", "VIRTUAL_ENV", "PYTHONPATH",
+    # The folder of a PostgreSQL server of this process, if it has started one.
+    "XDG_RUNTIME_DIR",
+)  # fmt: skip
+
+
 def clean_environment() -> dict[str, str]:
-    """Ours without settings of the product or of a virtual environment."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("CARTEIRO_", "MAKE", "PYTEST_", "VIRTUAL_ENV", "PYTHONPATH"))
-    }
+    """Ours without settings of the product, of a virtual environment or of our own servers."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(NOT_HANDED_ON)}
 
 
 async def run(
