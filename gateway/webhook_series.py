@@ -103,7 +103,8 @@ class WebhookSeries(Collector):
             del self._series[webhook_id]
         self.admit(wanted, now)
         rest = (w for w in waiting if w not in self._series)
-        self.admit(nlargest(self._most, rest, key=lambda w: waiting[w].pending), now)
+        free = self._most - len(self._series)
+        self.admit(nlargest(free, rest, key=lambda w: waiting[w].pending), now)
         self._newcomers.clear()
         return list(self._series)
 

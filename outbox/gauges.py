@@ -6,6 +6,7 @@ waiting rows are counted anew each time, and a million in ten readings or so; un
 a webhook keeps the count that it had.
 """
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -158,10 +159,16 @@ class Readings:
         self._db = db
         self._seconds = seconds
         self._most_rows = self._rows = rows
-        self._waiting: dict[str, Waiting] = {}
         self._place = START
-        self._done: dict[str, Count] = {}
         self._partial: dict[str, Count] = {}
+        self._growing: str | None = None
+        """The webhook that is told of before it is counted to its end, since none knew it."""
+        # What is told, with what follows from it kept beside it: summing up or sorting tens of
+        # thousands of webhooks for each reading would hold the loop for longer than the reading.
+        self._told: dict[str, tuple[bool, int, int]] = {}
+        self._order: list[str] = []
+        self._waiting: dict[str, Waiting] = {}
+        self._states: Counter[str] = Counter()
         self.complete = False
         """Whether every row has been counted once; before that, counts are too low."""
 
@@ -178,8 +185,7 @@ class Readings:
             self._pace(took)
             if before + 2 * took - began >= self._seconds:
                 break
-        for count in self._done.values():
-            _add(gauges, count)
+        gauges.states.update(self._states)
         gauges.waiting = dict(self._waiting)
         if chosen := choose(gauges.waiting):
             gauges.standing = await self._db.scan(DUTIES, _standing, list(chosen))
@@ -208,32 +214,54 @@ class Readings:
         if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
-            if self._done.get(self._place[0]) is inside:
-                self._keep(self._place[0], inside)
+            if self._growing == self._place[0]:
+                self._tell(self._place[0], inside)
         if end is None or end[0] != self._place[0]:
             self._finish(self._place[0], None if end is None else end[0])
-        if end is not None and end[0] not in self._done and end[0] in self._partial:
-            # Met for the first time and not counted to its end: so many at least.
-            self._keep(end[0], self._partial[end[0]])
+        if end is not None and end[0] not in self._told and end[0] in self._partial:
+            self._growing = end[0]
+            insort(self._order, end[0])
+            self._tell(end[0], self._partial[end[0]])
         self._place = START if end is None else end
         self.complete = self.complete or end is None
         return end is None
 
     def _finish(self, start: str, upto: str | None) -> None:
         """Every webhook from `start` on and before `upto` has been counted to its end."""
-        for webhook_id in [
-            known for known in self._done
-            if known >= start and (upto is None or known < upto) and known not in self._partial
-        ]:  # fmt: skip
-            # Not met, so nothing of it is ready.
-            del self._done[webhook_id], self._waiting[webhook_id]
-        for webhook_id in [met for met in self._partial if upto is None or met < upto]:
-            self._keep(webhook_id, self._partial.pop(webhook_id))
+        met = sorted(known for known in self._partial if upto is None or known < upto)
+        first = bisect_left(self._order, start)
+        last = len(self._order) if upto is None else bisect_left(self._order, upto, first)
+        for webhook_id in self._order[first:last]:
+            if webhook_id not in self._partial:
+                # Not met, so nothing of it is ready.
+                self._withdraw(webhook_id)
+                del self._waiting[webhook_id]
+        self._order[first:last] = met
+        for webhook_id in met:
+            self._tell(webhook_id, self._partial.pop(webhook_id))
+        self._growing = None
 
-    def _keep(self, webhook_id: str, count: Count) -> None:
-        self._done[webhook_id] = count
+    def _tell(self, webhook_id: str, count: Count) -> None:
+        """Tell of `webhook_id` what was counted, in place of what was told before."""
+        if webhook_id in self._told:
+            self._withdraw(webhook_id)
+        states = self._states
+        if count.active:
+            states["ready"] += count.due
+            states["scheduled"] += count.rows - count.due
+        else:
+            states["parked"] += count.rows
+        self._told[webhook_id] = count.active, count.rows, count.due
         age = max(0, count.counted_at - count.oldest) / 1e6
         self._waiting[webhook_id] = Waiting(count.rows, age)
+
+    def _withdraw(self, webhook_id: str) -> None:
+        active, rows, due = self._told.pop(webhook_id)
+        if active:
+            self._states["ready"] -= due
+            self._states["scheduled"] -= rows - due
+        else:
+            self._states["parked"] -= rows
 
 
 async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
@@ -258,14 +286,6 @@ def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
     count.rows += int(row["n"])
     count.due += int(row["due"])
     count.oldest = min(count.oldest, row["oldest"])
-
-
-def _add(gauges: Gauges, count: Count) -> None:
-    if not count.active:
-        gauges.states["parked"] += count.rows
-        return
-    gauges.states["ready"] += count.due
-    gauges.states["scheduled"] += count.rows - count.due
 
 
 async def _others(tx: Tx) -> Gauges:

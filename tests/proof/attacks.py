@@ -21,6 +21,7 @@ ATTACKS: tuple[Attack, ...] = (
 ON_BOTH = {attack.name for attack in (*searches.ATTACKS, *deletes.ATTACKS)}
 """Attacks on what the two engines do each in its own way."""
 UNGUARDED = "tests.system.unguarded_serve"
+UNBOUNDED = "tests.system.unbounded_serve"
 CONTROLS = {
     "forms": "punycode form",
     "budgets": "ten slow readers of a calendar",
@@ -31,7 +32,6 @@ CONTROLS = {
 MODULES = {
     "search flood": "tests.system.crowding_serve",
     "many accounts": "tests.system.open_serve",
-    "deletes of contacts with 2,000 activities": "tests.system.unbounded_serve",
 }
 """Attacks that must show when a program without turns or bounds is in the product's place."""
 
@@ -48,13 +48,19 @@ async def attacks(seed: int) -> Outcome:
         await _goes_red(outcome, replace(by_name[name], settings=settings), UNGUARDED, guard)
     for name, module in MODULES.items():
         await _goes_red(outcome, by_name[name], module, name)
+    await _goes_red(outcome, deletes.ONE_BIG, UNBOUNDED, "bounded deletes", deletes.HELD_UP)
     return outcome
 
 
-async def _goes_red(outcome: Outcome, attack: Attack, module: str, guard: str) -> None:
+async def _goes_red(
+    outcome: Outcome, attack: Attack, module: str, guard: str, by: str = ""
+) -> None:
+    """Whether there is a finding, one that begins with `by`."""
     found = (await run_attack(attack, module=module))["findings"]
     outcome.figures[f"control: {guard}"] = found
-    outcome.need(bool(found), f"{guard}: the attack does not show without it")
+    outcome.need(
+        any(one.startswith(by) for one in found), f"{guard}: the attack does not show without it"
+    )
 
 
 LINES: dict[str, Line] = {"attacks": attacks}

@@ -1,0 +1,1 @@
+"""A corpus of REST calls, and what each of them is answered."""
