@@ -63,7 +63,7 @@ async def openapi(config: Config, given: Namespace, say: Say) -> None:
 async def user_add(config: Config, given: Namespace, say: Say) -> None:
     """Print the new user's id."""
     try:
-        email = formats.email().parse(given.email)
+        email = formats.email().check(given.email)
     except Wrong as wrong:
         raise CannotStart(f"{given.email!r}: {wrong.message}") from None
     if not given.name.strip() or len(given.name) > 200:

@@ -1,11 +1,10 @@
-"""The formats of plain fields (lists and objects: gateway.nested): checks with their JSON Schema.
+"""The formats of plain fields (lists and objects: gateway.nested): checks, and their JSON forms.
 
 A pattern here is the same text in the check and in the schema, in the syntax that ECMA-262 and
 Python share.
 """
 
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from math import isfinite
@@ -18,7 +17,6 @@ from gateway import dates, zones
 from gateway.patterns import BLANK, CNPJ, EMAIL, PHONE, SLUG, URL, VISIBLE, WEBSITE, ZONE
 from gateway.resource import Format, Wrong
 from gateway.schemas import ID, INSTANT
-from gateway.strictjson import InvalidJson, decode
 from outbox.ids import is_id
 
 LONG = 65_535
@@ -33,6 +31,8 @@ _MOST = Decimal("999999999999.99")
 MOST_CENTAVOS = int(_MOST * 100)
 _THOUSANDTH = Decimal("0.001")
 _MUCH = Decimal("999999.999")
+MOST_THOUSANDTHS = int(_MUCH * 1000)
+_INSTANT = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
 # PostgreSQL's text cannot hold it.
 _NO_NUL = {"pattern": r"^[^\u0000]*$"}
@@ -41,60 +41,60 @@ _NO_NUL = {"pattern": r"^[^\u0000]*$"}
 def text(most: int, least: int = 0) -> Format:
     """Free text, shown as it was sent."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         return _string(value, most, least)
 
-    return Format(parse, {"type": "string", "minLength": least, "maxLength": most, **_NO_NUL})
+    return Format(check, {"type": "string", "minLength": least, "maxLength": most, **_NO_NUL})
 
 
 def title(most: int = 200) -> Format:
     """Text of which at least one character can be seen."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, most, 1)
         if _VISIBLE.search(sent) is None:
             raise Wrong("blank", "Send at least one visible character.")
         return sent
 
     schema = {"type": "string", "minLength": 1, "maxLength": most, "pattern": VISIBLE}
-    return Format(parse, schema)
+    return Format(check, schema)
 
 
 def one_of(*allowed: str) -> Format:
     """One of a closed list of words."""
     words = ", ".join(allowed)
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
             raise Wrong("not_allowed", f"Send one of: {words}.")
         return value
 
-    return Format(parse, {"type": "string", "enum": list(allowed)})
+    return Format(check, {"type": "string", "enum": list(allowed)})
 
 
 def email() -> Format:
     """A mailbox address by its syntax alone: dot-atom @ host name, non-ASCII letters allowed."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 254)
         if _EMAIL.fullmatch(sent) is None or sent.index("@") > 64:
             raise Wrong("invalid_email", "Send an e-mail address such as maria@example.com.")
         return sent
 
     schema = {"type": "string", "maxLength": 254, "pattern": EMAIL}
-    return Format(parse, schema)
+    return Format(check, schema)
 
 
 def phone() -> Format:
     """A phone number as people write it; `e164` gives its international form."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 40)
         if _PHONE.fullmatch(sent) is None:
             raise Wrong("invalid_phone", "Send 3 to 40 of the characters 0-9+()-.x and space.")
         return sent
 
-    return Format(parse, {"type": "string", "minLength": 3, "maxLength": 40, "pattern": PHONE})
+    return Format(check, {"type": "string", "minLength": 3, "maxLength": 40, "pattern": PHONE})
 
 
 @lru_cache(maxsize=1024)
@@ -112,7 +112,7 @@ def e164(sent: str) -> str | None:
 def website() -> Format:
     """An http(s) URL or a bare host name."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 2048)
         if _WEBSITE.fullmatch(sent) is None:
             raise Wrong(
@@ -120,37 +120,37 @@ def website() -> Format:
             )
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 2048, "pattern": WEBSITE})
+    return Format(check, {"type": "string", "maxLength": 2048, "pattern": WEBSITE})
 
 
 def url() -> Format:
     """An http(s) URL."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 2048)
         if _URL.fullmatch(sent) is None:
             raise Wrong("invalid_url", "Send an http or https URL.")
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 2048, "pattern": URL})
+    return Format(check, {"type": "string", "maxLength": 2048, "pattern": URL})
 
 
 def slug() -> Format:
     """The part of an address that names a record: lower-case words with hyphens between."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 200)
         if _SLUG.fullmatch(sent) is None:
             raise Wrong("invalid_slug", "Send lower-case letters and digits, such as coffee-1-kg.")
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 200, "pattern": SLUG})
+    return Format(check, {"type": "string", "maxLength": 200, "pattern": SLUG})
 
 
 def cnpj() -> Format:
     """A CNPJ with or without its mask, shown as it was sent; `gateway.cnpj.normal` beside it."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 32)
         if cnpj_number.normal(sent) is None:
             raise Wrong(
@@ -160,37 +160,42 @@ def cnpj() -> Format:
             )
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
+    return Format(check, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
 
 
 def boolean() -> Format:
-    def parse(value: Any) -> bool:
+    def check(value: Any) -> bool:
         if not isinstance(value, bool):
             raise Wrong("wrong_type", "Send true or false.")
         return value
 
     # SQLite gives 0 and 1 back.
-    return Format(parse, {"type": "boolean"}, bool)
+    return Format(check, {"type": "boolean"}, bool)
 
 
 def integer(least: int, most: int) -> Format:
-    """A whole number; 5.0 is one, "5" and true are not."""
+    """A whole number; in JSON 5.0 is one, "5" and true are not."""
 
-    def parse(value: Any) -> int:
-        number = _number(value)
-        if not least <= number <= most:
+    def check(value: Any) -> int:
+        if not least <= value <= most:
             raise Wrong("out_of_range", f"Send a whole number from {least} to {most}.")
-        if number != int(number):
+        if value != int(value):
             raise Wrong("wrong_type", "Send a whole number.")
-        return int(number)
+        return int(value)
 
-    return Format(parse, {"type": "integer", "minimum": least, "maximum": most})
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return Format(check, schema, read=_number)
 
 
 def money() -> Format:
-    """An amount in BRL, kept as whole centavos; more than two decimals are refused."""
+    """An amount in BRL as whole centavos; in JSON a number with at most two decimals."""
 
-    def parse(value: Any) -> int:
+    def check(centavos: Any) -> int:
+        if not 0 <= centavos <= MOST_CENTAVOS:
+            raise Wrong("out_of_range", f"Send an amount from 0 to {MOST_CENTAVOS} centavos.")
+        return int(centavos)
+
+    def read(value: Any) -> int:
         number = _number(value)
         if not 0 <= number <= _MOST:
             raise Wrong("out_of_range", f"Send an amount from 0 to {_MOST}.")
@@ -201,13 +206,20 @@ def money() -> Format:
         return int(amount * 100)
 
     schema = {"type": "number", "minimum": 0, "maximum": float(_MOST), "multipleOf": 0.01}
-    return Format(parse, schema, show_money)
+    return Format(check, schema, show_money, read=read)
 
 
 def quantity() -> Format:
-    """How much of something, above 0, kept as whole thousandths."""
+    """How much of something, above 0, in whole thousandths; in JSON with at most three decimals."""
 
-    def parse(value: Any) -> int:
+    def check(thousandths: Any) -> int:
+        if not 0 < thousandths <= MOST_THOUSANDTHS:
+            raise Wrong(
+                "out_of_range", f"Send a quantity from 1 to {MOST_THOUSANDTHS} thousandths."
+            )
+        return int(thousandths)
+
+    def read(value: Any) -> int:
         number = _number(value)
         if not 0 < number <= _MUCH:
             raise Wrong("out_of_range", f"Send a quantity above 0 and up to {_MUCH}.")
@@ -219,7 +231,7 @@ def quantity() -> Format:
     schema = {
         "type": "number", "exclusiveMinimum": 0, "maximum": float(_MUCH), "multipleOf": 0.001,
     }  # fmt: skip
-    return Format(parse, schema, show_quantity)
+    return Format(check, schema, show_quantity, read=read)
 
 
 def show_quantity(thousandths: int) -> int | float:
@@ -236,77 +248,79 @@ def show_money(centavos: int) -> int | float:
 
 
 def instant() -> Format:
-    """A point in time, kept and shown as a UTC instant with milliseconds."""
+    """A point in time in microseconds UTC, a bare date as 00:00Z; in JSON ISO 8601 text."""
 
-    def parse(value: Any) -> int:
-        micros = dates.parse(_string(value, 40))
-        if micros is None:
-            raise Wrong(
-                "invalid_date",
-                "Send an ISO 8601 date or date-time that exists, such as 2026-11-21 or "
-                "2026-11-21T14:30:00Z.",
-            )
-        # No finer than it is shown, so that what was read may be sent back and changes nothing.
-        return micros // 1000 * 1000
+    def check(value: Any) -> int:
+        return _micros(value.day if isinstance(value, dates.Day) else value)
 
-    schema = {
-        "type": "string",
-        "anyOf": [{"format": "date-time"}, {"format": "date"}],
-    }
-    return Format(parse, schema, dates.show, INSTANT)
+    return Format(check, _INSTANT, dates.show, INSTANT, _read_instant)
 
 
 def moment() -> Format:
-    """An instant; a bare date stays a dates.Day until the unit knows the owner's time zone."""
-    exact = instant()
+    """An instant; a bare date stays a dates.Day until the unit settles it by the owner's zone."""
 
-    def parse(value: Any) -> int | dates.Day:
-        micros = exact.parse(value)
-        return dates.Day(micros) if dates.is_day(value) else micros
+    def check(value: Any) -> int | dates.Day:
+        if isinstance(value, dates.Day):
+            return dates.Day(_micros(value.day))
+        return _micros(value)
 
-    return Format(parse, exact.schema, exact.show, exact.shown)
+    return Format(check, _INSTANT, dates.show, INSTANT, _read_instant)
+
+
+def _micros(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Wrong("wrong_type", "Send a time in microseconds.")
+    if not dates.FIRST <= value <= dates.LAST:
+        raise _invalid_date()
+    return value
+
+
+def _read_instant(value: Any) -> int | dates.Day:
+    text = _string(value, 40)
+    micros = dates.parse(text)
+    if micros is None:
+        raise _invalid_date()
+    if dates.is_day(text):
+        return dates.Day(micros)
+    # No finer than it is shown, so that what was read may be sent back and changes nothing.
+    return micros // 1000 * 1000
+
+
+def _invalid_date() -> Wrong:
+    return Wrong(
+        "invalid_date",
+        "Send an ISO 8601 date or date-time that exists, such as 2026-11-21 or "
+        "2026-11-21T14:30:00Z.",
+    )
 
 
 def zone() -> Format:
     """The name of a time zone."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value, 64)
         if sent not in zones.names():
             raise Wrong("invalid_timezone", "Send an IANA time zone such as America/Sao_Paulo.")
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 64, "pattern": ZONE})
+    return Format(check, {"type": "string", "maxLength": 64, "pattern": ZONE})
 
 
 def id_of(noun: str) -> Format:
     """The id of another record; whether it is there is asked in the transaction."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         sent = _string(value)
         if not is_id(sent):
             raise missing(noun)
         return sent.lower()
 
-    return Format(parse, _ID, None, ID)
+    return Format(check, _ID, None, ID)
 
 
 def missing(noun: str) -> Wrong:
     """What a reference gets that is malformed, unknown or another user's: no telling which."""
     return Wrong("invalid_reference", f"There is no {noun} of yours with this id.")
-
-
-def from_query(check: Format) -> Callable[[str], Any]:
-    """A filter's value as text: the JSON form of what `check` takes (a number, true, false)."""
-
-    def parse(text: str) -> Any:
-        try:
-            value = decode(text.encode(errors="replace"))
-        except InvalidJson as error:
-            raise Wrong("wrong_type", str(error)) from None
-        return check.parse(value)
-
-    return parse
 
 
 def _string(value: Any, most: int = 40, least: int = 0) -> str:

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from gateway import cnpj, dates, formats, nested
 from gateway.folding import fold
 from gateway.nested import Member
-from gateway.resource import Format, Wrong
+from gateway.resource import Format, Wrong, of_json
 from gateway.strictjson import decode
 
 
 def code(check: Format, value: Any) -> str:
     """The fault's code, or "" when the value is taken."""
     try:
-        check.parse(value)
+        check.accept(value, of_json)
     except Wrong as wrong:
         return wrong.code if wrong.message.endswith(".") else f"no sentence: {wrong.message}"
     return ""
@@ -136,7 +136,7 @@ def test_good_values_are_taken_and_fit_the_schema(check: Format, values: list[An
     [(nested.ids_of("deal", 2), ["0" * 24] * 3), (nested.tags(), ["a"] * 80)],
 )
 def test_repeats_in_a_list_do_not_count(check: Format, repeated: list[str]) -> None:
-    assert check.parse(repeated) == json.dumps(repeated[:1])
+    assert check.accept(repeated, of_json) == json.dumps(repeated[:1])
 
 
 @pytest.mark.parametrize(("check", "expected", "values"), BAD)
@@ -147,14 +147,14 @@ def test_bad_values_are_refused_by_name(check: Format, expected: str, values: li
 
 def test_all_faults_of_a_list_are_told_with_their_places() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.tags().parse(["ok", 1, "fine", " "])
+        nested.tags().accept(["ok", 1, "fine", " "], of_json)
     found = [(w.at, w.code) for w in (caught.value, *caught.value.more)]
     assert found == [("[1]", "wrong_type"), ("[3]", "blank")]
 
 
 def test_the_first_faults_of_a_long_list_are_enough() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.tags().parse([0] * 100_000)
+        nested.tags().accept([0] * 100_000, of_json)
     assert len(caught.value.more) == 19
 
 
@@ -180,10 +180,10 @@ def test_money_is_exact_both_ways(centavos: int) -> None:
     money = formats.money()
     assert money.show is not None
     shown = money.show(centavos)
-    assert money.parse(decode(json.dumps(shown).encode())) == centavos
-    assert money.parse(shown) == centavos
+    assert money.accept(decode(json.dumps(shown).encode()), of_json) == centavos
+    assert money.accept(shown, of_json) == centavos
     exact = Decimal(centavos).scaleb(-2)
-    assert money.parse(exact) == centavos
+    assert money.accept(exact, of_json) == centavos
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_an_instant_reads_what_it_shows(moment: Any) -> None:
     assert dates.parse(shown) == micros // 1000 * 1000
     assert shown[:23] == moment.isoformat(timespec="milliseconds")
     instant = formats.instant()
-    assert instant.parse(shown) == instant.parse(moment.isoformat())
+    assert instant.accept(shown, of_json) == instant.accept(moment.isoformat(), of_json)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_members_of_objects_are_shown_as_they_were_sent() -> None:
     )
     assert found.show is not None
     sent = [{"price": 10.5, "quantity": 1.5, "name": "x", "inner": {"price": 2}}, {"price": 3}]
-    assert found.show(found.parse(sent)) == sent
-    [dated] = found.show(found.parse([{"price": 1, "at": "2026-11-21"}]))
+    assert found.show(found.accept(sent, of_json)) == sent
+    [dated] = found.show(found.accept([{"price": 1, "at": "2026-11-21"}], of_json))
     assert dated == {"price": 1, "at": "2026-11-21T00:00:00.000Z"}
     assert jsonschema_rs.is_valid(dict(found.shown or {}), sent)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from gateway import admission, inbound, listing, statements
+from gateway import admission, inbound, query, statements
 from gateway.__main__ import main
 from gateway.admission import Admission
 from gateway.budgets import Budget
@@ -37,7 +37,7 @@ def take_any_form() -> None:
 def never_end() -> None:
     """Lists are read as a whole, whatever their size, and nothing that is held counts."""
     statements.BESIDE = 1 << 62
-    listing.MOST = 1_000
+    query.MOST = 1_000
     Budget.take = lambda self, holder, size, *, must=False: True  # type: ignore[method-assign]
     Budget.give = lambda self, holder, size: None  # type: ignore[method-assign]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from gateway import formats, nested
 from gateway.errors import Refusal
-from gateway.resource import Field, Format, Resource
+from gateway.resource import Field, Form, Read
 from gateway.resources.account import users
 from outbox.database import Row, Tx
 from outbox.ids import Ids
@@ -36,20 +36,18 @@ delete from api_keys where owner_id = $1 and (revoked_at is not null or expires_
 _SCOPE = formats.one_of(*SCOPES)
 
 
-def _scopes(value: Any) -> list[str]:
-    return nested.several(_SCOPE, value, len(SCOPES), least=1)
+def _scopes(value: Any, read: Read) -> list[str]:
+    return nested.several(_SCOPE, value, read, len(SCOPES), least=1)
 
 
-# Declared as a resource for its fields' sake: its rows are this module's affair.
-KEY = Resource(
+KEY = Form(
     noun="key",
-    plural="keys",
-    table="api_keys",
     description="An API key, without its secret part.",
     fields=(
         Field("name", "name", formats.title(100), "What it is for.", "Zapier", required=True),
         Field(
-            "scopes", "scopes", Format(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
+            "scopes", "scopes",
+            nested.composite(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
             "What it may do; both unless sent.", ["read"],
         ),
         Field(
@@ -59,7 +57,6 @@ KEY = Resource(
             "2030-01-31",
         ),
     ),
-    events={},
 )  # fmt: skip
 
 
@@ -156,7 +153,7 @@ async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
 async def recognise(tx: Tx, digest: bytes) -> Row | None:
     """The key with this digest and whether its user is shut out, whatever their states."""
     return await tx.one(
-        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at
+        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at, u.timezone
            from api_keys k join users u on u.id = k.owner_id where k.digest = $1""",
         digest,
     )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gateway import formats, nested, store
 from gateway.errors import Fault
 from gateway.nested import Member
-from gateway.resource import Format, Wrong
+from gateway.resource import Format, Read, Wrong
 from outbox.database import Tx
 
 MOST = 200
@@ -50,13 +50,13 @@ def items(least: int) -> Format:
     """The field `items`; what is parsed is `text` of lines, some of them without an id yet."""
     members = nested.object_of(MEMBERS)
 
-    def one(value: Any) -> Line:
-        return _line(members.parse(value))
+    def one(value: Any, read: Read) -> Line:
+        return _line(members.accept(value, read))
 
-    line = Format(one, members.schema)
+    line = nested.composite(one, members.schema)
 
-    def parse(value: Any) -> str:
-        return text(nested.several(line, value, MOST, least))
+    def parts(value: Any, read: Read) -> str:
+        return text(nested.several(line, value, read, MOST, least))
 
     # A line that is shown has all of its members but the product, which it may lack.
     whole = [m.name for m in MEMBERS if m.name != "productId"]
@@ -71,7 +71,7 @@ def items(least: int) -> Format:
             "required": whole,
         },
     }
-    return Format(parse, nested.list_schema(line, MOST, least), _show, shown)
+    return nested.composite(parts, nested.list_schema(line, MOST, least), _show, shown)
 
 
 def text(lines: Sequence[Line]) -> str:

@@ -2,9 +2,7 @@
 
 from gateway import formats, nested
 from gateway.nested import Member
-from gateway.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort
-
-_FLAG = formats.from_query(formats.boolean())
+from gateway.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort, Unique
 
 PRODUCTS = Resource(
     noun="product",
@@ -19,7 +17,7 @@ PRODUCTS = Resource(
         ),
         Field(
             "sku", "sku", formats.title(64), "Stock keeping unit; no two of an owner are the same.",
-            "COF-1000", unique_in="product_skus",
+            "COF-1000", unique=Unique("product_skus"),
         ),
         Field(
             "slug", "slug", formats.slug(), "The part of the shop's address that names it.",
@@ -83,19 +81,19 @@ PRODUCTS = Resource(
         Filter(
             "category",
             "id in (select record_id from product_categories where owner_id = $1 and value = {})",
-            str, {"type": "string"}, "Only products of this category, spelt exactly so.",
+            "text", "Only products of this category, spelt exactly so.",
         ),
         Filter(
             "sku",
             "id in (select record_id from product_skus where owner_id = $1 and value = {})",
-            str, {"type": "string"}, "Only the product with this sku.",
+            "text", "Only the product with this sku.",
         ),
         Filter(
-            "active", "active = {}", _FLAG, {"type": "boolean"},
+            "active", "active = {}", "boolean",
             "Only products that can be sold, or only those that cannot.",
         ),
         Filter(
-            "published", "published = {}", _FLAG, {"type": "boolean"},
+            "published", "published = {}", "boolean",
             "Only products that the shop shows, or only those that it does not.",
         ),
     ),
