@@ -14,9 +14,9 @@ import msgspec
 
 from gateway import formats, startup, zones
 from gateway.config import Config
+from gateway.format import Wrong
 from gateway.new_passwords import fault_of
 from gateway.passwords import Passwords
-from gateway.resource import Wrong
 from gateway.resources.account import keys, sessions, users
 from gateway.rest.openapi import document as openapi_document
 from gateway.rest.routes import ROUTES

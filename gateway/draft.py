@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.errors import Fault, Refusal
-from gateway.resource import Field, Form, Read, Wrong, typed
+from gateway.format import Read, Wrong, typed
+from gateway.resource import Field, Form
 
 
 @dataclass(slots=True)

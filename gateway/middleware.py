@@ -17,8 +17,9 @@ from gateway.appkeys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.health import Health
+from gateway.instruments import Reason, Surface
 from gateway.logs import access_log, logger
-from gateway.metrics import Metrics, Reason, Surface
+from gateway.metrics import Metrics
 from gateway.proxies import Proxies
 from gateway.tracing import Marks
 from outbox.clock import Clock

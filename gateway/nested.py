@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw, json
 
 from gateway import formats
-from gateway.resource import Format, Read, Wrong, typed
+from gateway.format import Format, Read, Wrong, typed
 from gateway.schemas import or_null
 from gateway.strictjson import depth, dumps
 

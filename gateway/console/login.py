@@ -8,8 +8,8 @@ from gateway.console import guard, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
+from gateway.format import Wrong
 from gateway.new_passwords import LONGEST, SHORTEST, fault_of
-from gateway.resource import Wrong
 from gateway.resources.account import sessions, users
 from gateway.resources.account.webhooks import NOT_TEXT
 from outbox.database import Tx

@@ -8,7 +8,8 @@ from aiohttp import web
 from gateway import bodies
 from gateway.draft import Draft, check
 from gateway.errors import Refusal
-from gateway.resource import Form, of_json
+from gateway.format import of_json
+from gateway.resource import Form
 from gateway.rest.errors import JSON
 from gateway.strictjson import InvalidJson, decode
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gateway import formats
+from gateway import formats, instants, numbers
 from gateway.query import LIMIT, MOST
 from gateway.resource import Filter, Remove, Resource
 from gateway.rest import shapes
@@ -213,8 +213,8 @@ def schema_of(offered: Filter) -> Mapping[str, Any]:
     if offered.allowed:
         return {"type": "string", "enum": list(offered.allowed)}
     forms = {
-        "money": formats.money(), "boolean": formats.boolean(), "from": formats.instant(),
-        "to": formats.instant(),
+        "money": numbers.money(), "boolean": formats.boolean(), "from": instants.instant(),
+        "to": instants.instant(),
     }  # fmt: skip
     return forms[offered.kind].schema if offered.kind in forms else {"type": "string"}
 

@@ -10,12 +10,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway import cnpj, dates, formats
+from gateway import cnpj, dates, formats, numbers
 from gateway.access import Actor
 from gateway.errors import Fault, Refusal
+from gateway.format import Format, Wrong, of_json
 from gateway.once import Once
 from gateway.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
-from gateway.resource import Format, Kind, Resource, Wrong, of_json
+from gateway.resource import Kind, Resource
 from gateway.strictjson import InvalidJson, decode
 from outbox.ids import is_id
 
@@ -158,7 +159,7 @@ READ: Mapping[Kind, Callable[[str], Any]] = {
     "text": str,
     "id": str,
     "boolean": _json(formats.boolean()),
-    "money": _json(formats.money()),
+    "money": _json(numbers.money()),
     "cnpj": _cnpj,
     "from": _bound,
     "to": _bound,

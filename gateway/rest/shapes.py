@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from gateway import dates
 from gateway.draft import check
+from gateway.format import of_json
 from gateway.record import record_of
-from gateway.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource, of_json
+from gateway.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource
 from gateway.rest.operations import Shape
 from gateway.rest.wire import view
 from gateway.schemas import ID, INSTANT, Schema, or_null

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway import actions, formats, nested, store
+from gateway import actions, formats, instants, nested, numbers, store
 from gateway.access import Actor
 from gateway.errors import Refusal
 from gateway.query import Query
@@ -62,11 +62,11 @@ TRIPS = Resource(
             "status", "status", formats.one_of("open", "done"), "State.", "open",
             on_create=False, default="open", nullable=False,
         ),
-        Field("closedAt", "closed_at", formats.instant(), "End.", "2026-01-01", on_create=False,
+        Field("closedAt", "closed_at", instants.instant(), "End.", "2026-01-01", on_create=False,
               on_update=False),
-        Field("price", "price", formats.money(), "Price.", 1.5, required=True),
-        Field("stock", "stock", formats.integer(0, 100), "Seats.", 5, always=True),
-        Field("dueDate", "due_at", formats.instant(), "Due.", "2026-01-01",),
+        Field("price", "price", numbers.money(), "Price.", 1.5, required=True),
+        Field("stock", "stock", numbers.integer(0, 100), "Seats.", 5, always=True),
+        Field("dueDate", "due_at", instants.instant(), "Due.", "2026-01-01",),
         Field("placeId", "place_id", formats.id_of("place"), "Place.", NOWHERE,
               reference=Reference("place", "places")),
         Field("stopIds", "stops", nested.ids_of("place", 3), "Stops.", [], default="[]",

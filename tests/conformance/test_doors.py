@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway import actions, dates, formats, nested
+from gateway import actions, dates, formats, instants, nested, numbers
 from gateway.access import Actor
 from gateway.draft import check
 from gateway.errors import Refusal
@@ -34,15 +34,15 @@ TABLES = (
 )
 PART = (
     Member("name", formats.title(), "Name.", required=True),
-    Member("price", formats.money(), "Price.", required=True),
-    Member("quantity", formats.quantity(), "How much."),
+    Member("price", numbers.money(), "Price.", required=True),
+    Member("quantity", numbers.quantity(), "How much."),
 )
 OFFERS = Resource(
     noun="offer", plural="offers", table="offers", description="An offer.",
     fields=(
         Field("title", "title", formats.title(), "Title.", "Tea", required=True),
-        Field("price", "price", formats.money(), "Price.", 1.5, required=True),
-        Field("endsAt", "ends_at", formats.instant(), "End.", "2026-12-01",
+        Field("price", "price", numbers.money(), "Price.", 1.5, required=True),
+        Field("endsAt", "ends_at", instants.instant(), "End.", "2026-12-01",
               beside=(Beside("ends_day", dates.is_bare, part=True),)),
         Field("parts", "parts", nested.objects(PART, 5), "Parts.", [], default="[]"),
         Field("storeId", "store_id", formats.id_of("store"), "Store.", "1" * 24, required=True),
@@ -102,7 +102,7 @@ async def test_typed_values_are_kept_and_shown(db: Database) -> None:
     ("values", "faults"),
     [
         ({"price": -1}, [("price", "out_of_range")]),
-        ({"price": formats.MOST_CENTAVOS + 1}, [("price", "out_of_range")]),
+        ({"price": numbers.MOST_CENTAVOS + 1}, [("price", "out_of_range")]),
         ({"endsAt": 2**62}, [("endsAt", "invalid_date")]),
         ({"endsAt": dates.Day(-(2**62))}, [("endsAt", "invalid_date")]),
         ({"endsAt": True}, [("endsAt", "wrong_type")]),
@@ -192,6 +192,6 @@ async def test_a_value_is_used_once_within_its_scope(
             with pytest.raises(Refusal):
                 await made(db, actor, **{name: value})
     if name == "code":
-        await made(db, **{name: "t"})
+        await made(db, code="t")
     await db.write(actions.change, ANA, OFFERS, first.id, check(OFFERS, {name: None}))
     await made(db, **{name: value})

@@ -8,8 +8,9 @@ from msgspec import Struct
 from gateway import actions
 from gateway.access import Actor
 from gateway.draft import Draft, check
+from gateway.format import of_json
 from gateway.query import Page
-from gateway.resource import Form, Resource, of_json
+from gateway.resource import Form, Resource
 from gateway.rest.params import cursor_of, query_of
 from gateway.rest.wire import shown
 from outbox.database import Database

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from gateway import admission, inbound, query, statements
+from gateway import admission, early, inbound, query, statements
 from gateway.__main__ import main
 from gateway.admission import Admission
 from gateway.budgets import Budget
@@ -52,7 +52,7 @@ def keep_all_places() -> None:
     """Whoever has a place keeps it, and probes have none of their own."""
     Admission._make_room = lambda self: False  # type: ignore[method-assign]
     admission.PROBES = 0
-    inbound.PROBE = re.compile(b"$^")
+    early.PROBE = re.compile(b"$^")
 
 
 GUARDS: dict[str, Callable[[], None]] = {

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from gateway import formats, nested
+from gateway import formats, instants, nested
 from gateway.errors import Refusal
-from gateway.resource import Field, Form, Read
+from gateway.format import Read
+from gateway.resource import Field, Form
 from gateway.resources.account import users
 from outbox.database import Row, Tx
 from outbox.ids import Ids
@@ -51,7 +52,7 @@ KEY = Form(
             "What it may do; both unless sent.", ["read"],
         ),
         Field(
-            "expiresAt", "expires_at", formats.moment(),
+            "expiresAt", "expires_at", instants.moment(),
             "When it ends; never unless sent. A date without a time lasts until that day ends in "
             "the owner's time zone.",
             "2030-01-31",

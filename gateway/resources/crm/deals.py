@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gateway import actions, dates, formats, nested
+from gateway import actions, dates, formats, instants, nested, numbers
 from gateway.access import Actor
 from gateway.draft import Draft
 from gateway.errors import Fault
@@ -38,7 +38,7 @@ DEALS = Resource(
     description="A possible sale, with its stage in the owner's pipeline.",
     fields=(
         Field("title", "title", formats.title(), "Title.", "Yearly supply", required=True),
-        Field("value", "value", formats.money(), "Estimated value in BRL.", 12500.5, required=True),
+        Field("value", "value", numbers.money(), "Estimated value in BRL.", 12500.5, required=True),
         Field(
             "currency", "currency", formats.one_of("BRL"), "Currency of the value.", "BRL",
             on_create=False, on_update=False, default="BRL",
@@ -53,7 +53,7 @@ DEALS = Resource(
             on_create=False, default="open", nullable=False,
         ),
         Field(
-            "probability", "probability", formats.integer(0, 100), "Chance of winning in percent.",
+            "probability", "probability", numbers.integer(0, 100), "Chance of winning in percent.",
             60,
         ),
         Field(
@@ -66,12 +66,12 @@ DEALS = Resource(
             reference=Reference("contact", "contacts"), listed_in="deal_contacts",
         ),
         Field(
-            "expectedCloseDate", "expected_close_at", formats.instant(),
+            "expectedCloseDate", "expected_close_at", instants.instant(),
             "When it should be closed; a date without a time means that whole day.",
             "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
         ),
         Field(
-            "closedAt", "closed_at", formats.instant(), "When it was won or lost.",
+            "closedAt", "closed_at", instants.instant(), "When it was won or lost.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
         ),
         Field(
@@ -213,9 +213,9 @@ async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
     won, lost = by_status["won"], by_status["lost"]
     return PipelineStats(
         sum(by_status.values()),
-        formats.show_money(sum(worth for _, worth in by_stage.values())),
+        numbers.show_money(sum(worth for _, worth in by_stage.values())),
         {
-            name: StageStats(by_stage[name][0], formats.show_money(by_stage[name][1]))
+            name: StageStats(by_stage[name][0], numbers.show_money(by_stage[name][1]))
             for name in in_order(by_stage, await pipelines.of(tx, actor))
         },
         won,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway import actions, dates, formats, numbering
+from gateway import actions, dates, formats, numbering, numbers
 from gateway.access import Actor
 from gateway.draft import Draft
 from gateway.errors import Fault, Refusal
@@ -173,14 +173,14 @@ def _reckon(
         return [Fault("total", "required", "Send items or total.")]
     total = subtotal - discount + shipping
     values |= {"subtotal": subtotal, "discount": discount, "shipping": shipping, "total": total}
-    show = formats.show_money
+    show = numbers.show_money
     if subtotal < 0:
         return [Fault("shipping", "too_large", "Send shipping that is not more than the total.")]
     if discount > subtotal:
         return [Fault("discount", "too_large", f"Send a discount of at most {show(subtotal)}.")]
     if asked is not None and asked != total:
         return [Fault("total", "disagrees", f"The items come to {show(total)}; send that or none.")]
-    if max(subtotal, total) > formats.MOST_CENTAVOS:
-        most = show(formats.MOST_CENTAVOS)
+    if max(subtotal, total) > numbers.MOST_CENTAVOS:
+        most = show(numbers.MOST_CENTAVOS)
         return [Fault("total", "out_of_range", f"The total may be {most} at most.")]
     return []

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway import dates, formats
+from gateway import dates, formats, instants, numbers
 from gateway.access import Actor
 from gateway.draft import Draft
 from gateway.record import Record
@@ -37,8 +37,8 @@ def _only(name: str, column: str, noun: str) -> Filter:
     return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only invoices of this {noun}.")
 
 
-_MONEY = formats.money()
-_INSTANT = formats.instant()
+_MONEY = numbers.money()
+_INSTANT = instants.instant()
 
 INVOICES = Resource(
     noun="invoice",
@@ -80,7 +80,7 @@ INVOICES = Resource(
             "2026-12-15", required=True, beside=(Beside("due_day", dates.is_bare, part=True),),
         ),
         Field(
-            "paidAt", "paid_at", formats.moment(),
+            "paidAt", "paid_at", instants.moment(),
             "When it was paid; a date without a time is the beginning of that day in the owner's "
             "time zone.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,

@@ -1,6 +1,6 @@
 """Products: what an owner sells. The storefront's catalogue is made of the same rows."""
 
-from gateway import formats, nested
+from gateway import formats, nested, numbers
 from gateway.nested import Member
 from gateway.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort, Unique
 
@@ -23,9 +23,9 @@ PRODUCTS = Resource(
             "slug", "slug", formats.slug(), "The part of the shop's address that names it.",
             "coffee-beans-1-kg",
         ),
-        Field("price", "price", formats.money(), "Price in BRL.", 89.9, required=True),
+        Field("price", "price", numbers.money(), "Price in BRL.", 89.9, required=True),
         Field(
-            "compareAtPrice", "compare_at_price", formats.money(), "Price before a reduction.",
+            "compareAtPrice", "compare_at_price", numbers.money(), "Price before a reduction.",
             109.9,
         ),
         Field(
@@ -33,11 +33,11 @@ PRODUCTS = Resource(
             on_create=False, on_update=False, default="BRL",
         ),
         Field(
-            "stock", "stock", formats.integer(0, 1_000_000_000),
+            "stock", "stock", numbers.integer(0, 1_000_000_000),
             "How many there are; null is without limit.", 25, always=True,
         ),
         Field(
-            "weightGrams", "weight_grams", formats.integer(0, 1_000_000_000), "Weight in grams.",
+            "weightGrams", "weight_grams", numbers.integer(0, 1_000_000_000), "Weight in grams.",
             1050,
         ),
         Field(

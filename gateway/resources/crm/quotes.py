@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway import actions, dates, ends, formats
+from gateway import actions, dates, ends, formats, instants, numbers
 from gateway.access import Actor
 from gateway.draft import Draft
 from gateway.errors import Refusal
@@ -50,8 +50,8 @@ def _only(name: str, column: str, noun: str) -> Filter:
     return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only quotes of this {noun}.")
 
 
-_MONEY = formats.money()
-_INSTANT = formats.instant()
+_MONEY = numbers.money()
+_INSTANT = instants.instant()
 
 QUOTES = Resource(
     noun="quote",

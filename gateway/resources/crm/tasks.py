@@ -1,6 +1,6 @@
 """Tasks: what an owner has to do, by when, and the verbs that end and resume it."""
 
-from gateway import actions, dates, formats
+from gateway import actions, dates, formats, instants
 from gateway.access import Actor
 from gateway.query import Page, Query
 from gateway.record import Record
@@ -29,7 +29,7 @@ TASKS = Resource(
             "Ask about the delivery date.",
         ),
         Field(
-            "dueDate", "due_at", formats.instant(),
+            "dueDate", "due_at", instants.instant(),
             "By when; a date without a time lasts until that day ends in the owner's time zone.",
             "2026-12-01T14:30:00.000Z", beside=(Beside("due_day", dates.is_bare, part=True),),
         ),
@@ -42,7 +42,7 @@ TASKS = Resource(
             on_create=False, on_update=False, default=False,
         ),
         Field(
-            "completedAt", "completed_at", formats.instant(), "When it was done.",
+            "completedAt", "completed_at", instants.instant(), "When it was done.",
             "2026-11-30T09:00:00.000Z", on_create=False, on_update=False,
         ),
         Field(

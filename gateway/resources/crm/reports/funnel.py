@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from gateway.access import Actor
 from gateway.dates import DAY
-from gateway.formats import show_money
+from gateway.numbers import show_money
 from gateway.periods import Asked
 from gateway.resources.crm import pipelines
 from gateway.resources.crm.deals import NO_STAGE, in_order, percent

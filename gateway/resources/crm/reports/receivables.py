@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from gateway.access import Actor
 from gateway.dates import DAY, begin, today
-from gateway.formats import show_money
+from gateway.numbers import show_money
 from gateway.periods import Asked
 from gateway.resources.crm.reports.figures import (
     EVER,
