@@ -23,6 +23,7 @@ class Networks:
         )
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> Address | None:
     """An address as proxies write it (a port and brackets are allowed), None for anything else."""
     text = text.strip().strip('"')

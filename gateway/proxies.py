@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from multidict import MultiMapping
@@ -77,7 +76,6 @@ class Proxies:
             )
 
 
-@lru_cache(maxsize=4096)
 def _words(headers: MultiMapping[str], name: str) -> list[str]:
     """The words of a header; a proxy may have added a line of its own below the client's."""
     return [
