@@ -12,7 +12,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ARGS   ?=
 WORKERS ?= 2
 
-PYTEST := $(BIN)/python -m pytest
+# Without compiled files each test process, and each command that tests start, compiles all anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 DAILY  := not faults and not benchmark
 FAST   := $(DAILY) and not slow and not browser
 # Waiting for a disk is a good part of small tests, so their files are in memory where it has room.

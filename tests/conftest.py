@@ -1,5 +1,6 @@
 """Fixtures that every part of the tests shares."""
 
+import gc
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,6 +20,12 @@ def pytest_configure() -> None:
     """Settings of whoever runs the tests stay outside."""
     for name in [name for name in os.environ if name.startswith("CARTEIRO_")]:
         del os.environ[name]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the thousands of collected tests, which live to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
