@@ -42,12 +42,10 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--role", choices=ROLES, default="all",
         help="api answers requests, worker delivers, all does both (default)",
     )  # fmt: skip
-    parser.add_argument(
-        "--port", type=_port_number, help="listen there, whatever the configuration says"
-    )
+    parser.add_argument("--port", type=_port, help="listen there, whatever the configuration says")
 
 
-def _port_number(text: str) -> int:
+def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 65535")
     return int(text)
@@ -111,7 +109,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed amount, check it, exit")
     parser.add_argument("--folder", help="keep the demo's files there (default: a temporary one)")
     parser.add_argument(
-        "--port", type=_port_number, default=0, help="listen there (default: any free one)"
+        "--port", type=_port, default=0, help="listen there (default: any free one)"
     )
 
 
