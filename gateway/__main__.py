@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway import commands, zones
+from gateway import commands, key_commands, zones
 from gateway.app import ROLES, program_version
 from gateway.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from gateway.errors import Refusal
@@ -42,6 +42,17 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--role", choices=ROLES, default="all",
         help="api answers requests, worker delivers, all does both (default)",
     )  # fmt: skip
+    parser.add_argument("--port", type=_port, help="listen there, whatever the configuration says")
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 65535")
+    return int(text)
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
 
 
 def _email(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +82,17 @@ def _user_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timezone", metavar="ZONE", help="another time zone, an IANA name")
 
 
+def _key_list(parser: argparse.ArgumentParser) -> None:
+    _email(parser)
+    _json(parser)
+
+
+def _key_revoke(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "key", metavar="KEY", help="the beginning of the key as `key list` shows it, or its id"
+    )
+
+
 def _key_add(parser: argparse.ArgumentParser) -> None:
     _email(parser)
     parser.add_argument("--name", required=True, metavar="LABEL", help="what the key is for")
@@ -86,7 +108,9 @@ def _key_add(parser: argparse.ArgumentParser) -> None:
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed amount, check it, exit")
     parser.add_argument("--folder", help="keep the demo's files there (default: a temporary one)")
-    parser.add_argument("--port", type=int, default=0, help="listen there (default: any free one)")
+    parser.add_argument(
+        "--port", type=_port, default=0, help="listen there (default: any free one)"
+    )
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -115,6 +139,10 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro user add maria@example.com --name 'Maria Silva'", commands.user_add, _user_add,
     ),
     Command(
+        "user list", "List the users, disabled ones too.",
+        "carteiro user list", commands.user_list, _json,
+    ),
+    Command(
         "user set", "Change a user's name or time zone.",
         "carteiro user set maria@example.com --timezone America/Manaus", commands.user_set,
         _user_set,
@@ -128,9 +156,21 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro user disable maria@example.com", commands.user_disable, _email,
     ),
     Command(
+        "user enable", "Let a disabled user in again.",
+        "carteiro user enable maria@example.com", commands.user_enable, _email,
+    ),
+    Command(
         "key add", "Create an API key and print it, once.",
-        "carteiro key add maria@example.com --name 'Zapier' --scope read", commands.key_add,
+        "carteiro key add maria@example.com --name 'Zapier' --scope read", key_commands.key_add,
         _key_add,
+    ),
+    Command(
+        "key list", "List the API keys of a user, without their secret parts.",
+        "carteiro key list maria@example.com", key_commands.key_list, _key_list,
+    ),
+    Command(
+        "key revoke", "End an API key; it stops within a second on every node.",
+        "carteiro key revoke crt_4kYb91Qx", key_commands.key_revoke, _key_revoke,
     ),
     Command(
         "secrets init", "Write a new key file, which seals webhook secrets in the database.",
@@ -139,8 +179,8 @@ COMMANDS: tuple[Command, ...] = (
 )  # fmt: skip
 
 GROUPS = {
-    "user": "Create, change and disable users.",
-    "key": "Create API keys.",
+    "user": "Create, list, change and disable users.",
+    "key": "Create, list and revoke API keys.",
     "secrets": "Manage the keys that seal secrets in the database.",
 }
 
@@ -153,23 +193,30 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Example: carteiro serve",
     )
     parser.add_argument("--version", action="version", version=f"carteiro {program_version()}")
-    parser.add_argument(
-        "--config", metavar="FILE",
-        help=f"the configuration file (default: ${FILE_VARIABLE}, else {' and '.join(FILES)} here)",
-    )  # fmt: skip
+    _config(parser, None)
     tops = parser.add_subparsers(metavar="COMMAND", required=True)
     groups: dict[str, Any] = {}
     for command in COMMANDS:
         group, _, verb = command.words.rpartition(" ")
         if group and group not in groups:
             middle = tops.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            _config(middle)
             groups[group] = middle.add_subparsers(metavar="VERB", required=True)
         leaf = (groups[group] if group else tops).add_parser(
             verb, help=command.does, description=command.does, epilog=f"Example: {command.example}"
         )
         command.arguments(leaf)
+        _config(leaf)
         leaf.set_defaults(command=command)
     return parser
+
+
+def _config(parser: argparse.ArgumentParser, default: str | None = argparse.SUPPRESS) -> None:
+    """Take --config here too; without a default, so that none hides what was given before."""
+    parser.add_argument(
+        "--config", metavar="FILE", default=default,
+        help=f"the configuration file (default: ${FILE_VARIABLE}, else {' and '.join(FILES)} here)",
+    )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

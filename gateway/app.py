@@ -54,7 +54,11 @@ def build_app(
     )
     db.observer = metrics
     egress = config.egress
-    rules = Rules(egress.allow_http, tuple(parse_place(place) for place in egress.allow))
+    rules = Rules(
+        egress.allow_http, tuple(parse_place(place) for place in egress.allow),
+        http_setting="[egress] allow_http in config.toml",
+        allow_setting="[egress] allow in config.toml",
+    )  # fmt: skip
     guard = Guard(rules, clock)
     credentials = Credentials(db, metrics)
     passwords = Passwords(clock=clock, ids=ids, observer=metrics)

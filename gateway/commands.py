@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
-from gateway import formats, startup, zones
+from gateway import dates, formats, startup, tables, zones
 from gateway.config import Config
 from gateway.format import Wrong
 from gateway.new_passwords import fault_of
 from gateway.passwords import Passwords
-from gateway.resources.account import keys, sessions, users
+from gateway.resources.account import sessions, users
 from gateway.rest.openapi import document as openapi_document
 from gateway.rest.routes import ROUTES
 from gateway.serve import serve as run_server
@@ -28,11 +29,13 @@ from outbox.ids import Ids
 from outbox.sealing import write_key_file
 
 Say = Callable[[str], None]
-DAY = 86_400_000_000
+USERS_AT_ONCE = 500
 
 
 async def serve(config: Config, given: Namespace, say: Say) -> None:
     """Until a signal ends it."""
+    if given.port is not None:
+        config = structs.replace(config, server=structs.replace(config.server, port=given.port))
     await run_server(config, given.role, say)
 
 
@@ -70,13 +73,24 @@ async def user_add(config: Config, given: Namespace, say: Say) -> None:
         raise CannotStart("--name must be 1 to 200 characters")
     _must_be_zone(given.timezone)
     password = _ask_password(given.password_stdin, given.email)
-    async with _filled(config) as db:
+    async with filled(config) as db:
         hashed = await _hash(db, password)
         user_id = await db.write(
             users.add, email=email, name=given.name.strip(), password_hash=hashed,
             timezone=given.timezone,
         )  # fmt: skip
     say(user_id)
+
+
+async def user_list(config: Config, given: Namespace, say: Say) -> None:
+    """Print every user, disabled ones too, by address."""
+    found: list[tables.Cells] = []
+    async with filled(config) as db:
+        after = ""
+        while rows := await db.read(users.listed, after, USERS_AT_ONCE):
+            found += [_cells(row) for row in rows]
+            after = rows[-1]["folded_email"]
+    tables.say_all(found, tables.USER, as_json=given.json, say=say)
 
 
 async def user_set(config: Config, given: Namespace, say: Say) -> None:
@@ -91,8 +105,8 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
         values["timezone"] = given.timezone
     if not values:
         raise CannotStart("nothing to change; give --name or --timezone")
-    async with _filled(config) as db:
-        user = await _user(db, given.email)
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
         user = await db.write(users.change, user["id"], values)
     say(f"{user['email']} is {user['name']}, in {user['timezone']}.")
 
@@ -100,39 +114,29 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
 async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
     """Give a user a new password; who was signed in under the old one is signed out."""
     password = _ask_password(given.password_stdin, given.email)
-    async with _filled(config) as db:
-        user = await _user(db, given.email)
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
         await db.write(_set_password, user["id"], await _hash(db, password))
     say(f"{user['email']} has a new password.")
 
 
 async def user_disable(config: Config, given: Namespace, say: Say) -> None:
     """Shut a user out of API and console."""
-    async with _filled(config) as db:
-        user = await _user(db, given.email)
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
         await db.write(_disable, user["id"])
     say(f"{user['email']} is disabled; the records stay.")
 
 
-async def key_add(config: Config, given: Namespace, say: Say) -> None:
-    """Print a new API key, and nothing else."""
-    if not given.name.strip() or len(given.name) > 100:
-        raise CannotStart("--name must be 1 to 100 characters")
-    days = given.expires_days
-    if days is not None and not 1 <= days <= 3_650:
-        raise CannotStart("--expires-days must be 1 to 3650")
-    async with _filled(config) as db:
-        user = await _user(db, given.email)
-        if user["disabled_at"] is not None:
-            raise CannotStart(f"{user['email']} is disabled and cannot get a key")
-        text = keys.make(db.ids)
-        await db.write(
-            keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
-            scopes=given.scope or ["read", "write"],
-            expires_at=db.clock.wall() + days * DAY if days else None,
-            most=config.limits.keys_per_owner,
-        )  # fmt: skip
-    say(text)
+async def user_enable(config: Config, given: Namespace, say: Say) -> None:
+    """Let a disabled user in again."""
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        await db.write(users.enable, user["id"])
+    if user["disabled_at"] is None:
+        say(f"{user['email']} was not disabled.")
+    else:
+        say(f"{user['email']} is enabled; API keys that are not revoked work again.")
 
 
 async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
@@ -149,6 +153,15 @@ def demo(given: Namespace) -> int:
     return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
 
 
+def _cells(user: Row) -> tables.Cells:
+    return {
+        "id": user["id"], "email": user["email"], "name": user["name"],
+        "timezone": user["timezone"],
+        "state": "active" if user["disabled_at"] is None else "disabled",
+        "createdAt": dates.show(user["created_at"]),
+    }  # fmt: skip
+
+
 @asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Database]:
     db = await startup.open_database(config, SystemClock(), Ids())
@@ -161,13 +174,15 @@ async def _open(config: Config) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def _filled(config: Config) -> AsyncIterator[Database]:
+async def filled(config: Config) -> AsyncIterator[Database]:
+    """The database, with its schema when it was empty. Raises CannotStart."""
     async with _open(config) as db:
         await startup.fill_if_empty(db)
         yield db
 
 
-async def _user(db: Database, email: str) -> Row:
+async def user_of(db: Database, email: str) -> Row:
+    """The user with this address. Raises CannotStart."""
     user = await db.read(users.by_email, email)
     if user is None:
         raise CannotStart(f"there is no user {email}; `carteiro user add` makes one")

@@ -5,9 +5,11 @@ import base64
 import errno
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from aiohttp import web
@@ -115,15 +117,25 @@ async def _greet(db: Database, address: str, role: Role, say: Say) -> None:
     say(f"Carteiro {program_version()} is ready; console at {address}/console")
     token = base64.urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
     if await db.write(sessions.offer_first_account, token):
-        say(f"Create the first account: {address}/console/first-account?token={token}")
-        say("The link works once, within a day.")
+        say("Create the first account by this link, which works once, within a day:")
+        say(f"  {address}/console/first-account?token={token}")
+        say("or by this command, with the same configuration:")
+        say(f"  {_program()} user add EMAIL --name NAME")
+
+
+def _program() -> str:
+    """How this program is called here: by its path where it is not on the search path."""
+    called = Path(sys.argv[0])
+    if called.name == "carteiro" and shutil.which("carteiro") is None:
+        return str(called)
+    return "carteiro"
 
 
 def _cannot_listen(config: Config, error: OSError) -> str:
     server = config.server
     where = f"{server.host or '*'}:{server.port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{where} is taken by another program; set server.port to a free one"
+        return f"{where} is taken by another program; choose another by --port or server.port"
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"no right to listen on {where}; use a port from 1024 up"
     return f"cannot listen on {where}: {error.strerror or error}"

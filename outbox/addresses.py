@@ -78,10 +78,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the operator allows beyond the tables."""
+    """What the operator allows beyond the tables, and by which settings: refusals name them."""
 
     allow_http: bool = False
     allow: tuple[Place, ...] = ()
+    http_setting: str = "the option --allow-http"
+    allow_setting: str = "the option --allow"
 
 
 def parse_place(text: str) -> Place:

@@ -187,7 +187,15 @@ async def open(
         )  # fmt: skip
     if url.startswith(("postgresql://", "postgres://")):
         # asyncpg is an extra: an SQLite installation does without it.
-        from outbox import postgres
+        try:
+            from outbox import postgres
+        except ModuleNotFoundError as missing:
+            if missing.name != "asyncpg":
+                raise
+            raise CannotStart(
+                "PostgreSQL needs the package asyncpg; install it beside this program, by "
+                "`pip install asyncpg` or `pipx inject carteiro asyncpg`"
+            ) from None
 
         return await postgres.open(
             url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous,

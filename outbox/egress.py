@@ -23,7 +23,7 @@ from outbox.lookups import LookUp, Lookups, ask_system
 __all__ = ["Guard", "Place", "Refused", "Rules", "Target", "check_url", "parse_place"]
 
 REFUSED_ADDRESS = "deliveries to this address are not allowed"
-"""The one text of a refusal by address: it tells nothing of our network."""
+"""How every refusal by address begins: none tells anything of our network."""
 LONGEST_URL = 2048
 LONGEST_HOST = 253
 SHAPE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)[^\s]*", re.S)
@@ -60,19 +60,24 @@ class Target:
 
 def check_url(url: str, rules: Rules) -> Target:
     """Judge a receiver's URL as typed; no name is looked up. Raises Refused."""
-    match = _shape(url)
+    match = _shape(url, rules)
     scheme = match["scheme"].lower()
     if scheme not in DEFAULT_PORTS:
-        raise _misspelt("the URL must start with https://")
+        raise _misspelt(_start(rules))
     if scheme == "http" and not rules.allow_http:
-        raise _misspelt("plain http is not allowed here; use https")
+        raise _misspelt(
+            f"plain http is not allowed; use https, or allow it by {rules.http_setting}"
+        )
     text, port, literal = _host(match["authority"], DEFAULT_PORTS[scheme])
     host = text if literal else _name(text)
     if not port_may_open(port, rules):
-        raise _misspelt(f"port {port} is not open to deliveries; use 443 or one above 1023")
+        raise _misspelt(
+            f"port {port} is not open to deliveries; use 443 or another above 1023, or open the "
+            f"address with this port by {rules.allow_setting}"
+        )
     dialled = (host,) if literal else _loopback(host)
     if dialled and not any(may_dial(address, port, rules) for address in dialled):
-        raise Refused(REFUSED_ADDRESS, "address")
+        raise _refused(rules)
     parsed = URL(url)
     # Whoever reads the URL after us must find the same place in it.
     if (parsed.raw_host, parsed.port, parsed.scheme) != (host, port, scheme):
@@ -84,14 +89,23 @@ def _misspelt(text: str) -> Refused:
     return Refused(text, "spelling")
 
 
-def _shape(url: str) -> re.Match[str]:
+def _refused(rules: Rules) -> Refused:
+    """The one refusal by address, whatever the reason."""
+    return Refused(f"{REFUSED_ADDRESS}; {rules.allow_setting} can open it", "address")
+
+
+def _start(rules: Rules) -> str:
+    return f"the URL must start with {'http:// or ' if rules.allow_http else ''}https://"
+
+
+def _shape(url: str, rules: Rules) -> re.Match[str]:
     if len(url) > LONGEST_URL:
         raise _misspelt(f"a URL has at most {LONGEST_URL} characters")
     if "\\" in url or any(c.isspace() or not c.isprintable() for c in url):
         raise _misspelt("a URL holds no spaces, control characters or backslashes")
     match = SHAPE.fullmatch(url)
     if match is None:
-        raise _misspelt("the URL must start with https://")
+        raise _misspelt(_start(rules))
     if "#" in url:
         raise _misspelt("a URL to deliver to has no #fragment; leave it out")
     if "@" in match["authority"]:
@@ -203,7 +217,7 @@ class Guard(AbstractResolver):
         """
         addresses = await self._lookups.addresses(host)
         if not all(may_dial(address, port, self.rules) for address in addresses):
-            raise Refused(REFUSED_ADDRESS, "address")
+            raise _refused(self.rules)
         return [
             ResolveResult(
                 hostname=host,
@@ -220,7 +234,7 @@ class Guard(AbstractResolver):
         """A socket for the address that is about to be dialled. Raises Refused, OSError."""
         family, kind, protocol, _, sockaddr = address_info
         if not may_dial(str(sockaddr[0]), int(sockaddr[1]), self.rules):
-            raise Refused(REFUSED_ADDRESS, "address")
+            raise _refused(self.rules)
         opened = socket.socket(family, kind, protocol)
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)

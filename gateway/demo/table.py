@@ -55,6 +55,28 @@ def summary(inboxes: Sequence[Inbox], writes: int, seconds: float) -> str:
     )
 
 
+def totals(
+    inboxes: Sequence[Inbox], expected: ledger.Expected, seconds: float, *, waited: bool = True
+) -> list[str]:
+    """How it ended, a line each. Not `waited`: what has not arrived is no loss yet."""
+    missing = sum(ledger.waiting(inbox, expected) for inbox in inboxes)
+    counts = (
+        ("events written", len(expected), ""),
+        ("deliveries made", sum(sum(inbox.accepted.values()) for inbox in inboxes), ""),
+        ("attempts failed", sum(inbox.refused for inbox in inboxes), "refused on purpose"),
+        ("attempts repeated", sum(inbox.retries for inbox in inboxes), ""),
+        ("bad signatures", sum(len(inbox.bad) for inbox in inboxes), ""),
+        ("lost", missing if waited else 0, ""),
+    )
+    lines = [
+        f"  {name:<17}  {count:>6}{f'  ({said})' if said and count else ''}"
+        for name, count, said in counts
+    ]
+    if missing and not waited:
+        lines.append(f"  {'not waited for':<17}  {missing:>6}")
+    return [f"Totals after {seconds:.1f} s", *lines]
+
+
 class Screen:
     """Where it is drawn: in place on a terminal, the summary line alone elsewhere."""
 
@@ -77,7 +99,7 @@ class Screen:
                 f"{BOLD}{header}{PLAIN}",
                 *body,
                 "",
-                f"{DIM}Ctrl-C ends all of it.{PLAIN}",
+                f"{DIM}Ctrl-C ends all of it and prints totals.{PLAIN}",
             ]
             text = "\n".join(f"{row}\x1b[K" for row in lines)
             self._out.write(

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from aiohttp import web
 
+from gateway.appkeys import CONFIG
 from gateway.catalogue import CATALOGUE, Kept
 from gateway.errors import Refusal
 from gateway.resources.crm import invoices, quotes, tasks
@@ -101,7 +102,18 @@ ROUTES = routes()
 
 
 WEBHOOKS = "/api/webhooks"
-MANAGED = "Webhooks are created, changed and deleted in the console; GET /api/webhooks lists them."
+CONSOLE = "/console/webhooks"
+
+
+def _managed(request: web.Request, allowed: str) -> Refusal:
+    """The refusal that says where webhooks are made."""
+    address = request.app[CONFIG].server.public_url.rstrip("/") + CONSOLE
+    return Refusal(
+        "method_not_allowed",
+        f"Webhooks are created, changed and deleted in the console, at {address}; "
+        "GET /api/webhooks lists them.",
+        facts={"allow": allowed},
+    )
 
 
 def _all_but(path: str) -> Handler:
@@ -111,7 +123,7 @@ def _all_but(path: str) -> Handler:
 
     async def refuse(request: web.Request) -> NoReturn:
         if path == WEBHOOKS and request.method != "OPTIONS":
-            raise Refusal("method_not_allowed", MANAGED, facts={"allow": ",".join(allowed)})
+            raise _managed(request, ",".join(allowed))
         raise web.HTTPMethodNotAllowed(request.method, allowed)
 
     return refuse
@@ -123,7 +135,7 @@ async def _one_webhook(request: web.Request) -> NoReturn:
         raise web.HTTPNotFound
     if request.method == "OPTIONS":
         raise web.HTTPMethodNotAllowed(request.method, ())
-    raise Refusal("method_not_allowed", MANAGED, facts={"allow": ""})
+    raise _managed(request, "")
 
 
 def add_routes(app: web.Application) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 
 from tests.architecture.tree import ROOT, texts
 
@@ -14,6 +15,7 @@ MACHINE = re.compile(
 REGISTRY = re.compile(
     r"py" r"pi\.org|python" r"hosted\.org|np" r"mjs\.(?:org|com)|proxy\.go" r"lang"
 )
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-browser.lock")
 VENDOR = ROOT / "gateway/console/static/vendor"
 
 
@@ -36,12 +38,36 @@ def test_no_host_of_a_registry() -> None:
 
 
 def test_locks_pin_and_hash_every_line() -> None:
-    for name in ("requirements.lock", "requirements-browser.lock"):
+    for name in LOCKS:
         text = (ROOT / name).read_text()
         entries = re.split(r"\n(?=[a-z])", text.strip())
         assert entries, name
         assert [e.split()[0] for e in entries if "==" not in e or "--hash=sha256:" not in e] == []
         assert re.findall(r"https?:|file:|--index|--find-links|^#.*/", text, re.MULTILINE) == []
+
+
+def pins(lock: str) -> dict[str, str]:
+    found = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)
+    return dict(found)
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[<>=; ]", text)[0].lower() for text in requirements}
+
+
+def test_serving_installs_what_it_declares_and_no_tool_of_the_tests() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = declared["project"]["optional-dependencies"]
+    serving = names(declared["project"]["dependencies"] + extras["postgres"])
+    assert serving - pins("requirements.lock").keys() == set()
+    assert names(extras["dev"] + extras["browser"]) & pins("requirements.lock").keys() == set()
+    assert names(extras["dev"]) - pins("requirements-dev.lock").keys() == set()
+
+
+def test_locks_agree_on_what_they_share() -> None:
+    serving, dev, browser = (pins(lock) for lock in LOCKS)
+    both = serving | dev | browser
+    assert [name for lock in (serving, dev) for name in lock if lock[name] != both[name]] == []
 
 
 def test_vendored_files_are_the_ones_listed() -> None:

@@ -179,6 +179,30 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["--config good.toml user list", "user --config good.toml list", "user list --config good.toml",
+     "user list --json --config=good.toml", "--config bad.toml user list --config good.toml"],
+)  # fmt: skip
+def test_the_configuration_file_is_named_in_any_place(tmp_path: Path, words: str) -> None:
+    (tmp_path / "good.toml").write_text("[server]\nport = 1\n")
+    (tmp_path / "bad.toml").write_text("[server]\nport = 'x'\n")
+    done = command(*words.split(), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = command(*words.replace("good.toml", "bad.toml").split(), folder=tmp_path)
+    assert done.returncode == 2
+    one_line(done.stderr, "server.port", "bad.toml")
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1.5", "١"])
+def test_a_port_is_a_number(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("serve", "demo"):
+        with pytest.raises(SystemExit) as ended:
+            main([name, f"--port={port}"])
+        assert ended.value.code == 2
+        assert "from 0 to 65535" in capsys.readouterr().err
+
+
 def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
     done = command(
         "check-config", folder=tmp_path,

@@ -54,8 +54,15 @@ async def test_webhooks_are_managed_in_the_console(site: Site, method: str) -> N
     for path, allow in (("/api/webhooks", "GET,HEAD"), ("/api/webhooks/" + "0" * 24, "")):
         status, body, headers = await answered(site, method, path)
         assert (status, body["code"], headers["Allow"]) == (405, "method_not_allowed", allow)
-        assert "in the console" in body["error"]
+        assert "in the console, at /console/webhooks;" in body["error"]
     assert (await answered(site, "GET", "/api/webhooks/" + "0" * 24))[0] == 404
+
+
+async def test_the_console_is_named_with_its_public_address(db: Database) -> None:
+    config = Config(server=Server(public_url="https://crm.example.com/"))
+    async with serving(db, config) as site:
+        _, body, _ = await answered(site, "POST", "/api/webhooks")
+        assert "at https://crm.example.com/console/webhooks;" in body["error"]
 
 
 async def test_a_request_id_is_kept_or_made(site: Site) -> None:

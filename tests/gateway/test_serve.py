@@ -45,6 +45,8 @@ def test_from_nothing_to_a_first_request(tmp_path: Path) -> None:
         assert status == 200
         assert b'name="password"' in page
         assert stat.S_IMODE((tmp_path / "carteiro.key").stat().st_mode) == 0o600
+        # The other way: the command, as it would have to be typed here.
+        assert "  carteiro user add EMAIL --name NAME\n" in shown
         # Commands work beside the running server.
         add_user(tmp_path)
         key = key_for(tmp_path)
@@ -74,12 +76,34 @@ def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
         other.mkdir()
         taken = carteiro("serve", folder=other, CARTEIRO_SERVER__PORT=str(serving.port))
         assert taken.returncode == 1
-        one_line(taken.stderr.splitlines()[-1] + "\n", f"127.0.0.1:{serving.port}", "server.port")
+        said = taken.stderr.splitlines()[-1] + "\n"
+        one_line(said, f"127.0.0.1:{serving.port}", "server.port", "--port")
         assert "Traceback" not in taken.stderr
         assert serving.ask("/livez")[0] == 200
     bad = carteiro("serve", folder=other, CARTEIRO_SERVER__HOST="203.0.113.77")
     assert bad.returncode == 1
     one_line(bad.stderr.splitlines()[-1] + "\n", "203.0.113.77")
+
+
+def test_the_port_of_the_command_line_wins(tmp_path: Path) -> None:
+    port = free_port()
+    settings = {"CARTEIRO_SERVER__PORT": str(port)}
+    # The configuration's own port is the one that it would wait at.
+    with socket.create_server(("127.0.0.1", port)):
+        other = free_port()
+        with subprocess.Popen(
+            [sys.executable, "-m", "gateway", "serve", "--port", str(other)],
+            cwd=tmp_path, env=environment(tmp_path, **settings), stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+        ) as process:  # fmt: skip
+            try:
+                assert process.stdout is not None
+                shown = process.stdout.readline()
+            finally:
+                process.terminate()
+                process.communicate()
+        assert shown.endswith(f"console at http://127.0.0.1:{other}/console\n")
+        assert process.returncode == 0
 
 
 def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:

@@ -223,7 +223,27 @@ def test_refusals_by_address_share_one_text(host: str) -> None:
     with pytest.raises(Refused) as refused:
         check_url(f"http://{host}/", PLAIN)
     assert refused.value.kind == "address"
-    assert str(refused.value) == REFUSED_ADDRESS
+    assert str(refused.value) == f"{REFUSED_ADDRESS}; the option --allow can open it"
+
+
+@pytest.mark.parametrize(
+    ("url", "allow_http", "says"),
+    [
+        ("http://hooks.example.com/", False, "use https, or allow it by SET_HTTP"),
+        ("https://10.0.0.1/", False, "SET_ALLOW can open it"),
+        ("https://localhost/", True, "SET_ALLOW can open it"),
+        ("https://x.example:6379/", False, "this port by SET_ALLOW"),
+        ("ftp://x.example/", False, "must start with https://"),
+        ("ftp://x.example/", True, "must start with http:// or https://"),
+        ("x.example", False, "must start with https://"),
+        ("x.example", True, "must start with http:// or https://"),
+    ],
+)
+def test_a_refusal_names_what_can_allow_it(url: str, allow_http: bool, says: str) -> None:
+    rules = Rules(allow_http=allow_http, http_setting="SET_HTTP", allow_setting="SET_ALLOW")
+    with pytest.raises(Refused) as refused:
+        check_url(url, rules)
+    assert str(refused.value).endswith(says)
 
 
 @given(st.text(max_size=60))
@@ -376,7 +396,8 @@ async def test_one_refused_answer_refuses_the_name(place: int) -> None:
     guard = guarded(Names(mixed=answers))
     with pytest.raises(Refused) as refused:
         await guard.resolve("mixed", 443)
-    assert (str(refused.value), refused.value.kind) == (REFUSED_ADDRESS, "address")
+    text = f"{REFUSED_ADDRESS}; the option --allow can open it"
+    assert (str(refused.value), refused.value.kind) == (text, "address")
 
 
 async def test_a_refused_answer_far_down_a_long_list_refuses_too() -> None:

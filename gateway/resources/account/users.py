@@ -122,6 +122,13 @@ async def hold(tx: Tx, user_id: str) -> None:
     await tx.one("select id from users where id = $1 /*postgres for no key update */", user_id)
 
 
+async def listed(tx: Tx, after: str, limit: int) -> list[Row]:
+    """Users by their folded address, disabled ones too: those that come after `after`."""
+    return await tx.all(
+        "select * from users where folded_email > $1 order by folded_email limit $2", after, limit
+    )
+
+
 async def exist(tx: Tx) -> bool:
     """Whether there is any user yet."""
     return await tx.one("select 1 as found from users limit 1") is not None
@@ -145,3 +152,12 @@ async def disable(tx: Tx, user_id: str) -> None:
         user_id, tx.now,
     )  # fmt: skip
     await tx.run("delete from tokens where owner_id = $1", user_id)
+
+
+async def enable(tx: Tx, user_id: str) -> None:
+    """Let a disabled user in again; API keys that were not revoked work again."""
+    await tx.run(
+        """update users set disabled_at = null, updated_at = $2, version = version + 1
+           where id = $1 and disabled_at is not null""",
+        user_id, tx.now,
+    )  # fmt: skip

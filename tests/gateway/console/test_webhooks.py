@@ -66,11 +66,18 @@ async def test_the_secret_waits_for_its_own_page(maria: Guest) -> None:
     ("fields", "says"),
     [
         ({"url": "", "events": "contact.created"}, "Enter the URL"),
-        ({"url": "ftp://x.example", "events": "contact.created"}, "must start with https://"),
+        ({"url": "ftp://x.example", "events": "contact.created"}, "with http:// or https://"),
         ({"url": "https://u:p@x.example", "events": "contact.created"}, "Authorization"),
         ({"url": "https://x.example:6379/", "events": "contact.created"}, "Port 6379"),
+        (
+            {"url": "https://x.example:6379/", "events": "contact.created"},
+            "[egress] allow in config",
+        ),
         ({"url": "https://" + "x" * 3000, "events": "contact.created"}, "2048"),
-        ({"url": "https://10.0.0.1/", "events": "contact.created"}, "are not allowed"),
+        (
+            {"url": "https://10.0.0.1/", "events": "contact.created"},
+            "[egress] allow in config.toml",
+        ),
         ({"url": "https://169.254.169.254/", "events": "contact.created"}, "are not allowed"),
         ({"url": URL}, "at least one event"),
         ({"url": URL, "events": ["contact.created", "no.such"]}, "no event"),
@@ -106,7 +113,9 @@ async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> No
         await somebody.sign_in()
         page = await somebody.webhook("http://hooks.example.com/")
         assert page.status == 400
-        assert "use https" in page.html
+        assert "use https, or allow it by [egress] allow_http in config.toml" in page.html
+        page = await somebody.webhook("ftp://hooks.example.com/")
+        assert "must start with https://" in page.html
 
 
 async def test_an_owner_has_so_many_webhooks_and_no_more(db: Database) -> None:

@@ -136,6 +136,27 @@ def test_the_table_lines_up_and_counts() -> None:
     assert len(header) == len(line)
 
 
+def test_totals_count_what_did_not_arrive_as_lost_only_when_it_was_waited_for() -> None:
+    box = inbox(fail_every=2)
+    box.accepted["e"] = 1
+    box.arrived["contact.created", "a"] = "e"
+    box.refused, box.retries = 3, 2
+    expected = [("contact.created", "a"), ("contact.created", "b")]
+
+    def told(*, waited: bool) -> dict[str, int]:
+        _, *lines = table.totals([box], expected, 8.04, waited=waited)
+        cells = [line.partition("(")[0].rsplit(maxsplit=1) for line in lines]
+        return {name.strip(): int(count) for name, count in cells}
+
+    counts = {"events written": 2, "deliveries made": 1, "attempts failed": 3,
+              "attempts repeated": 2, "bad signatures": 0}  # fmt: skip
+    assert told(waited=True) == counts | {"lost": 1}
+    assert told(waited=False) == counts | {"lost": 0, "not waited for": 1}
+    assert table.totals([box], expected, 8.04)[0] == "Totals after 8.0 s"
+    assert ledger.faults([box], expected) == ["box: contact.created of b never arrived"]
+    assert ledger.faults([box], expected, complete=False) == []
+
+
 def test_away_from_a_terminal_a_line_is_written_at_most_once_a_second() -> None:
     out = io.StringIO()
     screen = table.Screen(out)
