@@ -57,6 +57,17 @@ class Row(Protocol):
     def keys(self) -> Iterable[str]: ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Insert:
+    """An INSERT whose result no unit needs; `found` asks whether its row of a first value exists.
+
+    The first value is new with every row, so it also tells whether a COMMIT took place.
+    """
+
+    statement: str
+    found: str
+
+
 class Tx(Protocol):
     """One transaction. All statements use `$1` placeholders and the same text on both engines.
 
@@ -67,10 +78,8 @@ class Tx(Protocol):
     engine: Engine
     now: int
     """Wall time in microseconds UTC, the same for the whole transaction."""
-    outgoing: list[tuple[Any, ...]]
-    """Rows of `events` gathered by outbox.events.enqueue, written just before COMMIT."""
     wake: bool
-    """Set by a unit that makes work for the drain without an event (replay, activate)."""
+    """Set by a unit that makes work for the drain (a new event, replay, activate)."""
     changed: set[str]
     """Ids of the webhooks whose row the unit changed; `on_change` tells them after COMMIT."""
 
@@ -87,6 +96,9 @@ class Tx(Protocol):
 
     async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         """Run it once per row of arguments; what its RETURNING gave, in order."""
+
+    def later(self, insert: Insert, row: Sequence[Any]) -> None:
+        """Write `row` just before COMMIT; the unit's own statements do not see it."""
 
 
 class Database(Protocol):

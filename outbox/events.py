@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from outbox.body import encode
-from outbox.database import Tx
+from outbox.database import Insert, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,15 @@ class Origin:
 
 origin: ContextVar[Origin] = ContextVar("origin", default=Origin())  # noqa: B039 - it is frozen
 
-INSERT = """
+INSERT = Insert(
+    """
 insert into events
   (id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
    traceparent, body, body_digest)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-"""
+""",
+    found="select exists (select 1 from events where id = $1) as found",
+)
 
 
 def enqueue(
@@ -47,8 +50,10 @@ def enqueue(
     event_id = tx.new_id()
     body = encode({"event": name, "timestamp": tx.now // 1_000_000, "data": data})
     cause = origin.get()
-    tx.outgoing.append(
+    tx.later(
+        INSERT,
         (event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
-         cause.request_id, cause.traceparent, body, hashlib.sha256(body).hexdigest())
+         cause.request_id, cause.traceparent, body, hashlib.sha256(body).hexdigest()),
     )  # fmt: skip
+    tx.wake = True
     return event_id

@@ -11,13 +11,13 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 import asyncpg
 
-from outbox.database import Row
+from outbox.database import Insert, Row
 from outbox.errors import OutcomeUnknown
-from outbox.events import INSERT
 from outbox.postgres.faults import LOST, fault_of
 from outbox.postgres.hosts import Connection, is_gone
 from outbox.postgres.server import Server
@@ -27,10 +27,10 @@ LET_GO_SECONDS = 0.3
 _MARK = """cast({xid}() as text) as xid, now() as began,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline"""
 _MARKED = f"select {_MARK.format(xid='pg_current_xact_id_if_assigned')}"
-EVENTS = f"{INSERT} returning {_MARK.format(xid='pg_current_xact_id')}"
+_MARKING = f" returning {_MARK.format(xid='pg_current_xact_id')}"
 # After a crash PostgreSQL may give an id that had left no trace on disk to another transaction, and
 # so may a standby that was promoted without it. So `committed` is believed only where the server
-# has run on since (its checkpointer tells) on the same timeline, or where the event is there.
+# has run on since (its checkpointer tells) on the same timeline, or where its row is there.
 _STATUS = """
 select case when not pg_is_in_recovery()
     then pg_xact_status(cast(cast($1 as text) as xid8)) else 'in recovery' end as status,
@@ -39,9 +39,6 @@ select case when not pg_is_in_recovery()
   and case when not pg_is_in_recovery()
     then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) = $3 end as ran_on
 """
-# Asked after the status, in a statement of its own: one snapshot for both may be older than the
-# COMMIT that the status already knows of, and a committed write looked as if never made.
-_EVENT = "select exists (select 1 from events where id = $1) as is_there"
 # It writes WAL, or its COMMIT would neither be flushed nor wait for the standby.
 _MESSAGE = "select pg_logical_emit_message(true, 'carteiro', '')"
 
@@ -55,13 +52,22 @@ class Mark:
     xid: str | None
     began: datetime
     timeline: str
-    event_id: str | None
+    wrote: tuple[Insert, str] | None
+    """A row of it by its first value, that no other transaction writes."""
 
 
-async def mark(connection: Connection, row: Row | None = None, event_id: str | None = None) -> Mark:
-    """The mark of the transaction open on `connection`; `row` is what EVENTS gave, if it ran."""
+@lru_cache(maxsize=64)
+def marking(insert: Insert) -> str:
+    """The statement of `insert` that also returns what `mark` wants."""
+    return insert.statement + _MARKING
+
+
+async def mark(
+    connection: Connection, row: Row | None = None, wrote: tuple[Insert, str] | None = None
+) -> Mark:
+    """The mark of the transaction open on `connection`; `row` is what `marking` gave, if it ran."""
     found: Any = row if row is not None else await connection.fetchrow(_MARKED)
-    return Mark(found["xid"], found["began"], found["timeline"], event_id)
+    return Mark(found["xid"], found["began"], found["timeline"], wrote)
 
 
 async def commit(connection: Connection) -> bool:
@@ -140,9 +146,11 @@ async def _took_place(connection: Connection, mark: Mark) -> bool | None:
     status, ran_on = await _status(connection, mark)
     if status in ("in progress", "in recovery"):
         return None
-    if mark.event_id is not None:
-        found = await connection.fetchrow(_EVENT, mark.event_id)
-        if found["is_there"]:
+    if mark.wrote is not None:
+        # Asked after the status, in a statement of its own: one snapshot for both may be older
+        # than the COMMIT that the status knows of, and a committed write looked as if never made.
+        insert, first = mark.wrote
+        if await connection.fetchval(insert.found, first):
             return True
         if status == "committed":
             # The id is another transaction's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from outbox.database import Row
+from outbox.database import Insert, Row
 from outbox.dialect import translate
 from outbox.ids import Ids
 from outbox.postgres.hosts import Connection
@@ -14,19 +14,22 @@ from outbox.postgres.hosts import Connection
 class PostgresTx:
     """`Tx` on one connection inside one transaction."""
 
-    __slots__ = ("_connection", "_ids", "changed", "now", "outgoing", "wake")
+    __slots__ = ("_connection", "_ids", "changed", "now", "put_off", "wake")
     engine: Literal["sqlite", "postgres"] = "postgres"
 
     def __init__(self, connection: Connection, ids: Ids, now: int) -> None:
         self._connection = connection
         self._ids = ids
         self.now = now
-        self.outgoing: list[tuple[Any, ...]] = []
+        self.put_off: dict[Insert, list[Sequence[Any]]] = {}
         self.wake = False
         self.changed: set[str] = set()
 
     def new_id(self) -> str:
         return self._ids.new(self.now)
+
+    def later(self, insert: Insert, row: Sequence[Any]) -> None:
+        self.put_off.setdefault(insert, []).append(row)
 
     async def one(self, sql: str, *args: Any) -> Row | None:
         row: Row | None = await self._connection.fetchrow(translate(sql, "postgres"), *args)

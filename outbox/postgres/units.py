@@ -16,7 +16,7 @@ from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
 from outbox.places import Places
-from outbox.postgres.fate import EVENTS, Fates, Mark, commit, let_go, mark
+from outbox.postgres.fate import Fates, Mark, commit, let_go, mark, marking
 from outbox.postgres.faults import LOST, STALE, breaks_off, fault_of
 from outbox.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
 from outbox.postgres.limits import SCAN_SECONDS, Limits, Times
@@ -108,13 +108,17 @@ class Units:
                 await connection.execute(self._server.begin("write", self._limits))
                 tx = PostgresTx(connection, self._ids, self._clock.wall())
                 result = await unit(tx, *args, **kwargs)
-                if tx.outgoing:
-                    rows = await tx.many(EVENTS, tx.outgoing)
-                    marked = await mark(connection, rows[0], tx.outgoing[0][0])
-                else:
+                marked: Mark | None = None
+                for insert, put_off in tx.put_off.items():
+                    if marked is None:
+                        found = await tx.many(marking(insert), put_off)
+                        marked = await mark(connection, found[0], (insert, put_off[0][0]))
+                    else:
+                        await tx.many(insert.statement, put_off)
+                if marked is None:
                     marked = await mark(connection)
             await self._commit(connection, marked, times)
-            return Written(result, tx.wake or bool(tx.outgoing), frozenset(tx.changed))
+            return Written(result, tx.wake, frozenset(tx.changed))
 
         return await self._tried("write", attempt, None)
 

@@ -8,10 +8,9 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
-from outbox.database import Row
+from outbox.database import Insert, Row
 from outbox.dialect import translate
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
-from outbox.events import INSERT
 from outbox.ids import Ids
 
 T = TypeVar("T")
@@ -48,14 +47,14 @@ def _readable(raw: bytes) -> str:
 class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit can be stepped to its end."""
 
-    __slots__ = ("_connection", "_ids", "changed", "now", "outgoing", "wake", "wrote")
+    __slots__ = ("_connection", "_ids", "changed", "now", "put_off", "wake", "wrote")
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
     def __init__(self, connection: sqlite3.Connection, ids: Ids, now: int) -> None:
         self._connection = connection
         self._ids = ids
         self.now = now
-        self.outgoing: list[tuple[Any, ...]] = []
+        self.put_off: list[tuple[Insert, Sequence[Any]]] = []
         self.wake = False
         self.changed: set[str] = set()
         self.wrote = False
@@ -64,12 +63,14 @@ class SqliteTx:
     def new_id(self) -> str:
         return self._ids.new(self.now)
 
-    def write_events(self) -> None:
-        """Write what was enqueued; the last thing before the unit ends."""
+    def later(self, insert: Insert, row: Sequence[Any]) -> None:
+        self.put_off.append((insert, row))
+
+    def write_put_off(self) -> None:
+        """Write the rows of `later`; the last thing before the unit ends."""
         self.wrote = True
-        insert = translate(INSERT, "sqlite")
-        for row in self.outgoing:
-            self._connection.execute(insert, row)
+        for insert, row in self.put_off:
+            self._connection.execute(translate(insert.statement, "sqlite"), row)
 
     async def one(self, sql: str, *args: Any) -> Row | None:
         return self._fetch(translate(sql, "sqlite"), args, _first)
@@ -153,12 +154,12 @@ class Job:
         """Nobody waits for it any more; a scan ends then."""
 
     def step(self, tx: SqliteTx) -> None:
-        """Run the unit to its end with `tx`; its events are written last. Raises what it raises."""
+        """Run the unit to its end with `tx`; rows put off come last. Raises what it raises."""
         self.error = None
         self.context.run(self._step, tx)
-        if tx.outgoing:
-            tx.write_events()
-        self.wake = tx.wake or bool(tx.outgoing)
+        if tx.put_off:
+            tx.write_put_off()
+        self.wake = tx.wake
         self.changed = tx.changed
 
     def _step(self, tx: SqliteTx) -> None:

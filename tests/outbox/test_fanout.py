@@ -251,11 +251,10 @@ async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
         locked.set()
         await go_on.wait()
 
-    async def make_and_fan_out(tx: Tx) -> FannedOut:
+    async def make_and_fan_out(tx: Any) -> FannedOut:
         await make(tx, "next")
         # Now and not at the end, or the drain beside would fan it out.
-        await tx.many(events.INSERT, tx.outgoing)
-        tx.outgoing.clear()
+        await tx.many(events.INSERT.statement, tx.put_off.pop(events.INSERT))
         return await fan_out(tx, NONE)
 
     holding = asyncio.create_task(db.write(hold))

@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 
 from outbox.errors import OutcomeUnknown
-from outbox.postgres.fate import EVENTS, Fates, Mark, mark
+from outbox.events import INSERT
+from outbox.postgres.fate import Fates, Mark, mark, marking
 from outbox.postgres.server import Server
 
 TRIALS = 400
@@ -25,8 +26,9 @@ def deadline() -> float:
 async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
     """A transaction that wrote an event, and its mark."""
     await connection.execute("begin")
-    row = await connection.fetchrow(EVENTS, event_id or "e" * 24, *INSERTED)
-    return await mark(connection, row, event_id or "e" * 24)
+    event_id = event_id or "e" * 24
+    row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
+    return await mark(connection, row, (INSERT, event_id))
 
 
 async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
@@ -65,7 +67,7 @@ async def test_an_id_that_another_transaction_has_got_never_took_place(url: str)
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("commit")
-    other = replace(marked, event_id="f" * 24)
+    other = replace(marked, wrote=(INSERT, "f" * 24))
     assert not await Fates(Server(url, "", "on")).committed(other, deadline())
     await ours.close()
 
@@ -73,7 +75,7 @@ async def test_an_id_that_another_transaction_has_got_never_took_place(url: str)
 async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url: str) -> None:
     """A standby that was promoted without it gives its id to another."""
     ours = await asyncpg.connect(url)
-    marked = replace(await begun(ours), event_id=None)
+    marked = replace(await begun(ours), wrote=None)
     await ours.execute("commit")
     fates = Fates(Server(url, "", "on"))
     assert await fates.committed(marked, deadline())
