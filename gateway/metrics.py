@@ -21,8 +21,8 @@ from gateway.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
 from outbox.gauges import Gauges, Waiting
-from outbox.observer import AttemptKind, ClaimResult, End, Rescue
-from outbox.outcome import Name
+from outbox.observer import ClaimResult, Rescue
+from outbox.states import AttemptKind, End, OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]
 Reason = Literal[
@@ -306,7 +306,7 @@ class Metrics:
         self._busy.set(busy)
 
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
     ) -> None:
         self._attempts[kind, outcome].inc()
         self._attempt[("success" if outcome == "success" else "failure",)](seconds)

@@ -22,8 +22,7 @@ from prometheus_client.registry import Collector
 
 from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.gauges import Endpoint, Waiting
-from outbox.observer import End
-from outbox.outcome import Name
+from outbox.states import End, OutcomeName
 
 OTHER = "other"
 IDLE_SECONDS = 3600.0
@@ -58,7 +57,14 @@ class WebhookSeries(Collector):
         self._standing: Mapping[str, Endpoint] = {}
 
     def attempt(
-        self, webhook_id: str, host: str, outcome: Name, seconds: float, *, now: float, wall: int
+        self,
+        webhook_id: str,
+        host: str,
+        outcome: OutcomeName,
+        seconds: float,
+        *,
+        now: float,
+        wall: int,
     ) -> None:
         """An attempt was settled; `now` is monotonic seconds, `wall` microseconds UTC."""
         series = self._of(webhook_id, host, now)

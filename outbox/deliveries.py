@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from outbox.outcome import Outcome
 from outbox.policy import Decision
+from outbox.states import Origin
 
 # How many sends at once a webhook starts with; one, when its last attempt failed.
 FIRST_WINDOW = 2
@@ -26,7 +26,7 @@ class Claimed:
     owner_id: str
     event_id: str
     webhook_id: str
-    origin: Literal["event", "replay", "test"]
+    origin: Origin
     tries: int
     attempt: int
     retry: bool

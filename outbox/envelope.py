@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from outbox.signing import sign_body, sign_standard
+from outbox.states import Origin
 
 Header = tuple[str, str]
 
@@ -52,7 +52,7 @@ class Shipment:
     """The body's own, in seconds."""
     record_version: int
     attempt: int
-    origin: Literal["event", "replay", "test"]
+    origin: Origin
     url: str
     body: bytes
     secrets: tuple[str, ...]

@@ -12,7 +12,7 @@ from aiohttp import (
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EofStream
 
-from outbox.outcome import Name
+from outbox.states import OutcomeName
 from outbox.wire import HeadTooLong, Trail
 
 CLOSED_EARLY = "the receiver closed the connection without an answer"
@@ -25,7 +25,7 @@ def gone_stale(trail: Trail) -> bool:
     return wire is not None and wire.uses > 1 and not wire.received and trail.head is None
 
 
-def name_failure(error: Exception, trail: Trail) -> tuple[Name, str]:
+def name_failure(error: Exception, trail: Trail) -> tuple[OutcomeName, str]:
     """The outcome of an attempt that got no answer, and what to call it."""
     if trail.refused is not None:
         return "blocked", str(trail.refused)
@@ -50,7 +50,7 @@ def name_failure(error: Exception, trail: Trail) -> tuple[Name, str]:
     return "connect_error", f"the request failed inside: {type(error).__name__}"
 
 
-def _late(trail: Trail) -> tuple[Name, str]:
+def _late(trail: Trail) -> tuple[OutcomeName, str]:
     if trail.stage == "dns":
         return "dns_error", "the name servers did not answer in time"
     if trail.stage == "connect":
@@ -60,7 +60,7 @@ def _late(trail: Trail) -> tuple[Name, str]:
     return "timeout", "no answer in time"
 
 
-def _broken(error: Exception, trail: Trail) -> tuple[Name, str]:
+def _broken(error: Exception, trail: Trail) -> tuple[OutcomeName, str]:
     if isinstance(error, HttpProcessingError):
         cause = error if isinstance(error, HeadTooLong) else error.__cause__
         if isinstance(cause, HeadTooLong | LineTooLong):

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from outbox import lanes
 from outbox.database import Row, Tx
+from outbox.states import Origin
 
 T = TypeVar("T")
 Shown = Literal[
@@ -31,7 +32,7 @@ class Delivery:
     event_id: str
     event: str | None
     webhook_id: str
-    origin: Literal["event", "replay", "test"]
+    origin: Origin
     state: str
     reason: str | None
     retry: bool

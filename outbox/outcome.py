@@ -1,12 +1,8 @@
 """What came of one attempt, as worker, log and metrics know it."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-Name = Literal[
-    "success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "connect_error",
-    "dns_error", "tls_error", "protocol_error", "blocked", "aborted",
-]  # fmt: skip
+from outbox.states import OutcomeName
 
 THROTTLING = frozenset({429, 502, 503, 504})
 
@@ -18,7 +14,7 @@ class Outcome:
     Durations are microseconds, None where a step did not happen; one that failed lasted till then.
     """
 
-    outcome: Name
+    outcome: OutcomeName
     status: int | None
     error: str | None
     """A few words naming what went wrong; None when the status says it all."""
@@ -38,7 +34,7 @@ class Outcome:
     """Whether a kept-alive connection turned out to be closed: nothing was answered on it."""
 
 
-def unanswered(outcome: Name, error: str, seconds: float) -> Outcome:
+def unanswered(outcome: OutcomeName, error: str, seconds: float) -> Outcome:
     """An attempt that ended on our side, with nothing known of the receiver."""
     total = round(seconds * 1_000_000)
     return Outcome(
@@ -46,7 +42,7 @@ def unanswered(outcome: Name, error: str, seconds: float) -> Outcome:
     )
 
 
-def judge(status: int) -> Name:
+def judge(status: int) -> OutcomeName:
     """The outcome that a final status stands for."""
     if 200 <= status < 300:
         return "success"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
-State = Literal["delivered", "ready", "exhausted", "gone", "dead"]
+from outbox.states import State
+
 Window = Literal["grow", "halve", "keep"]
 
 DEFAULT_WAITS = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0)

@@ -8,7 +8,8 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.deliveries import Claimed, Settled
-from outbox.observer import AttemptKind, Observer
+from outbox.observer import Observer
+from outbox.states import AttemptKind
 
 log = structlog.get_logger("outbox")
 

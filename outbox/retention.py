@@ -18,8 +18,8 @@ from outbox.bulk import IDS, items
 from outbox.clock import Clock
 from outbox.database import DUTIES, Database, Tx
 from outbox.lanes import due_now
-from outbox.observer import End
 from outbox.plans import by_index
+from outbox.states import End
 
 DAY = 86_400_000_000
 PAGE = 500

@@ -14,10 +14,11 @@ from outbox.deadlines import Deadlines
 from outbox.dialler import Dialler, Route
 from outbox.egress import Guard, Refused, check_url
 from outbox.failures import gone_stale, name_failure
-from outbox.outcome import Name, Outcome, judge
+from outbox.outcome import Outcome, judge
+from outbox.states import OutcomeName
 from outbox.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Trail, Wire
 
-__all__ = ["Name", "Outcome", "Sender"]
+__all__ = ["Outcome", "Sender"]
 
 BODY_SECONDS = 1.0
 """A body may still take this long once the head has decided the outcome."""
@@ -157,13 +158,15 @@ class Sender:
             trail, name, head.status, error, head.retry_after, head.headers, not trail.complete
         )
 
-    def _failed(self, trail: Trail, name: Name, error: str, *, stale: bool = False) -> Outcome:
+    def _failed(
+        self, trail: Trail, name: OutcomeName, error: str, *, stale: bool = False
+    ) -> Outcome:
         return self._outcome(trail, name, None, error, None, [], False, stale)
 
     def _outcome(
         self,
         trail: Trail,
-        name: Name,
+        name: OutcomeName,
         status: int | None,
         error: str | None,
         retry_after: str | None,

@@ -13,12 +13,13 @@ from outbox.deliveries import Claimed, Settled, Target
 from outbox.envelope import Shipment, compose, masked
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.outcome import Name, Outcome, unanswered
+from outbox.outcome import Outcome, unanswered
 from outbox.policy import Decision, Schedule, Window, again, dead, decide
 from outbox.reports import kind_of
 from outbox.sealing import KeyRing
 from outbox.send import Objection, Sender
 from outbox.shipping import Dock, Unsendable
+from outbox.states import OutcomeName
 from outbox.windows import Sending, Windows
 
 CUT_OFF = "cut off by our own shutdown"
@@ -145,7 +146,7 @@ class Sends:
         # Cut off before its first step, or ended by a fault of ours; all else it says itself.
         if not sending.done:
             self._finish(sending, "keep")
-        name: Name = "timeout" if sending.cut else "aborted"
+        name: OutcomeName = "timeout" if sending.cut else "aborted"
         outcome = unanswered(name, TOO_MANY if sending.cut else CUT_OFF, 0.0)
         decision = again("aborted")
         self._put(
@@ -180,7 +181,7 @@ class Sends:
                 objection=lambda: sending.objection or self._objection(),
             )  # fmt: skip
         except asyncio.CancelledError:
-            name: Name = "timeout" if sending.cut else "aborted"
+            name: OutcomeName = "timeout" if sending.cut else "aborted"
             error = TOO_MANY if sending.cut else CUT_OFF
             outcome = unanswered(name, error, self._clock.monotonic() - began)
         except Exception as fault:

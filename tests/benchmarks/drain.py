@@ -30,7 +30,7 @@ from outbox.database import Tx
 from outbox.deliveries import Room
 from outbox.egress import Guard
 from outbox.ids import Ids
-from outbox.observer import End
+from outbox.states import End
 
 
 class Counting(Metrics):

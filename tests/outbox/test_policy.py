@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outbox.policy import DEFAULT_WAITS, Decision, Schedule, decide, retry_after
-from outbox.send import Name
+from outbox.states import OutcomeName
 
 NOW = 1_760_000_000.0
 SECOND = 1_000_000
 MIDDLE = 0.5
 DAY = 86_400
 STATUS = {"success": 204, "throttled": 503, "http_3xx": 302, "http_4xx": 404, "http_5xx": 500}
-NAMES = sorted(get_args(Name))
+NAMES = sorted(get_args(OutcomeName))
 FAILURES = sorted(set(NAMES) - {"success", "aborted"})
 
 

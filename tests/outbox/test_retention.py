@@ -12,9 +12,9 @@ from outbox import free_pages, retention
 from outbox.bulk import items
 from outbox.clock import SystemClock
 from outbox.database import Database, Row, Tx
-from outbox.observer import End
 from outbox.plans import by_index
 from outbox.retention import DAY, Retention
+from outbox.states import End
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 
