@@ -19,7 +19,7 @@ from gateway.resource import Resource
 from gateway.store import Record
 from gateway.validation import Draft
 from gateway.views import View, shown, view
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.events import enqueue
 from outbox.ids import is_id
 

@@ -30,9 +30,9 @@ from gateway.rest.routes import add_routes
 from gateway.sign_in import SignIn
 from gateway.tracing import Marks
 from gateway.upkeep import Upkeep
-from outbox import sqlite
 from outbox.addresses import Rules, parse_place
-from outbox.database import Database
+from outbox.database import sqlite
+from outbox.database.transaction import Database
 from outbox.egress import Guard
 from outbox.sealing import KeyRing
 

@@ -17,7 +17,7 @@ from gateway.passwords import Passwords
 from gateway.proxies import Client
 from gateway.sign_in import SignIn
 from outbox.clock import Clock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.egress import Guard
 from outbox.ids import Ids
 from outbox.sealing import KeyRing

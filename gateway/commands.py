@@ -22,7 +22,7 @@ from gateway.rest.openapi import document as openapi_document
 from gateway.rest.routes import ROUTES
 from gateway.serve import serve as run_server
 from outbox.clock import SystemClock
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.sealing import write_key_file

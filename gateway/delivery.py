@@ -6,7 +6,7 @@ What it does, and that it goes on after a fault, is outbox.worker's affair.
 import asyncio
 
 from gateway.config import Config
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.egress import Guard
 from outbox.observer import Observer
 from outbox.policy import Schedule

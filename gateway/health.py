@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from outbox import skew
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
 
 STALE_SECONDS = 30.0

@@ -9,9 +9,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gateway.access import Caller
 from gateway.errors import Fault, Refusal
-from outbox.database import Database, Tx
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
-from outbox.plans import by_index
 
 P = ParamSpec("P")
 T = TypeVar("T")

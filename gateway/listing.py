@@ -16,7 +16,7 @@ from gateway.folding import BETWEEN, fold
 from gateway.limits import Costly
 from gateway.resource import CHANGED, Resource, Wrong
 from gateway.store import Record
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
 LIMIT = 20

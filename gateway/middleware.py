@@ -22,7 +22,7 @@ from gateway.metrics import Metrics, Reason, Surface
 from gateway.proxies import Proxies
 from gateway.tracing import Marks
 from outbox.clock import Clock
-from outbox.database import Patience, patience
+from outbox.database.transaction import Patience, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Origin, origin
 

@@ -7,7 +7,7 @@ from gateway.passwords import Passwords
 from gateway.proxies import share_of
 from gateway.resources.account import users
 from gateway.resources.account.webhooks import NOT_TEXT
-from outbox.database import Database
+from outbox.database.transaction import Database
 
 
 class SignIn:

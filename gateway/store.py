@@ -13,7 +13,7 @@ from gateway.errors import Fault, Refusal
 from gateway.folding import fold, fold_all
 from gateway.resource import Field, Resource
 from gateway.strictjson import decode
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 Record = Sequence[Any]
 # Writers of one owner spread over this many counters, so that they seldom wait for each other.

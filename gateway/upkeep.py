@@ -21,7 +21,7 @@ from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
 from gateway.webhook_series import IDLE_SECONDS
 from outbox import retention
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.duties import Duties
 from outbox.gauges import Readings
 from outbox.retention import Retention

@@ -11,19 +11,19 @@ import structlog
 
 from outbox import database, private_files
 from outbox.clock import SystemClock
-from outbox.database import Database
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Database
 from outbox.duties import Duties
 from outbox.egress import Guard, Rules, parse_place
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.migrate import migrate
 from outbox.retention import Retention, expire_secrets
 from outbox.scheduler import Scheduler
 from outbox.sealing import read_key_file
 from outbox.send import Sender
 from outbox.worker import Worker, WorkerSettings
 
-MIGRATIONS = Path(__file__).parent / "migrations"
+MIGRATIONS = Path(database.__file__).parent / "migrations"
 GRACE_SECONDS = 10.0
 RETENTION_SECONDS = 3600.0
 SECRETS_SECONDS = 600.0

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outbox import lanes
-from outbox.bulk import IDS, ITEMS, items
-from outbox.database import Row, Tx
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Row, Tx
 from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW, MOST_ATTEMPTS, Claimed, Room, Target
 
 # A lane that this worker cannot serve now is looked at again when one of its sends settles; this

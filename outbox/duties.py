@@ -14,10 +14,10 @@ from functools import partial
 
 import structlog
 
-from outbox.database import Database, Tx
+from outbox.database.leadership import Leadership
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.lanes import due_now
-from outbox.leadership import Leadership
 
 LOOK_SECONDS = 5.0
 # Of a period, for timers that come a little early; a second at most.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox import lanes
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from outbox.sealing import KeyRing
 
 State = Literal["active", "paused", "disabled"]

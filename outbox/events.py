@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from outbox.body import encode
-from outbox.database import Insert, Tx
+from outbox.database.transaction import Insert, Tx
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from outbox import bulk, lanes, snapshots
-from outbox.bulk import IDS, ITEMS, items
+from outbox import lanes, snapshots
 from outbox.claim import targets_of
-from outbox.database import Row, Tx
+from outbox.database import sql
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Row, Tx
 from outbox.deliveries import FIRST_WINDOW, Claimed, Room, Target
 from outbox.endpoints import subscription
 from outbox.snapshots import Snapshot
@@ -204,7 +205,7 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
         for to in chosen:
             now.add(event, first_seq + number, to)
-    await bulk.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
+    await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed,

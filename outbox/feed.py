@@ -6,7 +6,7 @@ The id of an event is its place in the feed, so a receiver can go on from the la
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 SCANNED = 10_000
 """Events that one page looks through for the wanted names."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from outbox.bulk import IDS, items
-from outbox.database import DUTIES, Database, Row, Tx
+from outbox.database.plans import by_index
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import DUTIES, Database, Row, Tx
 from outbox.lanes import due_now
-from outbox.plans import by_index
 
 READING_SECONDS = 0.05
 """No piece is begun that would end later, judged by the one before."""

@@ -8,8 +8,8 @@ and comes back for the others.
 
 from collections.abc import Iterable
 
-from outbox.bulk import IDS, items
-from outbox.database import Tx
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Tx
 
 RESTED = 1_000_000
 """Microseconds: a lane that had no turn for so long comes in as if it had waited them."""

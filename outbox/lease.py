@@ -13,7 +13,7 @@ import structlog
 
 from outbox import fanout, nodes, skew
 from outbox.clock import Clock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer
 

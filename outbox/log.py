@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, get_args
 
 from outbox import lanes
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from outbox.states import Origin
 
 T = TypeVar("T")

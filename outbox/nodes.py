@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.rescue import rescue
 
 LEASE = 30_000_000

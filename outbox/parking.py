@@ -9,7 +9,7 @@ webhook is simply still paused and the owner asks again.
 from typing import Literal, get_args
 
 from outbox import lanes
-from outbox.database import Database, Tx, patience
+from outbox.database.transaction import Database, Tx, patience
 
 Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)

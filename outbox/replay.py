@@ -1,7 +1,7 @@
 """Replay: a new delivery of an event that was sent before, in its user's name."""
 
 from outbox import lanes
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
 
 ORIGINAL = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from outbox import lanes
-from outbox.bulk import IDS, items
-from outbox.database import Tx
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Tx
 
 MOST_RESCUES = 10
 TOO_OFTEN = "sending it ended the process ten times"

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from outbox import free_pages
-from outbox.bulk import IDS, items
 from outbox.clock import Clock
-from outbox.database import DUTIES, Database, Tx
+from outbox.database import free_pages
+from outbox.database.plans import by_index
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.lanes import due_now
-from outbox.plans import by_index
 from outbox.states import End
 
 DAY = 86_400_000_000

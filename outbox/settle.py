@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from outbox import bulk, lanes
-from outbox.bulk import ITEMS, items
-from outbox.database import Tx
+from outbox import lanes
+from outbox.database import sql
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Tx
 from outbox.deliveries import Settled
 from outbox.outcome import Outcome
 
@@ -106,7 +107,7 @@ async def settle(tx: Tx, batch: Sequence[Settled]) -> Settlement:
     held = frozenset(row["id"] for row in rows)
     kept = [s for s in batch if s.delivery.id in held]
     made = [_attempt(s, s.outcome) for s in kept if s.outcome is not None]
-    await bulk.insert(tx, "attempts", ATTEMPT, made)
+    await sql.insert(tx, "attempts", ATTEMPT, made)
     by_webhook: dict[str, list[Settled]] = {}
     for s in kept:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import structlog
 
 from outbox.clock import Clock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.deliveries import Settled
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer

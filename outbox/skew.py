@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from outbox import nodes
 from outbox.clock import Clock
-from outbox.database import Database
+from outbox.database.transaction import Database
 
 WARN_SECONDS = 2.0
 MOST_SECONDS = 60.0

@@ -9,7 +9,7 @@ import structlog
 from outbox import lanes, rescue
 from outbox.claim import Taken, claim
 from outbox.clock import Clock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Claimed, Room, Target
 from outbox.errors import DatabaseUnavailable
 from outbox.fanout import FannedOut, fan_out

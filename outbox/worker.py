@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 import structlog
 
 from outbox.clock import Clock, sleep_until_set
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.deliveries import Settled
 from outbox.ids import Ids
 from outbox.lease import Lease

@@ -12,7 +12,7 @@ from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import users, webhooks
 from outbox import endpoints, log, replay
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.endpoints import Webhook
 from outbox.log import Announced, Attempt, Delivery
 

@@ -12,7 +12,7 @@ from gateway.new_passwords import LONGEST, SHORTEST, fault_of
 from gateway.resource import Wrong
 from gateway.resources.account import sessions, users
 from gateway.resources.account.webhooks import NOT_TEXT
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 HOME = "/console/webhooks"
 

@@ -14,7 +14,7 @@ from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import webhooks
 from outbox import log, parking
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.endpoints import Draft, Webhook, open_headers
 from outbox.envelope import MOST_CUSTOM, Header
 from outbox.signing import SECRET_BYTES, new_secret

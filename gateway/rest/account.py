@@ -24,7 +24,7 @@ from gateway.rest.handlers import JSON, read_body
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
 from gateway.validation import Draft, draft, refusal
-from outbox.database import Row
+from outbox.database.transaction import Row
 from outbox.ids import is_id
 
 PRIVATE = {"Cache-Control": "no-store"}

@@ -20,7 +20,7 @@ from gateway.rest.operations import Operation
 from gateway.rest.scans import scan
 from gateway.validation import Draft, draft
 from gateway.views import View
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 Create = Callable[[Tx, Caller, Resource, Draft], Awaitable[View]]
 Change = Callable[[Tx, Caller, Resource, str, Draft, str | None], Awaitable[View]]

@@ -20,7 +20,7 @@ from gateway.answers import Flow
 from gateway.appkeys import BUILDING, DB
 from gateway.errors import Refusal
 from gateway.resource import Resource
-from outbox.database import P, T, Tx
+from outbox.database.transaction import P, T, Tx
 
 JSON = "application/json"
 AT_ONCE = 50

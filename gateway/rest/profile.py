@@ -18,7 +18,7 @@ from gateway.rest.handlers import JSON, read_body
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
 from gateway.validation import Draft, draft, refusal
-from outbox.database import Row
+from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
 

@@ -21,7 +21,7 @@ from gateway.rest.entries import IF_MATCH, IF_NONE_MATCH, PAGE, page_size
 from gateway.rest.handlers import JSON, read_body, show, show_change
 from gateway.rest.operations import Handler, Parameter, operation
 from gateway.validation import draft
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 ByDate = Callable[[Tx, Caller, int, int], Awaitable[Shown]]
 

@@ -26,7 +26,7 @@ from outbox import taking
 from outbox.addresses import Rules, parse_place
 from outbox.claim import Taken
 from outbox.clock import SystemClock
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.deliveries import Room
 from outbox.egress import Guard
 from outbox.ids import Ids

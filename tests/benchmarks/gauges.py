@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from outbox.database import DUTIES, Database, Tx
+from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.gauges import Gauges, Readings
 from outbox.lanes import due_now
 from tests.benchmarks.engines import fresh

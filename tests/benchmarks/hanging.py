@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from outbox import endpoints
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.endpoints import Draft
 from outbox.ids import Ids
 from outbox.sealing import KeyRing

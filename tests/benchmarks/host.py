@@ -16,7 +16,7 @@ from gateway import logs
 from gateway.serve import tune_interpreter
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.egress import Guard, Rules, parse_place
 from outbox.events import enqueue
 from outbox.ids import Ids

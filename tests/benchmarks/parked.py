@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from outbox import endpoints
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.figures import Verdict, median, quantile, rounded
 from tests.benchmarks.sizes import Size

@@ -23,7 +23,7 @@ from gateway.resource import (
     Unset,
 )  # fmt: skip
 from gateway.validation import check
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 
 ANA = Caller("a" * 24, "api_key")
 BIA = Caller("b" * 24, "api_key")

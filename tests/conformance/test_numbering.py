@@ -11,7 +11,7 @@ from gateway.resources.crm import invoices
 from gateway.resources.crm.invoices import INVOICES
 from gateway.resources.crm.products import PRODUCTS
 from gateway.validation import check
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 
 ANA = Caller("a" * 24, "api_key")
 BIA = Caller("b" * 24, "api_key")

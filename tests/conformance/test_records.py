@@ -15,7 +15,7 @@ from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
 from gateway.validation import check
 from gateway.views import View
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 
 ANA = Caller("a" * 24, "api_key")
 BIA = Caller("b" * 24, "api_key")

@@ -17,7 +17,7 @@ from gateway.resources.crm.deals import DEALS
 from gateway.resources.crm.pipelines import PIPELINE
 from gateway.resources.crm.tasks import TASKS
 from gateway.validation import check
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.observer import Unwatched
 
 ANA = Caller("a" * 24, "api_key")

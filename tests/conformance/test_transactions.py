@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from outbox.database import Database, Insert, Purpose, Tx
+from outbox.database.transaction import Database, Insert, Purpose, Tx
 from outbox.errors import DatabaseFault
 from outbox.events import Origin, enqueue, origin
 

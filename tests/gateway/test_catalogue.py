@@ -11,7 +11,7 @@ from gateway import statements
 from gateway.catalogue import EVENT_NAMES, EVENTS, RESOURCES
 from gateway.resource import Drop, Remove, Resource, Unset
 from gateway.validation import check
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person
 
 CONTRACT: dict[str, Any] = json.loads(

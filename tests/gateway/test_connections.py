@@ -15,7 +15,7 @@ from gateway.appkeys import METRICS
 from gateway.budgets import Budget
 from gateway.config import Config, Limits
 from gateway.inbound import Connection, Shared
-from outbox.database import Database
+from outbox.database.transaction import Database
 from tests.support.site import Site, serving
 
 pytestmark = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)

@@ -13,7 +13,7 @@ from gateway.access import Caller
 from gateway.config import Config, Limits, Retention
 from gateway.resources.account import webhooks
 from outbox import feed
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.deliveries import Room
 from outbox.fanout import fan_out
 from tests.support.drain import add_webhook

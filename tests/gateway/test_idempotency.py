@@ -9,7 +9,7 @@ from gateway import idempotency
 from gateway.access import Caller
 from gateway.errors import Refusal
 from gateway.idempotency import Answer, Ticket
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 
 BODY = {"name": "Maria", "unknown": 1}

@@ -14,7 +14,7 @@ from gateway.config import Metrics as Settings
 from gateway.metrics import Metrics
 from gateway.webhook_series import IDLE_SECONDS, WebhookSeries
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.gauges import Endpoint, Gauges, Waiting
 from outbox.observer import Observer

@@ -15,7 +15,7 @@ from gateway.appkeys import METRICS
 from gateway.config import Config, Server, load
 from gateway.errors import Fault, Refusal
 from gateway.rest.routes import ROUTES
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import origin
 from tests.support.site import Site, serving

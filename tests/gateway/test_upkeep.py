@@ -18,9 +18,9 @@ from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens, users
 from gateway.startup import SOURCES
 from gateway.upkeep import BATCHES, Upkeep
-from outbox.database import Database, Tx
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.plans import by_index
 from outbox.retention import DAY
 from tests.outbox.test_retention import Past
 from tests.support.plans import buffers

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from outbox import endpoints, parking
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.egress import Guard
 from outbox.endpoints import Draft
 from outbox.events import enqueue

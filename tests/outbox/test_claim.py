@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from outbox.claim import RETRY_SHARE, SMALL_BODY, Taken, claim
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Claimed, Room
 from outbox.fanout import fan_out
 from outbox.lanes import wake

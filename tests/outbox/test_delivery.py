@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from outbox import endpoints, events
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.events import Origin
 from outbox.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows

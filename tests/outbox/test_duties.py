@@ -10,13 +10,13 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.leadership import Alone, Leadership
+from outbox.database.transaction import Database, Tx
 from outbox.duties import NEVER, Duties, Mark, begin, end, marks_now
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from outbox.leadership import Alone, Leadership
 from outbox.scheduler import Scheduler
-from tests.outbox.test_leadership import QUICK, end_session, leaders, the_one
+from tests.outbox.database.test_leadership import QUICK, end_session, leaders, the_one
 from tests.support.waiting import until
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)

@@ -9,7 +9,7 @@ import pytest
 
 from outbox import endpoints, events, lanes
 from outbox.claim import claim
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Room
 from outbox.endpoints import Draft
 from outbox.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since

@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from outbox import gauges
-from outbox.database import Database, Tx
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
 from outbox.gauges import Gauges, Readings
 from outbox.lanes import due_now
-from outbox.plans import by_index
 from tests.support.plans import buffers
 from tests.support.rows import add_waiting, add_webhooks, pause, webhook_id
 

@@ -10,7 +10,7 @@ import pytest
 
 from outbox import lanes, lease, nodes, skew
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.lease import Lease
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, ring, rows

@@ -3,7 +3,7 @@
 import pytest
 
 from outbox import endpoints, log, parking, replay
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.log import FILTERS, Filter
 from tests.outbox.test_parking import park, paused
 from tests.support.drain import add_webhook, drain, inbox, make, ring, rows

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outbox import endpoints, parking
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.deliveries import Room
 from outbox.endpoints import Draft, TooMany
 from outbox.fanout import FannedOut, fan_out

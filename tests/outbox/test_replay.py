@@ -9,7 +9,7 @@ import pytest
 
 from outbox import lanes, replay, retention
 from outbox.claim import claim
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Room
 from outbox.fanout import fan_out
 from outbox.replay import NotReplayable

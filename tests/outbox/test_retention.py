@@ -8,11 +8,12 @@ from typing import cast
 
 import pytest
 
-from outbox import free_pages, retention
-from outbox.bulk import items
+from outbox import retention
 from outbox.clock import SystemClock
-from outbox.database import Database, Row, Tx
-from outbox.plans import by_index
+from outbox.database import free_pages
+from outbox.database.plans import by_index
+from outbox.database.sql import items
+from outbox.database.transaction import Database, Row, Tx
 from outbox.retention import DAY, Retention
 from outbox.states import End
 from tests.support.plans import buffers

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from outbox.clock import SystemClock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.deliveries import Claimed, Settled
 from outbox.policy import again
 from outbox.settle import Settlement

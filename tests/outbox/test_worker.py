@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from outbox import lanes, settling, taking, windows
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Room
 from outbox.errors import OutcomeUnknown
 from outbox.policy import Schedule

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from outbox import endpoints
 from outbox.clock import Clock, SystemClock
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.egress import Guard, Rules, parse_place
 from outbox.endpoints import Draft
 from outbox.events import enqueue

@@ -12,7 +12,7 @@ from gateway.appkeys import METRICS, PASSWORDS
 from gateway.config import Config
 from gateway.connections import Runner
 from gateway.resources.account import keys, users
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.sealing import new_key_line, parse_keys
 
 PASSWORD = "correct horse battery"

@@ -8,10 +8,10 @@ from pathlib import Path
 from gateway.resources.account import keys, users
 from outbox import database, endpoints
 from outbox.clock import SystemClock
-from outbox.database import Tx
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Tx
 from outbox.endpoints import Draft
 from outbox.ids import Ids
-from outbox.migrate import migrate
 from outbox.sealing import KeyRing, read_key_file, write_key_file
 from outbox.signing import new_secret
 from tests.support.databases import SOURCES

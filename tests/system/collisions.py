@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import asyncpg
 
 from outbox import endpoints, parking, replay
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.endpoints import Draft
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.replay import NotReplayable

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from outbox import endpoints, parking
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.endpoints import Draft
 from outbox.ids import Ids
 from outbox.sealing import KeyRing

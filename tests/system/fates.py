@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import asyncpg
 
+from outbox.database.postgres.fate import Fates, mark, marking
+from outbox.database.postgres.server import Server
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
-from outbox.postgres.fate import Fates, mark, marking
-from outbox.postgres.server import Server
 from tests.system.staging import address
 
 ASKERS = 8

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from outbox import endpoints, parking
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from outbox.sealing import KeyRing
 from tests.benchmarks.children import child

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.sealing import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.figures import rounded

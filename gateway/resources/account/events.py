@@ -11,7 +11,7 @@ from gateway.errors import Fault, Refusal
 from gateway.listing import window
 from gateway.schemas import Id, Instant
 from outbox import feed
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.feed import UnknownPlace
 from outbox.ids import is_id
 

@@ -16,7 +16,7 @@ from gateway import formats, nested
 from gateway.errors import Refusal
 from gateway.resource import Field, Format, Resource
 from gateway.resources.account import users
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from outbox.ids import Ids
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -15,7 +15,7 @@ from gateway.errors import Fault, Refusal
 from gateway.resources.account.samples import sample
 from gateway.schemas import Id, Instant
 from outbox import egress, endpoints
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.endpoints import Draft, Webhook
 from outbox.envelope import MASK, Header, check_headers
 from outbox.events import enqueue

@@ -8,7 +8,7 @@ from gateway.listing import Plan
 from gateway.resource import Field, Filter, Reference, Resource
 from gateway.validation import Draft
 from gateway.views import View
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 TYPES = ("call", "email", "meeting", "note", "task")
 RELATED = {"contact": "contacts", "company": "companies", "deal": "deals"}

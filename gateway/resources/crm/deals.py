@@ -24,7 +24,7 @@ from gateway.resource import (
 from gateway.resources.crm import pipelines
 from gateway.validation import Draft
 from gateway.views import View
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
 STATUSES = ("open", "won", "lost")

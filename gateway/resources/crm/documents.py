@@ -18,7 +18,7 @@ from gateway.store import Record
 from gateway.transitions import Table, move
 from gateway.validation import Draft
 from gateway.views import View, view
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 AMOUNTS = ("items", "discount", "shipping", "total")
 """The fields from which the amounts of a document come."""

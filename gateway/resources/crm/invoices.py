@@ -21,7 +21,7 @@ from gateway.resources.crm import documents, lines
 from gateway.resources.crm.documents import Kind
 from gateway.validation import Draft
 from gateway.views import View
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
 METHODS = ("pix", "boleto", "card", "transfer", "cash")

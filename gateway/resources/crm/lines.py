@@ -13,7 +13,7 @@ from gateway import formats, nested, store
 from gateway.errors import Fault
 from gateway.nested import Member
 from gateway.resource import Format, Wrong
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 MOST = 200
 

@@ -11,7 +11,7 @@ from gateway.resource import Field, Resource
 from gateway.strictjson import dumps
 from gateway.validation import Draft, refusal
 from gateway.views import View
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
 

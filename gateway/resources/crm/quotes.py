@@ -13,7 +13,7 @@ from gateway.resources.crm.invoices import INVOICE
 from gateway.transitions import move
 from gateway.validation import Draft
 from gateway.views import View, view
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 TRANSITIONS = {
     "draft": ("sent", "accepted", "canceled"),

@@ -6,7 +6,7 @@ from gateway.actions import Shown
 from gateway.listing import Plan
 from gateway.resource import BY_TIME, LASTS, Beside, Field, Filter, Reference, Resource, Sort
 from gateway.views import View, view
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 PRIORITIES = ("low", "medium", "high")
 WEEK = 7 * dates.DAY

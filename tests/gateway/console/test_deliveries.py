@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from outbox import log
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.log import Delivery
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, inbox

@@ -18,7 +18,7 @@ from gateway.resources.crm.contacts import CONTACTS
 from gateway.validation import check
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.crm_rows import add_activities, add_contacts
 from tests.system.attacks.attack import Attack, Target

@@ -14,7 +14,7 @@ from gateway import dates
 from gateway.access import Caller
 from gateway.actions import time_zone
 from gateway.periods import Period, Span, span
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 Money = int | float
 PART = 1_000_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gateway.access import Caller
 from gateway.resources.crm.reports import activities, funnel, leads, receivables, sales
 from gateway.resources.crm.reports.figures import Report
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 
 @dataclass(frozen=True, eq=False, slots=True)
