@@ -30,11 +30,11 @@ from gateway.rest.routes import add_routes
 from gateway.sign_in import SignIn
 from gateway.tracing import Marks
 from gateway.upkeep import Upkeep
-from outbox.addresses import Rules, parse_place
 from outbox.database import sqlite
 from outbox.database.transaction import Database
-from outbox.egress import Guard
 from outbox.sealing import KeyRing
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
 
 Role = Literal["api", "worker", "all"]
 ROLES: tuple[Role, ...] = ("api", "worker", "all")

@@ -18,9 +18,9 @@ from gateway.proxies import Client
 from gateway.sign_in import SignIn
 from outbox.clock import Clock
 from outbox.database.transaction import Database
-from outbox.egress import Guard
 from outbox.ids import Ids
 from outbox.sealing import KeyRing
+from outbox.sending.guard import Guard
 
 CONFIG = web.AppKey("CONFIG", Config)
 CLOCK = web.AppKey("CLOCK", Clock)

@@ -7,11 +7,11 @@ import asyncio
 
 from gateway.config import Config
 from outbox.database.transaction import Database
-from outbox.egress import Guard
 from outbox.observer import Observer
 from outbox.policy import Schedule
 from outbox.sealing import KeyRing
-from outbox.send import Sender
+from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
 from outbox.worker import Worker, WorkerSettings
 
 

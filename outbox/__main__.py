@@ -14,13 +14,14 @@ from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
 from outbox.duties import Duties
-from outbox.egress import Guard, Rules, parse_place
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.retention import Retention, expire_secrets
 from outbox.scheduler import Scheduler
 from outbox.sealing import read_key_file
-from outbox.send import Sender
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
 from outbox.worker import Worker, WorkerSettings
 
 MIGRATIONS = Path(database.__file__).parent / "migrations"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from outbox.outcome import Outcome
 from outbox.policy import Decision
+from outbox.sending.outcome import Outcome
 from outbox.states import Origin
 
 # How many sends at once a webhook starts with; one, when its last attempt failed.

@@ -10,14 +10,14 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.deliveries import Claimed, Settled, Target
-from outbox.envelope import Shipment, compose, masked
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.outcome import Outcome, unanswered
 from outbox.policy import Decision, Schedule, Window, again, dead, decide
 from outbox.reports import kind_of
 from outbox.sealing import KeyRing
-from outbox.send import Objection, Sender
+from outbox.sending.outcome import Outcome, unanswered
+from outbox.sending.request import Request, compose, masked
+from outbox.sending.send import Objection, Sender
 from outbox.shipping import Dock, Unsendable
 from outbox.states import OutcomeName
 from outbox.windows import Sending, Windows
@@ -67,7 +67,7 @@ class Sends:
         self._objection = objection
         self._put = put
         self._dock = Dock(ring, settings.timeout, settings.schedule)
-        self._tasks: dict[asyncio.Task[None], tuple[Claimed, Shipment, Sending, str]] = {}
+        self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
 
@@ -158,7 +158,7 @@ class Sends:
     async def _send(
         self,
         delivery: Claimed,
-        shipment: Shipment,
+        shipment: Request,
         schedule: Schedule,
         sending: Sending,
         node_id: str,

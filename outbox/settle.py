@@ -10,7 +10,7 @@ from outbox.database import sql
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.deliveries import Settled
-from outbox.outcome import Outcome
+from outbox.sending.outcome import Outcome
 
 # The claim says that it is in flight; a condition on `state` beside it would let PostgreSQL start
 # from all rows that are, when its statistics are from an empty queue.

@@ -11,8 +11,8 @@ from outbox.database.transaction import Database
 from outbox.deliveries import Settled
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
-from outbox.outcome import unanswered
 from outbox.reports import Reports
+from outbox.sending.outcome import unanswered
 from outbox.settle import settle
 
 # Until a result is tried again whose lane somebody else held.

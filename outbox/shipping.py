@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from outbox.deliveries import MOST_ATTEMPTS, Claimed, Target
 from outbox.endpoints import open_headers
-from outbox.envelope import Shipment, check_headers
 from outbox.policy import Schedule, parse_schedule
 from outbox.sealing import KeyRing, SealBroken
-from outbox.signing import sign_standard
+from outbox.sending.request import Request, check_headers, sign_standard
 
 REMEMBERED = 10_000
 
@@ -42,7 +41,7 @@ class Dock:
         self._schedule = schedule
         self._opened: dict[str, _Opened] = {}
 
-    def load(self, delivery: Claimed, target: Target, now: int) -> tuple[Shipment, Schedule]:
+    def load(self, delivery: Claimed, target: Target, now: int) -> tuple[Request, Schedule]:
         """What to send, and the schedule it is on; `now` is wall microseconds.
 
         Raises Unsendable.
@@ -59,7 +58,7 @@ class Dock:
         secrets = opened.secrets
         if opened.old_secret is not None and now < opened.old_secret_until:
             secrets = (*secrets, opened.old_secret)
-        shipment = Shipment(
+        shipment = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
             delivery.record_version, delivery.attempt, delivery.origin, target.url, delivery.body,
             secrets, opened.headers, delivery.traceparent, opened.timeout,

@@ -19,7 +19,7 @@ from outbox.ids import Ids
 from outbox.lease import Lease
 from outbox.observer import Observer, Unwatched
 from outbox.sealing import KeyRing
-from outbox.send import Sender
+from outbox.sending.send import Sender
 from outbox.sends import Sends, WorkerSettings
 from outbox.settling import Settling
 from outbox.taking import Taking

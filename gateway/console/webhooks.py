@@ -16,8 +16,7 @@ from gateway.resources.account import webhooks
 from outbox import log, parking
 from outbox.database.transaction import Tx
 from outbox.endpoints import Draft, Webhook, open_headers
-from outbox.envelope import MOST_CUSTOM, Header
-from outbox.signing import SECRET_BYTES, new_secret
+from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
 
 LIST = "/console/webhooks"
 COUNTED = 100_000

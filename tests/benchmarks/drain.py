@@ -23,13 +23,13 @@ from gateway.delivery import Delivery
 from gateway.metrics import Metrics
 from gateway.serve import tune_interpreter
 from outbox import taking
-from outbox.addresses import Rules, parse_place
 from outbox.claim import Taken
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.deliveries import Room
-from outbox.egress import Guard
 from outbox.ids import Ids
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
 from outbox.states import End
 
 

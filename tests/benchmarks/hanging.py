@@ -24,7 +24,7 @@ from outbox.database.transaction import Tx
 from outbox.endpoints import Draft
 from outbox.ids import Ids
 from outbox.sealing import KeyRing
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
 from tests.benchmarks.children import Child, child
 from tests.benchmarks.figures import Verdict, in_ms, quantile
 from tests.benchmarks.idle_commit import arrivals

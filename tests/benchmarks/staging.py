@@ -17,7 +17,7 @@ from outbox.endpoints import Draft
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.sealing import KeyRing, read_key_file, write_key_file
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
 
 EVENTS_A_UNIT = 500
 

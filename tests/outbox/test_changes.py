@@ -13,12 +13,12 @@ from aiohttp import web
 from outbox import endpoints, parking
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
-from outbox.egress import Guard
 from outbox.endpoints import Draft
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.sealing import KeyRing
-from outbox.send import Sender
+from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
 from outbox.worker import Worker, WorkerSettings
 from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring, rows
 

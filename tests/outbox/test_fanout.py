@@ -13,7 +13,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Room
 from outbox.endpoints import Draft
 from outbox.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"

@@ -13,15 +13,16 @@ from aiohttp import web
 from outbox import endpoints
 from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Database, Row, Tx
-from outbox.egress import Guard, Rules, parse_place
 from outbox.endpoints import Draft
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.policy import Schedule
 from outbox.sealing import KeyRing, new_key_line, parse_keys
-from outbox.send import Sender
-from outbox.signing import new_secret
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.sending.request import new_secret
+from outbox.sending.send import Sender
 from outbox.worker import Worker, WorkerSettings
 
 OWNER = "0" * 24

@@ -13,7 +13,7 @@ from outbox.database.transaction import Tx
 from outbox.endpoints import Draft
 from outbox.ids import Ids
 from outbox.sealing import KeyRing, read_key_file, write_key_file
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
 from tests.support.databases import SOURCES
 
 EVENT = "contact.created"

@@ -16,8 +16,8 @@ from gateway import delivery
 from gateway.__main__ import main
 from outbox import worker
 from outbox.deliveries import Settled
-from outbox.outcome import Outcome, unanswered
-from outbox.send import Sender
+from outbox.sending.outcome import Outcome, unanswered
+from outbox.sending.send import Sender
 from outbox.settling import Settling
 
 WELL = replace(unanswered("success", "", 0.0), status=200, error=None)

@@ -18,7 +18,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.endpoints import Draft
 from outbox.ids import Ids
 from outbox.sealing import KeyRing
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
 from tests.benchmarks.figures import in_ms, quantile
 from tests.support.drain import Counted, Inbox, add_webhook, inbox, make, ring, rows, worker_for
 from tests.support.engines import Engine

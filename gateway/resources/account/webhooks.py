@@ -14,12 +14,13 @@ from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
 from gateway.resources.account.samples import sample
 from gateway.schemas import Id, Instant
-from outbox import egress, endpoints
+from outbox import endpoints
 from outbox.database.transaction import Tx
 from outbox.endpoints import Draft, Webhook
-from outbox.envelope import MASK, Header, check_headers
 from outbox.events import enqueue
 from outbox.sealing import KeyRing
+from outbox.sending import addresses, urls
+from outbox.sending.request import MASK, Header, check_headers
 
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
@@ -32,7 +33,7 @@ def judge(
     *,
     url: str,
     events: Sequence[str],
-    rules: egress.Rules,
+    rules: addresses.Rules,
     description: str = "",
     timeout: str = "",
     headers: str = "",
@@ -51,8 +52,8 @@ def judge(
         faults.append(Fault("url", "too_long", f"A URL has at most {LONGEST_URL} characters."))
     else:
         try:
-            egress.check_url(url, rules)
-        except egress.Refused as refused:
+            urls.check_url(url, rules)
+        except urls.Refused as refused:
             said = str(refused)
             faults.append(Fault("url", f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}."))
     unknown = sorted(set(events) - set(EVENT_NAMES))

@@ -1,4 +1,4 @@
-"""What outbox.wire expects of aiohttp's inner parts, and the heads that it writes."""
+"""What outbox.sending.wire expects of aiohttp's inner parts, and the heads that it writes."""
 
 import asyncio
 import inspect
@@ -9,9 +9,10 @@ from aiohttp import TCPConnector
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest, ConnectionKey
 
-from outbox.dialler import Route
-from outbox.egress import Rules, check_url, parse_place
-from outbox.wire import Wire
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.connect import Route
+from outbox.sending.urls import check_url
+from outbox.sending.wire import Wire
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import post, sender
 

@@ -10,7 +10,7 @@ import pytest
 import trustme
 from aiohttp import ClientTimeout
 
-from outbox.send import Outcome
+from outbox.sending.outcome import Outcome
 from tests.support.receiver import Script, Visit, hostile, receiver
 from tests.support.senders import post, sender
 
@@ -138,7 +138,9 @@ async def test_leaving_in_the_handshake(reset: bool, trusting: ssl.SSLContext) -
 async def test_a_stalled_handshake_ends_with_the_connect_deadline(
     trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outbox.dialler.CONNECT", ClientTimeout(connect=0.3, sock_connect=0.3))
+    monkeypatch.setattr(
+        "outbox.sending.connect.CONNECT", ClientTimeout(connect=0.3, sock_connect=0.3)
+    )
 
     async def stall(visit: Visit) -> None:
         await visit.gone()

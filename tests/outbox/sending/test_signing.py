@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from outbox.signing import new_secret, sign_body, sign_standard
+from outbox.sending.request import new_secret, sign_body, sign_standard
 from tests.support.node import OCTOKIT, run_node
 
 RANDOM = bytes(range(32))

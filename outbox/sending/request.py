@@ -1,13 +1,17 @@
-"""The headers of one attempt: ours, the Standard Webhooks trio and the webhook's own."""
+"""One request: its headers (ours, the Standard Webhooks trio, the webhook's own) and signatures."""
 
+import binascii
+import hmac
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from outbox.signing import sign_body, sign_standard
 from outbox.states import Origin
 
 Header = tuple[str, str]
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
 
 MOST_CUSTOM = 10
 LONGEST_NAME = 64
@@ -43,7 +47,7 @@ OURS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Shipment:
+class Request:
     """One attempt to be made: what is sent, where to, and signed with what."""
 
     event_id: str
@@ -63,37 +67,72 @@ class Shipment:
     timeout_s: float = 15.0
 
 
-def compose(shipment: Shipment, *, service: str, now_wall: int, span_id: str) -> list[Header]:
+def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
     """All headers of the attempt except Host and Content-Length, in the order they are sent.
 
     `service` names us in User-Agent, `now_wall` is microseconds UTC, `span_id` (16 hex digits)
     is this attempt's in the trace. Raises ValueError for a malformed secret.
     """
-    event_id = shipment.event_id
-    body = shipment.body
+    event_id = request.event_id
+    body = request.body
     moment = now_wall // 1_000_000
     headers = [
         ("Content-Type", "application/json"),
-        ("X-Webhook-Event", shipment.event_name),
-        ("X-Webhook-Timestamp", str(shipment.timestamp)),
-        ("X-Webhook-Signature", sign_body(shipment.secrets[0], body)),
+        ("X-Webhook-Event", request.event_name),
+        ("X-Webhook-Timestamp", str(request.timestamp)),
+        ("X-Webhook-Signature", sign_body(request.secrets[0], body)),
         ("User-Agent", f"{service}-Webhook/1.0"),
         ("X-Webhook-Id", event_id),
-        ("X-Webhook-Attempt", str(shipment.attempt)),
-        ("X-Webhook-Record-Version", str(shipment.record_version)),
+        ("X-Webhook-Attempt", str(request.attempt)),
+        ("X-Webhook-Record-Version", str(request.record_version)),
         ("webhook-id", event_id),
         ("webhook-timestamp", str(moment)),
-        ("webhook-signature", sign_standard(shipment.secrets, event_id, moment, body)),
+        ("webhook-signature", sign_standard(request.secrets, event_id, moment, body)),
     ]
-    if shipment.origin == "test":
+    if request.origin == "test":
         headers.append(("X-Webhook-Test", "1"))
-    if shipment.traceparent is not None:
-        child = child_of(shipment.traceparent, span_id)
+    if request.traceparent is not None:
+        child = child_of(request.traceparent, span_id)
         if child is not None:
             headers.append(("traceparent", child))
-    if shipment.headers:
-        headers.extend(shipment.headers)
+    if request.headers:
+        headers.extend(request.headers)
     return headers
+
+
+def new_secret(random: bytes) -> str:
+    """The secret's text as its owner sees it: `whsec_` and the base64 of `random` (32 bytes)."""
+    return PREFIX + _base64(random)
+
+
+def sign_body(secret: str, body: bytes) -> str:
+    """`sha256=` and the lowercase hex HMAC-SHA256 of `body`, keyed with the secret's own text.
+
+    The scheme of GitHub's X-Hub-Signature-256.
+    """
+    return "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()
+
+
+def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> str:
+    """One `v1,<base64>` per secret, separated by spaces, over `message_id.timestamp.body`.
+
+    `timestamp` is in seconds. The scheme of the Standard Webhooks specification, 1.0.0. Raises
+    ValueError for a secret that is not `whsec_` and base64.
+    """
+    content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
+    return " ".join(
+        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+    )
+
+
+def _key(secret: str) -> bytes:
+    if not secret.startswith(PREFIX):
+        raise ValueError(f"a signing secret starts with {PREFIX}")
+    return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)
+
+
+def _base64(data: bytes) -> str:
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
 def child_of(traceparent: str, span_id: str) -> str | None:

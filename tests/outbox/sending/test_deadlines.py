@@ -27,8 +27,8 @@ async def test_a_cancellation_at_the_deadline_is_still_a_cancellation() -> None:
         sending = asyncio.create_task(post(made, there.url, timeout_s=0.1))
         while not there.requests:
             await asyncio.sleep(0)
-        [trail] = made._deadlines._running.values()
-        while not trail.late:
+        [progress] = made._deadlines._running.values()
+        while not progress.late:
             await asyncio.sleep(0)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):

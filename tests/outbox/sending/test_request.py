@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
-from outbox.envelope import (
+from outbox.sending.request import (
     OURS,
-    Shipment,
+    Request,
     check_header,
     check_headers,
     child_of,
     compose,
     masked,
+    new_secret,
+    sign_body,
+    sign_standard,
 )
-from outbox.signing import new_secret, sign_body, sign_standard
 
 SECRET = new_secret(b"\x01" * 32)
 STAGED = new_secret(b"\x02" * 32)
@@ -26,7 +28,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SPAN = "00f067aa0ba902b7"
 BODY = b'{"event":"contact.created","timestamp":1760000000,"data":{}}'
 WALL = 1_760_000_100_000_000
-PLAIN = Shipment(
+PLAIN = Request(
     event_id="0197f0c0ffee0123456789ab",
     event_name="contact.created",
     timestamp=1_760_000_000,
@@ -39,7 +41,7 @@ PLAIN = Shipment(
 )
 
 
-def composed(shipment: Shipment, wall: int = WALL) -> list[tuple[str, str]]:
+def composed(shipment: Request, wall: int = WALL) -> list[tuple[str, str]]:
     return compose(shipment, service="Carteiro", now_wall=wall, span_id=SPAN)
 
 

@@ -10,11 +10,11 @@ from gidgethub import sansio
 from standardwebhooks import Webhook
 
 from outbox.body import encode
-from outbox.egress import REFUSED_ADDRESS, Rules, parse_place
-from outbox.envelope import Shipment, compose
-from outbox.lookups import LookupFailed
-from outbox.send import Sender
-from outbox.signing import new_secret
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.lookups import LookupFailed
+from outbox.sending.request import Request, compose, new_secret
+from outbox.sending.send import Sender
+from outbox.sending.urls import REFUSED_ADDRESS
 from tests.support.process import free_port
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import BODY, HEADERS, LOOPBACK, post, sender
@@ -32,7 +32,7 @@ def answers(status: int, **headers: str):  # type: ignore[no-untyped-def] # its 
 async def test_a_composed_delivery_verifies_at_the_other_end() -> None:
     body = encode({"event": "contact.created", "timestamp": 1_760_000_000, "data": {"name": "Zoë"}})
     async with receiver(secret=SECRET) as there, sender() as made:
-        shipment = Shipment(
+        shipment = Request(
             "0" * 24, "contact.created", 1_760_000_000, 1, 1, "event", f"{there.url}/h", body,
             (SECRET,), (("Authorization", "Bearer x"),),
         )  # fmt: skip
@@ -52,7 +52,7 @@ async def test_a_composed_delivery_verifies_at_the_other_end() -> None:
 
 async def test_a_wrong_signature_is_noticed_by_the_receiver() -> None:
     async with receiver(secret=SECRET) as there, sender() as made:
-        shipment = Shipment(
+        shipment = Request(
             "0" * 24, "contact.created", 0, 1, 1, "event", there.url, BODY, (SECRET,)
         )
         headers = compose(shipment, service="Carteiro", now_wall=time.time_ns() // 1000, span_id="")
@@ -296,7 +296,7 @@ async def test_closing_ends_idle_connections() -> None:
 
 
 async def test_remembered_urls_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outbox.send.MOST_ROUTES", 3)
+    monkeypatch.setattr("outbox.sending.send.MOST_ROUTES", 3)
     async with receiver() as there, sender() as made:
         for n in range(10):
             assert (await post(made, f"{there.url}/{n}")).outcome == "success"

@@ -10,15 +10,13 @@ from aiohttp import ClientError
 from aiohttp.streams import StreamReader
 
 from outbox.clock import Clock
-from outbox.deadlines import Deadlines
-from outbox.dialler import Dialler, Route
-from outbox.egress import Guard, Refused, check_url
-from outbox.failures import gone_stale, name_failure
-from outbox.outcome import Outcome, judge
+from outbox.sending.connect import Dialler, Route
+from outbox.sending.deadlines import Deadlines
+from outbox.sending.guard import Guard
+from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
+from outbox.sending.urls import Refused, check_url
+from outbox.sending.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Progress, Wire
 from outbox.states import OutcomeName
-from outbox.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Trail, Wire
-
-__all__ = ["Outcome", "Sender"]
 
 BODY_SECONDS = 1.0
 """A body may still take this long once the head has decided the outcome."""
@@ -63,34 +61,34 @@ class Sender:
         the connection.
         """
         began = self._clock.monotonic()
-        trail = Trail(began, began + timeout_s)
+        progress = Progress(began, began + timeout_s)
         try:
             route = self._route(url)
         except Refused as refused:
-            return self._failed(trail, "blocked", str(refused))
+            return self._failed(progress, "blocked", str(refused))
         head = route.head(headers, len(body))
-        trail.tls = route.tls
+        progress.tls = route.tls
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         cancelled = task.cancelling()
-        self._deadlines.watch(task, trail)
+        self._deadlines.watch(task, progress)
         try:
-            await self._exchange(route, head, body, trail, fresh, objection)
+            await self._exchange(route, head, body, progress, fresh, objection)
         except asyncio.CancelledError:
-            if not trail.late or task.cancelling() > cancelled + 1:
+            if not progress.late or task.cancelling() > cancelled + 1:
                 raise
-            if trail.head is None:
-                return self._failed(trail, *name_failure(TimeoutError(), trail))
+            if progress.head is None:
+                return self._failed(progress, *name_failure(TimeoutError(), progress))
         except _Withdrawn as why:
-            return self._failed(trail, "aborted", str(why))
+            return self._failed(progress, "aborted", str(why))
         except Exception as error:  # noqa: BLE001 - whatever a receiver causes has a name
-            if trail.head is None:
-                stale = isinstance(error, ClientError | OSError) and gone_stale(trail)
-                return self._failed(trail, *name_failure(error, trail), stale=stale)
+            if progress.head is None:
+                stale = isinstance(error, ClientError | OSError) and gone_stale(progress)
+                return self._failed(progress, *name_failure(error, progress), stale=stale)
         finally:
             self._deadlines.forget(task)
-            if trail.late:
+            if progress.late:
                 task.uncancel()
-        return self._answered(trail)
+        return self._answered(progress)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -110,12 +108,12 @@ class Sender:
         route: Route,
         head: bytes,
         body: bytes,
-        trail: Trail,
+        progress: Progress,
         fresh: bool,
         objection: Objection,
     ) -> None:
-        connection = await self._dialler.connect(route.apart() if fresh else route, trail)
-        wire = cast(Wire, trail.wire)
+        connection = await self._dialler.connect(route.apart() if fresh else route, progress)
+        wire = cast(Wire, progress.wire)
         why = objection()
         if why is not None:
             connection.close()
@@ -123,15 +121,15 @@ class Sender:
         try:
             wire.begin()
             wire.write(head, body)
-            trail.sent = self._clock.monotonic()
-            trail.head, payload, trail.body = await wire.answer()
+            progress.sent = self._clock.monotonic()
+            progress.head, payload, progress.body = await wire.answer()
             if payload is None:
-                trail.complete = True
-            elif trail.head.proper and judge(trail.head.status) != "protocol_error":
-                await self._read(payload, trail)
-                trail.complete = trail.complete and not wire.broken
+                progress.complete = True
+            elif progress.head.proper and judge(progress.head.status) != "protocol_error":
+                await self._read(payload, progress)
+                progress.complete = progress.complete and not wire.broken
         finally:
-            if trail.complete and not wire.should_close and not fresh:
+            if progress.complete and not wire.should_close and not fresh:
                 wire.rest()
                 connection.release()
             else:
@@ -139,33 +137,39 @@ class Sender:
                 wire.abort()
                 connection.close()
 
-    async def _read(self, payload: StreamReader, trail: Trail) -> None:
+    async def _read(self, payload: StreamReader, progress: Progress) -> None:
         """Read a body as it comes, until it ends or is more than we want."""
-        trail.ends = min(trail.ends, self._clock.monotonic() + BODY_SECONDS)
-        while len(trail.body) <= LARGEST_BODY:
+        progress.ends = min(progress.ends, self._clock.monotonic() + BODY_SECONDS)
+        while len(progress.body) <= LARGEST_BODY:
             part = await payload.readany()
             if not part:
-                trail.complete = True
+                progress.complete = True
                 return
-            trail.body += part
+            progress.body += part
 
-    def _answered(self, trail: Trail) -> Outcome:
-        head = trail.head
+    def _answered(self, progress: Progress) -> Outcome:
+        head = progress.head
         assert head is not None
         name = judge(head.status) if head.proper else "protocol_error"
         error = _odd(head.status) if name == "protocol_error" else None
         return self._outcome(
-            trail, name, head.status, error, head.retry_after, head.headers, not trail.complete
+            progress,
+            name,
+            head.status,
+            error,
+            head.retry_after,
+            head.headers,
+            not progress.complete,
         )
 
     def _failed(
-        self, trail: Trail, name: OutcomeName, error: str, *, stale: bool = False
+        self, progress: Progress, name: OutcomeName, error: str, *, stale: bool = False
     ) -> Outcome:
-        return self._outcome(trail, name, None, error, None, [], False, stale)
+        return self._outcome(progress, name, None, error, None, [], False, stale)
 
     def _outcome(
         self,
-        trail: Trail,
+        progress: Progress,
         name: OutcomeName,
         status: int | None,
         error: str | None,
@@ -174,26 +178,26 @@ class Sender:
         truncated: bool,
         stale: bool = False,
     ) -> Outcome:
-        wire = trail.wire
+        wire = progress.wire
         now = self._clock.monotonic()
         # A step that failed lasted until now.
-        connected = trail.connected
-        if connected is None and trail.stage == "connect" and trail.refused is None:
+        connected = progress.connected
+        if connected is None and progress.stage == "connect" and progress.refused is None:
             connected = now
-        secured = now if trail.stage == "tls" else trail.secured
+        secured = now if progress.stage == "tls" else progress.secured
         return Outcome(
             name,
             status,
             error,
             retry_after,
             None if wire is None else wire.address,
-            None if trail.resolved_in is None else _microseconds(trail.resolved_in),
-            _between(trail.dialled, connected),
-            _between(trail.connected, secured),
-            None if wire is None else _between(trail.sent, wire.first_byte),
-            _microseconds(now - trail.began),
+            None if progress.resolved_in is None else _microseconds(progress.resolved_in),
+            _between(progress.dialled, connected),
+            _between(progress.connected, secured),
+            None if wire is None else _between(progress.sent, wire.first_byte),
+            _microseconds(now - progress.began),
             headers,
-            trail.body[:LARGEST_BODY],
+            progress.body[:LARGEST_BODY],
             truncated,
             wire is not None and wire.uses > 1,
             stale,

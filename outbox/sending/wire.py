@@ -1,13 +1,14 @@
 """One connection to a receiver: aiohttp's own, with what it leaves open to hostile ones closed.
 
-The parts of aiohttp that are not its public face are used here and in outbox.dialler alone;
-tests/outbox/test_wire.py says what is expected of them.
+The parts of aiohttp that are not its public face are used here and in outbox.sending.connect alone;
+tests/outbox/sending/test_wire.py says what is expected of them.
 """
 
 import asyncio
+import re
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.helpers import _EXC_SENTINEL, EMPTY_BODY_STATUS_CODES
@@ -15,14 +16,20 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from outbox.answer import Head, read_plain
 from outbox.clock import Clock
-from outbox.egress import Refused
+from outbox.sending.urls import Refused
 
 Stage = Literal["dns", "connect", "tls", "answer"]
-Answer = tuple[Head, StreamReader | None, bytes]
-"""The head, and the body: still to be read, or there whole."""
+Header = tuple[str, str]
 
+LARGEST_PLAIN = 16 * 1024
+NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+HEAD = re.compile(
+    rf"HTTP/1\.1 ([2-5][0-9][0-9]) [\t\x20-\x7e]*\r\n((?:{NAME}:[\t\x20-\x7e]*\r\n){{1,64}})"
+)
+LINE = re.compile(r"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
+LENGTH = re.compile(r"[0-9]{1,5}")
+NO_BODY = frozenset({"204", "304"})
 LARGEST_BODY = 16 * 1024
 LARGEST_HEAD = 64 * 1024
 """Bytes that a receiver may send before the head of its final answer is complete."""
@@ -31,12 +38,26 @@ JOINED_BODY = 64 * 1024
 SWITCHING_PROTOCOLS = 101
 
 
+class Head(NamedTuple):
+    """The head of a final answer."""
+
+    status: int
+    headers: list[Header]
+    retry_after: str | None
+    proper: bool = True
+    """Whether it is of HTTP/1."""
+
+
+Answer = tuple[Head, StreamReader | None, bytes]
+"""The head, and the body: still to be read, or there whole."""
+
+
 class HeadTooLong(HttpProcessingError):
     """The receiver went on without ever completing the head of a final answer."""
 
 
 @dataclass(slots=True)
-class Trail:
+class Progress:
     """How far one attempt has come. Instants are seconds on the monotonic clock."""
 
     began: float
@@ -56,7 +77,7 @@ class Trail:
     complete: bool = False
 
 
-current: ContextVar[Trail] = ContextVar("current")
+current: ContextVar[Progress] = ContextVar("current")
 """The attempt that this task is about."""
 
 
@@ -76,10 +97,10 @@ class Wire(ResponseHandler):
         self._idle = False
         self._answered = False
         self._opening = b""
-        trail = current.get()
+        progress = current.get()
         # Connectors make this object when TCP is up, before TLS begins.
-        trail.connected = clock.monotonic()
-        trail.stage = "tls" if trail.tls else "connect"
+        progress.connected = clock.monotonic()
+        progress.stage = "tls" if progress.tls else "connect"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -216,3 +237,34 @@ class Wire(ResponseHandler):
         # Not self.abort(): that forgets the exception which the reader is to see.
         if self.transport is not None:
             self.transport.abort()
+
+
+def read_plain(data: bytes) -> tuple[Head, bytes] | None:
+    """Head and body of an answer that lies there whole and could not be plainer; else None.
+
+    Most answers are one small packet with a Content-Length, and the general parser takes longer
+    over one than the rest of a send. Whatever is in any way unusual is left to that parser.
+    """
+    end = data.find(b"\r\n\r\n")
+    if end < 0 or len(data) > LARGEST_PLAIN:
+        return None
+    try:
+        text = data[: end + 2].decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    match = HEAD.fullmatch(text)
+    if match is None or match[1] in NO_BODY:
+        return None
+    headers = LINE.findall(match[2])
+    fields = {name.lower(): value for name, value in headers}
+    length = fields.get("content-length", "")
+    if (
+        len(fields) < len(headers)
+        or not LENGTH.fullmatch(length)
+        or int(length) != len(data) - end - 4
+        or "transfer-encoding" in fields
+        or "upgrade" in fields
+        or fields.get("connection", "keep-alive").lower() != "keep-alive"
+    ):
+        return None
+    return Head(int(match[1]), headers, fields.get("retry-after")), data[end + 4 :]

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from outbox.send import Outcome
-from outbox.wire import LARGEST_BODY, LARGEST_HEAD
+from outbox.sending.outcome import Outcome
+from outbox.sending.wire import LARGEST_BODY, LARGEST_HEAD
 from tests.support.receiver import Hostile, Script, Visit, hostile
 from tests.support.senders import BODY, post, sender
 

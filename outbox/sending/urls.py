@@ -1,26 +1,15 @@
-"""The guard on every request that we send: how a URL may be spelled, and what may be dialled.
-
-Two gates on the way out, since each sees what the other cannot: `Guard.resolve` judges all
-answers of a name before any is used, `Guard.open_socket` judges what is really dialled, IP
-literals included. Which addresses those are is told in outbox.addresses.
-"""
+"""How a receiver's URL may be spelled; what may be dialled behind it is outbox.sending.guard."""
 
 from __future__ import annotations
 
 import re
-import socket
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import Any, Literal
+from typing import Literal
 
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from outbox.addresses import Place, Rules, may_dial, parse_place, port_may_open
-from outbox.clock import Clock
-from outbox.lookups import LookUp, Lookups, ask_system
-
-__all__ = ["Guard", "Place", "Refused", "Rules", "Target", "check_url", "parse_place"]
+from outbox.sending.addresses import Rules, may_dial, port_may_open
 
 REFUSED_ADDRESS = "deliveries to this address are not allowed"
 """The one text of a refusal by address: it tells nothing of our network."""
@@ -32,10 +21,6 @@ LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 PORT = re.compile(r"[1-9][0-9]{0,4}")
 DEFAULT_PORTS = {"http": 80, "https": 443}
-
-MOST_ADDRESSES = 8
-RECEIVE_BUFFER = 32 * 1024
-"""A receiver's answer is small; a large buffer only lets a hostile one fill our memory."""
 
 
 class Refused(Exception):
@@ -182,52 +167,3 @@ def _loopback(name: str) -> tuple[str, ...]:
     if name == "localhost" or name.endswith(".localhost"):
         return ("127.0.0.1", "::1")
     return ()
-
-
-class Guard(AbstractResolver):
-    """Both gates of one process; an aiohttp connector takes its two methods.
-
-    `look_up` asks the name servers; only tests hand in another.
-    """
-
-    def __init__(self, rules: Rules, clock: Clock, look_up: LookUp = ask_system) -> None:
-        self.rules = rules
-        self._lookups = Lookups(clock, look_up)
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """The addresses of `host`, when all of them may be dialled at `port`.
-
-        Raises Refused, or LookupFailed after at most 5 s.
-        """
-        addresses = await self._lookups.addresses(host)
-        if not all(may_dial(address, port, self.rules) for address in addresses):
-            raise Refused(REFUSED_ADDRESS, "address")
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=socket.IPPROTO_TCP,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in addresses[:MOST_ADDRESSES]
-        ]
-
-    def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
-        """A socket for the address that is about to be dialled. Raises Refused, OSError."""
-        family, kind, protocol, _, sockaddr = address_info
-        if not may_dial(str(sockaddr[0]), int(sockaddr[1]), self.rules):
-            raise Refused(REFUSED_ADDRESS, "address")
-        opened = socket.socket(family, kind, protocol)
-        try:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        except OSError:
-            opened.close()
-            raise
-        return opened
-
-    async def close(self) -> None:
-        await self._lookups.close()

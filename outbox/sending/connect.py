@@ -19,8 +19,9 @@ from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 
 from outbox.clock import Clock
-from outbox.egress import Guard, Refused, Target
-from outbox.wire import Trail, Wire, current
+from outbox.sending.guard import Guard
+from outbox.sending.urls import Refused, Target
+from outbox.sending.wire import Progress, Wire, current
 
 CONNECT_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 15.0
@@ -72,7 +73,7 @@ class Route:
 
 
 class Dialler(AbstractResolver):
-    """Connections to where the guard allows, each step noted on the trail of its attempt."""
+    """Connections to where the guard allows, each step noted in the progress of its attempt."""
 
     def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None) -> None:
         self._guard = guard
@@ -90,44 +91,44 @@ class Dialler(AbstractResolver):
         made_of = cast("partial[ResponseHandler]", partial(Wire, clock=clock))
         self._connector._factory = partial(made_of, loop=asyncio.get_running_loop())
 
-    async def connect(self, route: Route, trail: Trail) -> Connection:
-        """A connection, pooled or new, with its Wire on the trail."""
-        token = current.set(trail)
+    async def connect(self, route: Route, progress: Progress) -> Connection:
+        """A connection, pooled or new, with its Wire in `progress`."""
+        token = current.set(progress)
         try:
             connection = await self._connector.connect(cast(ClientRequest, route), [], CONNECT)
         finally:
             current.reset(token)
         wire = cast(Wire, connection.protocol)
-        if trail.connected is not None and trail.tls:
-            trail.secured = self._clock.monotonic()
-        trail.wire = wire
-        trail.stage = "answer"
+        if progress.connected is not None and progress.tls:
+            progress.secured = self._clock.monotonic()
+        progress.wire = wire
+        progress.stage = "answer"
         return connection
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        trail = current.get()
-        trail.stage = "dns"
+        progress = current.get()
+        progress.stage = "dns"
         began = self._clock.monotonic()
         try:
             found = await self._guard.resolve(host, port, family)
         except Refused as refused:
-            trail.refused = refused
+            progress.refused = refused
             raise
         finally:
-            trail.resolved_in = self._clock.monotonic() - began
-        trail.stage = "connect"
+            progress.resolved_in = self._clock.monotonic() - began
+        progress.stage = "connect"
         return found
 
     def _open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
-        trail = current.get()
-        if trail.dialled is None:
-            trail.dialled = self._clock.monotonic()
+        progress = current.get()
+        if progress.dialled is None:
+            progress.dialled = self._clock.monotonic()
         try:
             return self._guard.open_socket(address_info)
         except Refused as refused:
-            trail.refused = refused
+            progress.refused = refused
             raise
 
     async def close(self) -> None:

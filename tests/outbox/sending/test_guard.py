@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.addresses import is_public, may_dial
 from outbox.clock import SystemClock
-from outbox.egress import REFUSED_ADDRESS, Guard, Refused, Rules, check_url, parse_place
-from outbox.lookups import (
+from outbox.sending.addresses import Rules, is_public, may_dial, parse_place
+from outbox.sending.guard import Guard
+from outbox.sending.lookups import (
     FAILED_SECONDS,
     FRESH_SECONDS,
     MOST_THREADS,
@@ -21,6 +21,7 @@ from outbox.lookups import (
     LookupFailed,
     ask_system,
 )
+from outbox.sending.urls import REFUSED_ADDRESS, Refused, check_url
 
 STRICT = Rules()
 PLAIN = Rules(allow_http=True)
@@ -488,7 +489,7 @@ async def test_look_ups_that_take_long_make_room_for_others() -> None:
 
 
 async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outbox.lookups.DEADLINE_SECONDS", 0.05)
+    monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", 0.05)
     names, clock = Names(slow=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
     names.hold.clear()
@@ -498,7 +499,7 @@ async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPa
     with pytest.raises(LookupFailed, match="in time"):
         await guard.resolve("slow", 443)
     names.hold.set()
-    monkeypatch.setattr("outbox.lookups.DEADLINE_SECONDS", 5)
+    monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", 5)
     clock.ahead += FAILED_SECONDS
     assert await guard.resolve("slow", 443)
     assert names.asked.count("slow") <= 2
@@ -518,7 +519,7 @@ async def test_look_ups_take_a_bounded_number_of_threads() -> None:
 
 @pytest.mark.slow
 async def test_dead_names_leave_threads_to_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outbox.lookups.DEADLINE_SECONDS", 1.0)
+    monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", 1.0)
     names, clock = Names(good=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
     dead = [f"dead{n}" for n in range(100)]
