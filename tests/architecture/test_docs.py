@@ -14,8 +14,8 @@ from gateway.errors import STATUS
 from gateway.metrics import Metrics
 from gateway.rest.events import body_of
 from gateway.rest.routes import ROUTES
-from outbox.body import encode
 from outbox.clock import SystemClock
+from outbox.events.body import encode
 from tests.architecture.tree import ROOT
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from outbox.database.transaction import Database, Insert, Purpose, Tx
 from outbox.errors import DatabaseFault
-from outbox.events import Origin, enqueue, origin
+from outbox.events import Cause, cause, enqueue
 
 
 class Nope(Exception):
@@ -73,7 +73,7 @@ async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
 
 
 async def test_the_origin_of_the_caller_is_kept_with_the_event(db: Database) -> None:
-    origin.set(Origin(request_id="req-7", traceparent="00-1-2-01"))
+    cause.set(Cause(request_id="req-7", traceparent="00-1-2-01"))
     await db.write(add, 1)
 
     async def kept(tx: Tx) -> tuple[str, str]:

@@ -12,9 +12,9 @@ import pytest
 from gateway.access import Caller
 from gateway.config import Config, Limits, Retention
 from gateway.resources.account import webhooks
-from outbox import feed
 from outbox.database.transaction import Database, Row, Tx
 from outbox.deliveries import Room
+from outbox.events import feed
 from outbox.fanout import fan_out
 from tests.support.drain import add_webhook
 from tests.support.rest import Person, Reply, RestApi

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from outbox import endpoints, events
 from outbox.database.transaction import Database, Tx
-from outbox.events import Origin
+from outbox.events import Cause
 from outbox.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
@@ -21,7 +21,7 @@ ATTEMPTS = "select * from attempts order by delivery_id, number"
 async def test_a_write_becomes_one_signed_delivery(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id, secret = await add_webhook(db, running.ring, f"{box.url}/hook?key=1")
-        events.origin.set(Origin("req-1", "00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
+        events.cause.set(Cause("req-1", "00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
         event_id = await db.write(make, "r1")
         [got] = await box.until(1)
         await running.watch.until("attempt")

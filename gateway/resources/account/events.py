@@ -10,9 +10,9 @@ from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
 from gateway.listing import window
 from gateway.schemas import Id, Instant
-from outbox import feed
 from outbox.database.transaction import Tx
-from outbox.feed import UnknownPlace
+from outbox.events import feed
+from outbox.events.feed import UnknownPlace
 from outbox.ids import is_id
 
 

@@ -9,7 +9,7 @@ from aiohttp import web
 from gidgethub import sansio
 from standardwebhooks import Webhook
 
-from outbox.body import encode
+from outbox.events.body import encode
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.request import Request, compose, new_secret

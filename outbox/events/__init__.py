@@ -6,19 +6,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from outbox.body import encode
 from outbox.database.transaction import Insert, Tx
+from outbox.events.body import encode
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Cause:
     """The request that is behind a write; kept with its events."""
 
     request_id: str | None = None
     traceparent: str | None = None
 
 
-origin: ContextVar[Origin] = ContextVar("origin", default=Origin())  # noqa: B039 - it is frozen
+cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - it is frozen
 
 INSERT = Insert(
     """
@@ -49,11 +49,11 @@ def enqueue(
     """
     event_id = tx.new_id()
     body = encode({"event": name, "timestamp": tx.now // 1_000_000, "data": data})
-    cause = origin.get()
+    behind = cause.get()
     tx.later(
         INSERT,
         (event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
-         cause.request_id, cause.traceparent, body, hashlib.sha256(body).hexdigest()),
+         behind.request_id, behind.traceparent, body, hashlib.sha256(body).hexdigest()),
     )  # fmt: skip
     tx.wake = True
     return event_id
