@@ -32,9 +32,9 @@ from gateway.tracing import Marks
 from gateway.upkeep import Upkeep
 from outbox.database import sqlite
 from outbox.database.transaction import Database
-from outbox.sealing import KeyRing
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
+from outbox.webhooks.secrets import KeyRing
 
 Role = Literal["api", "worker", "all"]
 ROLES: tuple[Role, ...] = ("api", "worker", "all")

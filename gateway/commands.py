@@ -25,7 +25,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.sealing import write_key_file
+from outbox.webhooks.secrets import write_key_file
 
 Say = Callable[[str], None]
 DAY = 86_400_000_000

@@ -9,9 +9,9 @@ from gateway.config import Config
 from outbox.database.transaction import Database
 from outbox.observer import Observer
 from outbox.policy import Schedule
-from outbox.sealing import KeyRing
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
+from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 
 

@@ -12,7 +12,7 @@ from outbox.database.migrate import migrate, pending, read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.sealing import KeyRing, parse_keys, read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing, parse_keys, read_key_file, write_key_file
 
 SOURCES = [
     ("outbox", Path(outbox.__path__[0]) / "database" / "migrations"),

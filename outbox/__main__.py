@@ -18,10 +18,10 @@ from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.retention import Retention, expire_secrets
 from outbox.scheduler import Scheduler
-from outbox.sealing import read_key_file
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
+from outbox.webhooks.secrets import read_key_file
 from outbox.worker import Worker, WorkerSettings
 
 MIGRATIONS = Path(database.__file__).parent / "migrations"

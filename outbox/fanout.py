@@ -16,8 +16,8 @@ from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.deliveries import FIRST_WINDOW, Claimed, Room, Target
-from outbox.endpoints import subscription
 from outbox.snapshots import Snapshot
+from outbox.webhooks import subscription
 
 EVENTS_AT_ONCE = 500
 DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}

@@ -14,12 +14,12 @@ from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.policy import Decision, Schedule, Window, again, dead, decide
 from outbox.reports import kind_of
-from outbox.sealing import KeyRing
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Request, compose, masked
 from outbox.sending.send import Objection, Sender
 from outbox.shipping import Dock, Unsendable
 from outbox.states import OutcomeName
+from outbox.webhooks.secrets import KeyRing
 from outbox.windows import Sending, Windows
 
 CUT_OFF = "cut off by our own shutdown"

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from outbox.deliveries import MOST_ATTEMPTS, Claimed, Target
-from outbox.endpoints import open_headers
 from outbox.policy import Schedule, parse_schedule
-from outbox.sealing import KeyRing, SealBroken
 from outbox.sending.request import Request, check_headers, sign_standard
+from outbox.webhooks import open_headers
+from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000
 

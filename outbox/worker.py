@@ -18,11 +18,11 @@ from outbox.deliveries import Settled
 from outbox.ids import Ids
 from outbox.lease import Lease
 from outbox.observer import Observer, Unwatched
-from outbox.sealing import KeyRing
 from outbox.sending.send import Sender
 from outbox.sends import Sends, WorkerSettings
 from outbox.settling import Settling
 from outbox.taking import Taking
+from outbox.webhooks.secrets import KeyRing
 from outbox.windows import SLOW_SECONDS
 
 __all__ = ["Worker", "WorkerSettings"]

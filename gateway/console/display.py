@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gateway import dates
-from outbox.endpoints import Webhook
 from outbox.log import Attempt, Delivery
+from outbox.webhooks import Webhook
 
 T = Callable[..., str]
 SECOND = 1_000_000

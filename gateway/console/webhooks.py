@@ -15,8 +15,8 @@ from gateway.errors import Refusal
 from gateway.resources.account import webhooks
 from outbox import log, parking
 from outbox.database.transaction import Tx
-from outbox.endpoints import Draft, Webhook, open_headers
 from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
+from outbox.webhooks import Draft, Webhook, open_headers
 
 LIST = "/console/webhooks"
 COUNTED = 100_000

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from outbox import endpoints, parking
+from outbox import parking, webhooks
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
-from outbox.endpoints import Draft
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.sealing import KeyRing
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring, rows
 
@@ -50,11 +50,11 @@ class Resolving:
     webhook_id: str
 
     async def draft(self, path: str) -> None:
-        webhook = await self.db.read(endpoints.one, self.webhook_id)
+        webhook = await self.db.read(webhooks.one, self.webhook_id)
         assert webhook is not None
         draft = Draft(url=self.box.url + path, events=("thing.made",))
         assert await self.db.write(
-            endpoints.change, self.webhook_id, webhook.version, draft, self.ring
+            webhooks.change, self.webhook_id, webhook.version, draft, self.ring
         )
 
 
@@ -72,7 +72,7 @@ async def resolving(db: Database) -> AsyncIterator[Resolving]:
     async with inbox() as box:
         port = box.url.rpartition(":")[2]
         webhook_id = await db.write(
-            endpoints.create, owner_id="0" * 24, secret="whsec_" + "A" * 44, ring=key,
+            webhooks.create, owner_id="0" * 24, secret="whsec_" + "A" * 44, ring=key,
             draft=Draft(url=f"http://slow.example:{port}/old", events=("thing.made",)),
         )  # fmt: skip
         await db.write(make, "r1")
@@ -101,7 +101,7 @@ async def test_an_edit_reaches_a_request_that_is_still_resolving(db: Database) -
 
 async def test_a_pause_reaches_a_request_that_is_still_resolving(db: Database) -> None:
     async with resolving(db) as under_way:
-        await db.write(endpoints.pause, under_way.webhook_id)
+        await db.write(webhooks.pause, under_way.webhook_id)
         under_way.names.answer.set()
         await under_way.watch.until("attempt")
         [row] = await db.read(rows, "select state, tries from deliveries")
@@ -133,13 +133,13 @@ async def test_a_410_of_the_old_address_does_not_disable_a_moved_webhook(db: Dat
         webhook_id = await running.webhook(f"{box.url}/old")
         await db.write(make, "r1")
         await box.until(1)
-        webhook = await db.read(endpoints.one, webhook_id)
+        webhook = await db.read(webhooks.one, webhook_id)
         assert webhook is not None
         draft = Draft(url=f"{box.url}/new", events=("thing.made",))
-        assert await db.write(endpoints.change, webhook_id, webhook.version, draft, running.ring)
+        assert await db.write(webhooks.change, webhook_id, webhook.version, draft, running.ring)
         moved.set()
         await running.watch.until("delivery_finished")
-        webhook = await db.read(endpoints.one, webhook_id)
+        webhook = await db.read(webhooks.one, webhook_id)
         assert webhook is not None
         assert webhook.state == "active"
         await db.write(make, "r2")

@@ -8,7 +8,7 @@ import json
 import pytest
 from aiohttp import web
 
-from outbox import endpoints, events
+from outbox import events, webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause
 from outbox.policy import Schedule
@@ -49,7 +49,7 @@ async def test_a_write_becomes_one_signed_delivery(db: Database) -> None:
         assert attempt["number"] == 1
         assert attempt["address"] == box.url.removeprefix("http://")
         assert secret not in attempt["request_headers"]
-        webhook = await db.read(endpoints.one, webhook_id)
+        webhook = await db.read(webhooks.one, webhook_id)
         assert webhook is not None
         assert webhook.last_success_at
         assert webhook.failures == 0
@@ -150,10 +150,10 @@ async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Databa
         webhook_id = await running.webhook(box.url)
         await db.write(make, "r1")
         await running.watch.until("delivery_finished")
-        before = await db.read(endpoints.one, webhook_id)
+        before = await db.read(webhooks.one, webhook_id)
         await db.write(make, "r2")
         await running.watch.until("attempt", 3)
-        after = await db.read(endpoints.one, webhook_id)
+        after = await db.read(webhooks.one, webhook_id)
         assert before is not None
         assert after is not None
         assert after.last_success_at == before.last_success_at
@@ -177,7 +177,7 @@ async def test_the_schedule_ends_as_exhausted_and_is_kept(db: Database) -> None:
         attempts = await db.read(rows, ATTEMPTS)
         assert len(attempts) == 6
         assert attempts[0]["response_body"] == b"<b>no</b>"
-        webhook = await db.read(endpoints.one, webhook_id)
+        webhook = await db.read(webhooks.one, webhook_id)
         assert webhook is not None
         assert webhook.failures == 6
         assert webhook.failing_since
@@ -195,7 +195,7 @@ async def test_410_disables_the_webhook_at_once(db: Database) -> None:
         await running.watch.until("delivery_finished")
         await db.write(make, "r2")
         await running.watch.until("fanned_out", 2)
-        webhook = await db.read(endpoints.one, webhook_id)
+        webhook = await db.read(webhooks.one, webhook_id)
         assert webhook is not None
         assert webhook.state == "disabled"
         states = [row["state"] for row in await db.read(rows, DELIVERIES)]
@@ -207,7 +207,7 @@ async def test_a_paused_webhook_parks_its_events(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         paused = await running.webhook(f"{box.url}/paused")
         await running.webhook(f"{box.url}/active")
-        await db.write(endpoints.pause, paused)
+        await db.write(webhooks.pause, paused)
         await db.write(make, "r1")
         await box.until(1, "/active")
         await running.watch.until("attempt")
@@ -340,7 +340,7 @@ async def test_shutdown_cuts_a_hanging_send_and_it_is_sent_after_the_next_start(
 
 
 async def _only_webhook(db: Database) -> str:
-    [webhook] = await db.read(endpoints.listed, OWNER)
+    [webhook] = await db.read(webhooks.listed, OWNER)
     return webhook.id
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from outbox import endpoints, events, lanes
+from outbox import events, lanes, webhooks
 from outbox.claim import claim
 from outbox.database.transaction import Database, Tx
 from outbox.deliveries import Room
-from outbox.endpoints import Draft
 from outbox.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
 from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
@@ -130,12 +130,12 @@ async def test_an_unreadable_subscription_leaves_a_dead_delivery_that_says_so(db
     assert (row["state"], row["attempts"]) == ("dead", 0)
     assert "subscription" in row["reason"]
     assert row["finished_at"]
-    [shown, _] = sorted(await db.read(endpoints.listed, OWNER), key=lambda w: w.id != broken)
+    [shown, _] = sorted(await db.read(webhooks.listed, OWNER), key=lambda w: w.id != broken)
     assert shown.events == ()
 
 
 async def create(tx: Tx) -> str:
-    return await endpoints.create(
+    return await webhooks.create(
         tx, owner_id=OWNER, draft=Draft(url=URL, events=("thing.made",)),
         secret=new_secret(b"s" * 32), ring=ring(),
     )  # fmt: skip

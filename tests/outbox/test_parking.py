@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from outbox import endpoints, parking
+from outbox import parking, webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.deliveries import Room
-from outbox.endpoints import Draft, TooMany
 from outbox.fanout import FannedOut, fan_out
+from outbox.webhooks import Draft, TooMany
 from outbox.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
 
@@ -50,7 +50,7 @@ async def park(
 async def paused(db: Database, *records: tuple[str, bool]) -> str:
     """A paused webhook with these deliveries parked."""
     webhook_id, _ = await add_webhook(db, ring(), "https://x.example/")
-    assert await db.write(endpoints.pause, webhook_id)
+    assert await db.write(webhooks.pause, webhook_id)
     await db.write(park, webhook_id, list(records))
     return webhook_id
 
@@ -74,7 +74,7 @@ async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
     assert [i for i, row in enumerate(await seen(db)) if row[0] == "ready"] == kept
     ended = [row for row in await seen(db) if row[0] != "ready"]
     assert all(row[:2] == ("cancelled", "parked") for row in ended)
-    webhook = await db.read(endpoints.one, webhook_id)
+    webhook = await db.read(webhooks.one, webhook_id)
     assert webhook is not None
     assert (webhook.state, webhook.version) == ("active", 3)
     row = await lane(db, webhook_id)
@@ -151,7 +151,7 @@ async def test_activation_forgives_past_failures(db: Database) -> None:
 
     await db.write(fail)
     assert await parking.activate(db, webhook_id, "all")
-    webhook = await db.read(endpoints.one, webhook_id)
+    webhook = await db.read(webhooks.one, webhook_id)
     assert webhook is not None
     assert (webhook.failures, webhook.failing_since, webhook.circuit) == (0, None, "closed")
     assert webhook.disabled_reason is None
@@ -169,9 +169,9 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     found = await seen(db)
     assert [row[0] for row in found[-2:]] == ["delivered", "ready"]
     assert {row[:2] for row in found[:-2]} == {("cancelled", "webhook deleted")}
-    assert await db.read(endpoints.one, webhook_id) is None
+    assert await db.read(webhooks.one, webhook_id) is None
     assert not await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
-    assert await db.read(endpoints.one, other) is not None
+    assert await db.read(webhooks.one, other) is not None
     assert not await parking.remove(db, webhook_id)
 
 
@@ -180,7 +180,7 @@ async def test_what_was_parked_is_sent_after_activation(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await running.webhook(f"{box.url}/a")
         marker = await running.webhook(f"{box.url}/b")
-        assert await db.write(endpoints.pause, webhook_id)
+        assert await db.write(webhooks.pause, webhook_id)
         await db.write(make, "r1")
         await db.write(make, "r2")
         await box.until(2, "/b")
@@ -188,7 +188,7 @@ async def test_what_was_parked_is_sent_after_activation(db: Database) -> None:
         assert await db.read(parking.count, webhook_id, 10) == 2
         assert await parking.activate(db, webhook_id, "all")
         await box.until(2, "/a")
-        assert not await db.write(endpoints.pause, "0" * 24)
+        assert not await db.write(webhooks.pause, "0" * 24)
         assert await db.read(parking.count, marker, 10) == 0
 
 
@@ -214,7 +214,7 @@ async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:
     async def one() -> bool:
         try:
             await db.write(
-                endpoints.create, owner_id=OWNER, draft=Draft("https://x.example/", ("a.b",)),
+                webhooks.create, owner_id=OWNER, draft=Draft("https://x.example/", ("a.b",)),
                 secret="whsec_x", ring=ring(), most=3,
             )  # fmt: skip
         except TooMany:
@@ -222,7 +222,7 @@ async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:
         return True
 
     assert sum(await asyncio.gather(*[one() for _ in range(10)])) == 3
-    assert len(await db.read(endpoints.listed, OWNER)) == 3
+    assert len(await db.read(webhooks.listed, OWNER)) == 3
 
 
 async def test_custom_headers_are_sealed(db: Database) -> None:
@@ -230,11 +230,11 @@ async def test_custom_headers_are_sealed(db: Database) -> None:
     webhook_id, _ = await add_webhook(
         db, key, "https://x.example/", headers=(("Authorization", "Bearer hush"),)
     )
-    webhook = await db.read(endpoints.one, webhook_id)
+    webhook = await db.read(webhooks.one, webhook_id)
     assert webhook is not None
     assert webhook.headers is not None
     assert b"hush" not in webhook.headers
-    opened = endpoints.open_headers(webhook.headers, key, webhook_id)
+    opened = webhooks.open_headers(webhook.headers, key, webhook_id)
     assert opened == [("Authorization", "Bearer hush")]
 
 

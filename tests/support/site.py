@@ -13,7 +13,7 @@ from gateway.config import Config
 from gateway.connections import Runner
 from gateway.resources.account import keys, users
 from outbox.database.transaction import Database
-from outbox.sealing import new_key_line, parse_keys
+from outbox.webhooks.secrets import new_key_line, parse_keys
 
 PASSWORD = "correct horse battery"
 HASHED: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Webhooks as their owner manages them: what may be asked for, and who may touch which.
 
-The record of `GET /api/webhooks` is made here too; the row itself is outbox.endpoints' affair.
+The record of `GET /api/webhooks` is made here too; the row itself is outbox.webhooks' affair.
 """
 
 import re
@@ -14,13 +14,13 @@ from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
 from gateway.resources.account.samples import sample
 from gateway.schemas import Id, Instant
-from outbox import endpoints
+from outbox import webhooks
 from outbox.database.transaction import Tx
-from outbox.endpoints import Draft, Webhook
 from outbox.events import enqueue
-from outbox.sealing import KeyRing
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
+from outbox.webhooks import Draft, Webhook
+from outbox.webhooks.secrets import KeyRing
 
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
@@ -112,10 +112,10 @@ async def create(
     """Make a webhook for the caller; returns its id. Raises conflict past `most` (0: no cap)."""
     caller.must("write")
     try:
-        return await endpoints.create(
+        return await webhooks.create(
             tx, owner_id=caller.user_id, draft=draft, secret=secret, ring=ring, most=most
         )
-    except endpoints.TooMany:
+    except webhooks.TooMany:
         raise Refusal(
             "conflict",
             f"You have {most} webhooks, as many as this installation allows; delete one first.",
@@ -124,7 +124,7 @@ async def create(
 
 async def one(tx: Tx, caller: Caller, webhook_id: str) -> Webhook:
     """A webhook of the caller. Raises not_found, forbidden."""
-    webhook = await endpoints.one(tx, webhook_id)
+    webhook = await webhooks.one(tx, webhook_id)
     if webhook is None:
         raise Refusal("not_found", "There is no such webhook.")
     must_own(caller, webhook.owner_id, "webhook")
@@ -137,7 +137,7 @@ async def change(
     """Save what the owner decided. Raises conflict when it is no longer at `version`."""
     caller.must("write")
     await one(tx, caller, webhook_id)
-    if not await endpoints.change(tx, webhook_id, version, draft, ring):
+    if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "It was changed meanwhile; look at it again.")
 
 
@@ -145,7 +145,7 @@ async def pause(tx: Tx, caller: Caller, webhook_id: str) -> bool:
     """Stop sending; False when it was not active anyway."""
     caller.must("write")
     await one(tx, caller, webhook_id)
-    return await endpoints.pause(tx, webhook_id)
+    return await webhooks.pause(tx, webhook_id)
 
 
 async def test(tx: Tx, caller: Caller, webhook_id: str, event: str) -> str:
@@ -169,7 +169,7 @@ async def test(tx: Tx, caller: Caller, webhook_id: str, event: str) -> str:
 async def listed(tx: Tx, caller: Caller) -> list[Webhook]:
     """All webhooks of the caller, newest first."""
     caller.must("read")
-    return await endpoints.listed(tx, caller.user_id)
+    return await webhooks.listed(tx, caller.user_id)
 
 
 class Record(Struct, frozen=True, rename="camel"):

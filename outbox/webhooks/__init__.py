@@ -11,7 +11,7 @@ from typing import Literal
 
 from outbox import lanes
 from outbox.database.transaction import Row, Tx
-from outbox.sealing import KeyRing
+from outbox.webhooks.secrets import KeyRing
 
 State = Literal["active", "paused", "disabled"]
 MICROSECONDS = 1_000_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.sealing import (
+from outbox.webhooks.secrets import (
     KeyRing,
     SealBroken,
     new_key_line,
