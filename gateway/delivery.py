@@ -8,7 +8,7 @@ import asyncio
 from gateway.config import Config
 from outbox.database.transaction import Database
 from outbox.observer import Observer
-from outbox.policy import Schedule
+from outbox.queue.policy import Schedule
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing

@@ -20,8 +20,9 @@ from gateway.meters import Counters, Timings
 from gateway.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
-from outbox.gauges import Gauges, Waiting
 from outbox.observer import ClaimResult, Rescue
+from outbox.queue.gauges import Gauges
+from outbox.queue.waiting import Waiting
 from outbox.states import AttemptKind, End, OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]
@@ -268,7 +269,7 @@ class Metrics:
         """The webhooks with series of their own from now on, told what waits at which."""
         return self.webhooks.choose(waiting, self._clock.monotonic())
 
-    # outbox.retention.Ledger.
+    # outbox.queue.retention.Ledger.
 
     def purged(self, table: str, count: int) -> None:
         self._purged[(table,)].inc(count)

@@ -20,11 +20,11 @@ from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
 from gateway.webhook_series import IDLE_SECONDS
-from outbox import retention
 from outbox.database.transaction import Database, Tx
 from outbox.duties import Duties
-from outbox.gauges import Readings
-from outbox.retention import Retention
+from outbox.queue import retention
+from outbox.queue.gauges import Readings
+from outbox.queue.retention import Retention
 from outbox.scheduler import Scheduler
 
 READING_SECONDS = 5.0

@@ -20,8 +20,9 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW
-from outbox.gauges import Endpoint, Waiting
+from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW
+from outbox.queue.gauges import Standing
+from outbox.queue.waiting import Waiting
 from outbox.states import End, OutcomeName
 
 OTHER = "other"
@@ -54,7 +55,7 @@ class WebhookSeries(Collector):
         self._other = Series("", 0.0)
         self._newcomers: Counter[str] = Counter()
         self._waiting: Mapping[str, Waiting] | None = {}
-        self._standing: Mapping[str, Endpoint] = {}
+        self._standing: Mapping[str, Standing] = {}
 
     def attempt(
         self,
@@ -122,7 +123,7 @@ class WebhookSeries(Collector):
             self._series.setdefault(webhook_id, Series("", now))
 
     def refresh(
-        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Endpoint]
+        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Standing]
     ) -> None:
         """Take over a new reading of the database.
 

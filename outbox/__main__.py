@@ -16,7 +16,7 @@ from outbox.database.transaction import Database
 from outbox.duties import Duties
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.retention import Retention, expire_secrets
+from outbox.queue.retention import Retention, expire_secrets
 from outbox.scheduler import Scheduler
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard

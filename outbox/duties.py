@@ -17,7 +17,7 @@ import structlog
 from outbox.database.leadership import Leadership
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
-from outbox.lanes import due_now
+from outbox.queue.lanes import due_now
 
 LOOK_SECONDS = 5.0
 # Of a period, for timers that come a little early; a second at most.

@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from outbox import fanout, nodes, skew
+from outbox import nodes, skew
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer
+from outbox.queue import fanout
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
 RENEW_SECONDS = LEASE_SECONDS / 3

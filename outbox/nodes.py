@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from outbox.database.transaction import Tx
-from outbox.rescue import rescue
+from outbox.queue.rescue import rescue
 
 LEASE = 30_000_000
 """Microseconds a node's claims hold after its last sign of life."""

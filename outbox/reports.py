@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import structlog
 
 from outbox.clock import Clock
-from outbox.deliveries import Claimed, Settled
 from outbox.observer import Observer
+from outbox.queue.deliveries import Claimed, Result
 from outbox.states import AttemptKind
 
 log = structlog.get_logger("outbox")
@@ -21,7 +21,7 @@ class Reports:
         self._observer = observer
         self._clock = clock
 
-    def settled(self, settled: Settled) -> None:
+    def settled(self, settled: Result) -> None:
         """One settled attempt."""
         delivery, decision, outcome = settled.delivery, settled.decision, settled.outcome
         seconds = outcome.total_us / 1_000_000 if outcome else 0.0

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import structlog
 
 from outbox.clock import Clock
-from outbox.deliveries import Claimed, Settled, Target
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.policy import Decision, Schedule, Window, again, dead, decide
+from outbox.queue.deliveries import Claimed, Endpoint, Result
+from outbox.queue.policy import Decision, Schedule, WindowStep, again, dead, decide
 from outbox.reports import kind_of
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Request, compose, masked
@@ -56,7 +56,7 @@ class Sends:
         settings: WorkerSettings,
         observer: Observer,
         objection: Objection,
-        put: Callable[[Settled], None],
+        put: Callable[[Result], None],
     ) -> None:
         self.windows = Windows(settings.slots)
         self._sender = sender
@@ -90,21 +90,21 @@ class Sends:
                 sending.objection = CHANGED
 
     def start(
-        self, claimed: Iterable[Claimed], targets: Mapping[str, Target], node_id: str
+        self, claimed: Iterable[Claimed], endpoints: Mapping[str, Endpoint], node_id: str
     ) -> None:
         """Send these; what cannot be sent is settled at once."""
         for delivery in claimed:
-            target = targets.get(delivery.webhook_id)
+            endpoint = endpoints.get(delivery.webhook_id)
             try:
-                self._start(delivery, target, node_id)
+                self._start(delivery, endpoint, node_id)
             except Unsendable as reason:
-                self._put_unsent(delivery, target, node_id, dead(str(reason)))
+                self._put_unsent(delivery, endpoint, node_id, dead(str(reason)))
             except Exception as fault:
                 log.exception("start_failed", delivery_id=delivery.id, node=node_id)
                 # An attempt that failed, so that it is tried again by the schedule alone.
                 outcome = _internal(fault, 0.0)
                 decision = self._decide(delivery, outcome, self._settings.schedule)
-                self._put_unsent(delivery, target, node_id, decision, outcome)
+                self._put_unsent(delivery, endpoint, node_id, decision, outcome)
 
     def take_slots_back(self) -> float | None:
         """Let slow sends hold no slot, and cut those that are too many.
@@ -122,14 +122,14 @@ class Sends:
         for task in self._tasks:
             task.cancel()
 
-    def _start(self, delivery: Claimed, target: Target | None, node_id: str) -> None:
-        if target is None:
+    def _start(self, delivery: Claimed, endpoint: Endpoint | None, node_id: str) -> None:
+        if endpoint is None:
             raise Unsendable("webhook deleted")
-        if target.id in self._stale:
-            self._put_unsent(delivery, target, node_id, again("webhook changed"))
+        if endpoint.id in self._stale:
+            self._put_unsent(delivery, endpoint, node_id, again("webhook changed"))
             return
-        shipment, schedule = self._dock.load(delivery, target, self._clock.wall())
-        failing = target.failures > 0
+        shipment, schedule = self._dock.load(delivery, endpoint, self._clock.wall())
+        failing = endpoint.failures > 0
         sending = self.windows.start(delivery, failing, self._clock.monotonic())
         task = asyncio.get_running_loop().create_task(
             self._send(delivery, shipment, schedule, sending, node_id)
@@ -150,7 +150,7 @@ class Sends:
         outcome = unanswered(name, TOO_MANY if sending.cut else CUT_OFF, 0.0)
         decision = again("aborted")
         self._put(
-            Settled(
+            Result(
                 delivery, decision, outcome, self._clock.wall(), (), shipment.url, node_id
             )
         )  # fmt: skip
@@ -190,12 +190,12 @@ class Sends:
         decision = self._decide(delivery, outcome, schedule)
         self._finish(sending, decision.window)
         self._put(
-            Settled(
+            Result(
                 delivery, decision, outcome, wall, masked(headers), shipment.url, node_id
             )
         )  # fmt: skip
 
-    def _finish(self, sending: Sending, window: Window) -> None:
+    def _finish(self, sending: Sending, window: WindowStep) -> None:
         width = self.windows.finish(sending, window)
         if window != "keep" or sending.slow:
             self._observer.window(sending.webhook_id, width)
@@ -209,14 +209,14 @@ class Sends:
     def _put_unsent(
         self,
         delivery: Claimed,
-        target: Target | None,
+        endpoint: Endpoint | None,
         node_id: str,
         decision: Decision,
         outcome: Outcome | None = None,
     ) -> None:
-        url = target.url if target else ""
+        url = endpoint.url if endpoint else ""
         wall = self._clock.wall()
-        self._put(Settled(delivery, decision, outcome, wall, (), url, node_id))
+        self._put(Result(delivery, decision, outcome, wall, (), url, node_id))
 
 
 def _internal(fault: Exception, seconds: float) -> Outcome:

@@ -8,12 +8,12 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database
-from outbox.deliveries import Settled
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
+from outbox.queue.deliveries import Result
+from outbox.queue.settle import settle
 from outbox.reports import Reports
 from outbox.sending.outcome import unanswered
-from outbox.settle import settle
 
 # Until a result is tried again whose lane somebody else held.
 DEFERRED_SECONDS = 0.1
@@ -29,9 +29,9 @@ class Settling:
         self._clock = clock
         self._observer = observer
         self._reports = Reports(observer, clock)
-        self._new: list[Settled] = []
-        self._batch: list[Settled] = []
-        self._deferred: list[Settled] = []
+        self._new: list[Result] = []
+        self._batch: list[Result] = []
+        self._deferred: list[Result] = []
         self._deferred_until = 0.0
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class Settling:
         """Ids of the deliveries whose results are here."""
         return {s.delivery.id for s in (*self._new, *self._batch, *self._deferred)}
 
-    def put(self, result: Settled) -> None:
+    def put(self, result: Result) -> None:
         """One more result."""
         self._new.append(result)
 
@@ -70,7 +70,7 @@ class Settling:
             waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
         return None if waits[0] is None else min(wait for wait in waits if wait is not None)
 
-    async def _write(self, batch: list[Settled], told: bool = False) -> float | None:
+    async def _write(self, batch: list[Result], told: bool = False) -> float | None:
         try:
             settlement = await self._db.write(settle, batch)
         except DatabaseUnavailable as error:
@@ -97,7 +97,7 @@ class Settling:
             return float("inf")
         return settlement.wait_us / 1_000_000
 
-    async def _each(self, batch: list[Settled]) -> float | None:
+    async def _each(self, batch: list[Result]) -> float | None:
         """One row that cannot be written must not hold up the others: it is written with less."""
         if len(batch) > 1:
             for number, settled in enumerate(batch):

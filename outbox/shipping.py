@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from outbox.deliveries import MOST_ATTEMPTS, Claimed, Target
-from outbox.policy import Schedule, parse_schedule
+from outbox.queue.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
+from outbox.queue.policy import Schedule, parse_schedule
 from outbox.sending.request import Request, check_headers, sign_standard
 from outbox.webhooks import open_headers
 from outbox.webhooks.secrets import KeyRing, SealBroken
@@ -41,7 +41,7 @@ class Dock:
         self._schedule = schedule
         self._opened: dict[str, _Opened] = {}
 
-    def load(self, delivery: Claimed, target: Target, now: int) -> tuple[Request, Schedule]:
+    def load(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """What to send, and the schedule it is on; `now` is wall microseconds.
 
         Raises Unsendable.
@@ -52,41 +52,41 @@ class Dock:
             raise Unsendable("the event has no body any more")
         if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
             raise Unsendable("the event's body is not the one that was written: it was damaged")
-        opened = self._opened.get(target.id)
-        if opened is None or opened.version != target.version:
-            opened = self._open(target)
+        opened = self._opened.get(endpoint.id)
+        if opened is None or opened.version != endpoint.version:
+            opened = self._open(endpoint)
         secrets = opened.secrets
         if opened.old_secret is not None and now < opened.old_secret_until:
             secrets = (*secrets, opened.old_secret)
         shipment = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
-            delivery.record_version, delivery.attempt, delivery.origin, target.url, delivery.body,
+            delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
             secrets, opened.headers, delivery.traceparent, opened.timeout,
         )  # fmt: skip
         return shipment, opened.schedule
 
-    def _open(self, target: Target) -> _Opened:
+    def _open(self, endpoint: Endpoint) -> _Opened:
         with _damaged("secret"):
             secrets = tuple(
-                self._secret(sealed, target.id)
-                for sealed in (target.secret, target.staged_secret)
+                self._secret(sealed, endpoint.id)
+                for sealed in (endpoint.secret, endpoint.staged_secret)
                 if sealed is not None
             )
             old = None
-            if target.old_secret is not None:
-                old = self._secret(target.old_secret, target.id)
+            if endpoint.old_secret is not None:
+                old = self._secret(endpoint.old_secret, endpoint.id)
         with _damaged("headers"):
-            headers = tuple(open_headers(target.headers, self._ring, target.id))
+            headers = tuple(open_headers(endpoint.headers, self._ring, endpoint.id))
             check_headers(headers)
         with _damaged("schedule"):
-            schedule = parse_schedule(target.schedule) if target.schedule else self._schedule
+            schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
         opened = _Opened(
-            target.version, secrets, old, target.old_secret_until or 0, headers, schedule,
-            target.timeout_ms / 1000 if target.timeout_ms else self._timeout,
+            endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
+            endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
         )  # fmt: skip
         if len(self._opened) >= REMEMBERED:
             self._opened.clear()
-        self._opened[target.id] = opened
+        self._opened[endpoint.id] = opened
         return opened
 
     def _secret(self, sealed: bytes, webhook_id: str) -> str:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from outbox import lanes, rescue
-from outbox.claim import Taken, claim
 from outbox.clock import Clock
 from outbox.database.transaction import Database, Tx
-from outbox.deliveries import Claimed, Room, Target
 from outbox.errors import DatabaseUnavailable
-from outbox.fanout import FannedOut, fan_out
 from outbox.lease import Lease
 from outbox.observer import Observer
+from outbox.queue import lanes, rescue
+from outbox.queue.claim import Taken, claim
+from outbox.queue.deliveries import Capacity, Claimed, Endpoint
+from outbox.queue.fanout import FannedOut, fan_out
 from outbox.sends import Sends
 
 POLL_SECONDS = 1.0
@@ -32,15 +32,15 @@ Held = Callable[[], set[str]]
 log = structlog.get_logger("outbox")
 
 
-async def take(tx: Tx, room: Room) -> tuple[FannedOut, Taken]:
+async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, Taken]:
     """Fan out what is new and claim what is due, in one transaction."""
-    fanned = await fan_out(tx, room)
-    return fanned, await claim(tx, room, fanned.born())
+    fanned = await fan_out(tx, capacity)
+    return fanned, await claim(tx, capacity, fanned.born())
 
 
-async def claim_due(tx: Tx, room: Room) -> Taken:
+async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
     """Claim what is due, after a fan-out in a transaction of its own."""
-    return await claim(tx, room, {})
+    return await claim(tx, capacity, {})
 
 
 class Taking:
@@ -102,15 +102,15 @@ class Taking:
         return await self._apart(unwritten)
 
     async def _together(self, unwritten: int) -> float | None:
-        room = self._room(unwritten)
+        capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
         try:
-            fanned, taken = await self._db.write(take, room)
+            fanned, taken = await self._db.write(take, capacity)
         except Exception as error:  # noqa: BLE001 - told to whoever watches, and tried again
-            self._failed(error, room, began)
+            self._failed(error, capacity, began)
             return None
-        self._note(fanned, room)
-        self._start(taken, room, began)
+        self._note(fanned, capacity)
+        self._start(taken, capacity, began)
         return 0.0 if fanned.more else self._wait(taken)
 
     async def _apart(self, unwritten: int) -> float | None:
@@ -120,32 +120,32 @@ class Taking:
         if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
             self._news = False
             self._fanned_at = now
-            room = self._room(unwritten)
+            capacity = self._capacity(unwritten)
             try:
-                fanned = await self._db.write(fan_out, room)
+                fanned = await self._db.write(fan_out, capacity)
             except Exception as error:  # noqa: BLE001 - as above
                 self._news = True
-                self._failed(error, room, now)
+                self._failed(error, capacity, now)
                 if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
                     return None
                 # What stops the fan-out must not stop what is ready already.
                 self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
             else:
-                self._note(fanned, room)
+                self._note(fanned, capacity)
                 wait = self._wait_for_fan_out(fanned)
         began = self._clock.monotonic()
-        room = self._room(unwritten)
+        capacity = self._capacity(unwritten)
         try:
             if began >= self._notes_at:
                 # Those of all nodes: the one that left a note may be gone.
                 held = await self._db.write(lanes.wake_noted)
                 self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
                 self._held = self._held + 1 if held else 0
-            taken = await self._db.write(claim_due, room)
+            taken = await self._db.write(claim_due, capacity)
         except Exception as error:  # noqa: BLE001 - as above
-            self._failed(error, room, began)
+            self._failed(error, capacity, began)
             return None
-        self._start(taken, room, began)
+        self._start(taken, capacity, began)
         if taken.crowded:
             self._shared.announce()
         wait = min(wait, max(self._notes_at - self._clock.monotonic(), SHORTEST_SECONDS))
@@ -162,22 +162,22 @@ class Taking:
         self._turned_away += 1
         return _pause(self._turned_away - 1)
 
-    def _room(self, unwritten: int) -> Room:
+    def _capacity(self, unwritten: int) -> Capacity:
         self._claims += 1
         node_id = self._lease.node_id
-        return self._sends.windows.room(node_id, f"{node_id}-{self._claims}", unwritten)
+        return self._sends.windows.capacity(node_id, f"{node_id}-{self._claims}", unwritten)
 
-    def _failed(self, error: Exception, room: Room, began: float) -> None:
+    def _failed(self, error: Exception, capacity: Capacity, began: float) -> None:
         # A claim that may have been committed although we were told otherwise is given back
         # before the next one is asked for, so there is never more than this one.
-        self._orphans.append(room.claim)
+        self._orphans.append(capacity.claim)
         self._observer.claimed("error", self._clock.monotonic() - began)
         if isinstance(error, DatabaseUnavailable):
-            log.warning("take_failed", error=str(error), node=room.node_id)
+            log.warning("take_failed", error=str(error), node=capacity.node_id)
         else:
-            log.error("take_failed", node=room.node_id, exc_info=error)
+            log.error("take_failed", node=capacity.node_id, exc_info=error)
 
-    def _note(self, fanned: FannedOut, room: Room) -> None:
+    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
         """Tell what fan-out did, and send what was born claimed."""
         if fanned.noted:
             self._held, self._notes_at = 0, 0.0
@@ -185,23 +185,25 @@ class Taking:
             self._observer.fanned_out(fanned.events, fanned.created)
         for webhook_id in fanned.dead:
             self._observer.delivery_finished(webhook_id, "dead", None)
-        self._begin(fanned.claimed, fanned.targets, room)
+        self._begin(fanned.claimed, fanned.endpoints, capacity)
 
-    def _start(self, taken: Taken, room: Room, began: float) -> None:
+    def _start(self, taken: Taken, capacity: Capacity, began: float) -> None:
         self._observer.tick()
         self._observer.claimed(
             "rows" if taken.claimed else "empty", self._clock.monotonic() - began
         )
-        self._begin(taken.claimed, taken.targets, room)
+        self._begin(taken.claimed, taken.endpoints, capacity)
 
-    def _begin(self, claimed: Sequence[Claimed], targets: Mapping[str, Target], room: Room) -> None:
+    def _begin(
+        self, claimed: Sequence[Claimed], endpoints: Mapping[str, Endpoint], capacity: Capacity
+    ) -> None:
         if not claimed:
             return
-        if self._stopped or self._lease.node_id != room.node_id or self._lease.objection():
+        if self._stopped or self._lease.node_id != capacity.node_id or self._lease.objection():
             # Told to stop, or stood still since: somebody else sends these.
-            self._orphans.append(room.claim)
+            self._orphans.append(capacity.claim)
             return
-        self._sends.start(claimed, targets, room.node_id)
+        self._sends.start(claimed, endpoints, capacity.node_id)
 
     def _wait(self, taken: Taken) -> float:
         """Seconds until a claim may find something; longer and longer while it does not."""

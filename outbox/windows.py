@@ -8,8 +8,8 @@ one owner; the oldest of whoever holds most is cut, so that a slot always comes 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW, Claimed, Room
-from outbox.policy import Window
+from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
+from outbox.queue.policy import WindowStep
 
 WIDEST = 32
 SLOW_SECONDS = 1.0
@@ -42,7 +42,9 @@ class Sending:
 
 
 @dataclass(slots=True)
-class _Lane:
+class Window:
+    """How much is under way to one webhook, and how much may be."""
+
     width: int
     streak: int = 0
     in_flight: int = 0
@@ -96,7 +98,7 @@ class Windows:
         self._fast: dict[Sending, None] = {}
         self._slow = _Slow()
         self._failing = 0
-        self._lanes: dict[str, _Lane] = {}
+        self._windows: dict[str, Window] = {}
         self._left: dict[str, int] = {}
         self._failing_next = True
 
@@ -115,7 +117,7 @@ class Windows:
         """What is left of each webhook's window, as it stands at any time."""
         return self._left
 
-    def room(self, node_id: str, claim: str, unsettled: int) -> Room:
+    def capacity(self, node_id: str, claim: str, unsettled: int) -> Capacity:
         """What may be claimed now; `unsettled` finished sends keep their slots."""
         free = max(self.slots - self.busy - unsettled, 0)
         failing = max(max(self.slots // FAILING_SHARE, 1) - self._failing, 0)
@@ -124,7 +126,7 @@ class Windows:
             # Of single places every other one, or they would have all of them.
             first = min(first, self._failing_next)
             self._failing_next = not self._failing_next
-        return Room(
+        return Capacity(
             node_id, claim, free, min(free, failing), min(free, first), self._left,
             max(MOST_BYTES - self.bytes, 0),
         )  # fmt: skip
@@ -133,26 +135,26 @@ class Windows:
         """A send of `delivery` begins; `now` is monotonic seconds."""
         size = len(delivery.body or b"")
         sending = Sending(delivery.webhook_id, delivery.owner_id, size, failing, now)
-        lane = self._lanes.get(delivery.webhook_id)
-        if lane is None:
+        window = self._windows.get(delivery.webhook_id)
+        if window is None:
             self._forget_some()
-            lane = _Lane(FAILING_WINDOW if failing else FIRST_WINDOW)
-            self._lanes[delivery.webhook_id] = lane
-        lane.in_flight += 1
-        self._left[delivery.webhook_id] = lane.left
+            window = Window(FAILING_WINDOW if failing else FIRST_WINDOW)
+            self._windows[delivery.webhook_id] = window
+        window.in_flight += 1
+        self._left[delivery.webhook_id] = window.left
         self._fast[sending] = None
         self._failing += failing
         self.bytes += size
         return sending
 
-    def finish(self, sending: Sending, window: Window) -> int:
+    def finish(self, sending: Sending, step: WindowStep) -> int:
         """It ended, with this effect on its webhook's window; the window's new width."""
         sending.done = True
-        lane = self._lanes[sending.webhook_id]
-        lane.in_flight -= 1
+        window = self._windows[sending.webhook_id]
+        window.in_flight -= 1
         self.bytes -= sending.size
         if sending.slow:
-            lane.slow -= 1
+            window.slow -= 1
             if not sending.cut:
                 self._slow.remove(sending)
         else:
@@ -160,17 +162,17 @@ class Windows:
             self._failing -= sending.failing
         if sending.slow:
             # Whatever it answered: its next one may hold a slot for a second too.
-            lane.width, lane.streak = 1, 0
-        elif window == "halve":
-            lane.width, lane.streak = max(lane.width // 2, 1), 0
-        elif window == "grow":
-            lane.streak += 1
-            if lane.streak >= lane.width and lane.width < WIDEST:
-                lane.width, lane.streak = lane.width + 1, 0
+            window.width, window.streak = 1, 0
+        elif step == "halve":
+            window.width, window.streak = max(window.width // 2, 1), 0
+        elif step == "grow":
+            window.streak += 1
+            if window.streak >= window.width and window.width < WIDEST:
+                window.width, window.streak = window.width + 1, 0
         else:
-            lane.streak = 0
-        self._left[sending.webhook_id] = lane.left
-        return lane.width
+            window.streak = 0
+        self._left[sending.webhook_id] = window.left
+        return window.width
 
     def take_slots_back(self, now: float) -> tuple[float | None, list[Sending]]:
         """Mark sends that have become slow.
@@ -186,10 +188,10 @@ class Windows:
             self._failing -= sending.failing
             sending.slow = True
             self._slow.add(sending)
-            lane = self._lanes[sending.webhook_id]
-            lane.slow += 1
-            lane.width, lane.streak = 1, 0
-            self._left[sending.webhook_id] = lane.left
+            window = self._windows[sending.webhook_id]
+            window.slow += 1
+            window.width, window.streak = 1, 0
+            self._left[sending.webhook_id] = window.left
             cut += self._over(sending.owner_id)
         return None, cut
 
@@ -212,8 +214,8 @@ class Windows:
 
     def _forget_some(self) -> None:
         """Keep memory bounded: webhooks with nothing under way start afresh next time."""
-        if len(self._lanes) < REMEMBERED:
+        if len(self._windows) < REMEMBERED:
             return
-        for webhook_id in [w for w, lane in self._lanes.items() if not lane.in_flight]:
-            del self._lanes[webhook_id]
+        for webhook_id in [w for w, window in self._windows.items() if not window.in_flight]:
+            del self._windows[webhook_id]
             del self._left[webhook_id]

@@ -14,10 +14,10 @@ import structlog
 
 from outbox.clock import Clock, sleep_until_set
 from outbox.database.transaction import Database
-from outbox.deliveries import Settled
 from outbox.ids import Ids
 from outbox.lease import Lease
 from outbox.observer import Observer, Unwatched
+from outbox.queue.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.sends import Sends, WorkerSettings
 from outbox.settling import Settling
@@ -136,7 +136,7 @@ class Worker:
         self._taking.hear()
         self._wake.set()
 
-    def _put(self, result: Settled) -> None:
+    def _put(self, result: Result) -> None:
         self._settling.put(result)
         self._wake.set()
 

@@ -13,8 +13,8 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import webhooks
-from outbox import log, parking
 from outbox.database.transaction import Tx
+from outbox.queue import log, parking
 from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
 from outbox.webhooks import Draft, Webhook, open_headers
 

@@ -1,7 +1,7 @@
-"""The webhooks table and each webhook's lane: units to make, read, change and pause.
+"""The webhooks table: units to make, read and change a webhook.
 
-Activation and removal, which also settle what waits, are in outbox.parking. What an owner may ask
-for is judged at the owner's door, before a Draft is made.
+Pausing, activation and removal, which also decide about what waits, are in outbox.queue.parking.
+What an owner may ask for is judged at the owner's door, before a Draft is made.
 """
 
 import json
@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from outbox import lanes
 from outbox.database.transaction import Row, Tx
 from outbox.webhooks.secrets import KeyRing
 
@@ -85,11 +84,6 @@ set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
 where id = $1 and version = $2
 """
 
-PAUSE = """
-update webhooks set state = 'paused', version = version + 1, updated_at = $2
-where id = $1 and state = 'active'
-"""
-
 
 class TooMany(Exception):
     """The owner already has as many webhooks as the installation allows."""
@@ -130,19 +124,6 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now,
     )  # fmt: skip
     tx.changed.add(webhook_id)
-    return done == 1
-
-
-async def pause(tx: Tx, webhook_id: str) -> bool:
-    """Send nothing more until it is activated; False when it was not active.
-
-    Two rows change, however much waits: what waits is then parked, and more may join it.
-    """
-    await lanes.lock(tx, [webhook_id])
-    done = await tx.run(PAUSE, webhook_id, tx.now)
-    if done:
-        tx.changed.add(webhook_id)
-        await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
     return done == 1
 
 

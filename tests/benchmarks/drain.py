@@ -23,11 +23,11 @@ from gateway.delivery import Delivery
 from gateway.metrics import Metrics
 from gateway.serve import tune_interpreter
 from outbox import taking
-from outbox.claim import Taken
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
-from outbox.deliveries import Room
 from outbox.ids import Ids
+from outbox.queue.claim import Taken
+from outbox.queue.deliveries import Capacity
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.states import End
@@ -56,10 +56,10 @@ def watch_claims() -> list[float]:
     seconds: list[float] = []
     claim = taking.claim  # type: ignore[attr-defined] # where the drain calls it
 
-    async def timed(tx: Tx, room: Room, born: Mapping[str, int]) -> Taken:
+    async def timed(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
         began = time.thread_time()
         try:
-            return await claim(tx, room, born)
+            return await claim(tx, capacity, born)
         finally:
             seconds.append(time.thread_time() - began)
 

@@ -21,8 +21,8 @@ from gateway.upkeep import BATCHES, Upkeep
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.retention import DAY
-from tests.outbox.test_retention import Past
+from outbox.queue.retention import DAY
+from tests.outbox.queue.test_retention import Past
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 from tests.support.waiting import until

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from outbox import parking, webhooks
+from outbox import webhooks
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
+from outbox.queue import parking
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks import Draft
@@ -101,7 +102,7 @@ async def test_an_edit_reaches_a_request_that_is_still_resolving(db: Database) -
 
 async def test_a_pause_reaches_a_request_that_is_still_resolving(db: Database) -> None:
     async with resolving(db) as under_way:
-        await db.write(webhooks.pause, under_way.webhook_id)
+        await db.write(parking.pause, under_way.webhook_id)
         under_way.names.answer.set()
         await under_way.watch.until("attempt")
         [row] = await db.read(rows, "select state, tries from deliveries")

@@ -11,7 +11,8 @@ from aiohttp import web
 from outbox import events, webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause
-from outbox.policy import Schedule
+from outbox.queue import parking
+from outbox.queue.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
 DELIVERIES = "select * from deliveries order by id"
@@ -207,7 +208,7 @@ async def test_a_paused_webhook_parks_its_events(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         paused = await running.webhook(f"{box.url}/paused")
         await running.webhook(f"{box.url}/active")
-        await db.write(webhooks.pause, paused)
+        await db.write(parking.pause, paused)
         await db.write(make, "r1")
         await box.until(1, "/active")
         await running.watch.until("attempt")

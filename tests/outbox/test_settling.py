@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.deliveries import Claimed, Settled
-from outbox.policy import again
-from outbox.settle import Settlement
+from outbox.queue.deliveries import Claimed, Result
+from outbox.queue.policy import again
+from outbox.queue.settle import Settlement
 from outbox.settling import DEFERRED_SECONDS, Settling
 from tests.support.drain import Counted
 
@@ -33,19 +33,19 @@ class HeldLanes:
         self.held: set[str] = set()
         self.settled: list[str] = []
 
-    async def write(self, _: Any, batch: list[Settled]) -> Settlement:
+    async def write(self, _: Any, batch: list[Result]) -> Settlement:
         deferred = [s for s in batch if s.delivery.webhook_id in self.held]
         done = [s.delivery.id for s in batch if s.delivery.webhook_id not in self.held]
         self.settled += done
         return Settlement(frozenset(done), deferred, None)
 
 
-def result(delivery_id: str, webhook_id: str) -> Settled:
+def result(delivery_id: str, webhook_id: str) -> Result:
     delivery = Claimed(
         delivery_id, "owner", "event", webhook_id, "event", 0, 1, False, 0, "claim", "thing.made",
         1, 0, None, None, b"", "",
     )  # fmt: skip
-    return Settled(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
+    return Result(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
 
 
 async def test_results_of_lanes_that_are_held_now_do_not_put_off_those_before() -> None:

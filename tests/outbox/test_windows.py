@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.deliveries import FIRST_WINDOW, Claimed
-from outbox.policy import Window
+from outbox.queue.deliveries import FIRST_WINDOW, Claimed
+from outbox.queue.policy import WindowStep
 from outbox.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDEST, Sending, Windows
 
 
@@ -26,7 +26,7 @@ def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
 
 def test_a_failure_breaks_the_row_of_successes() -> None:
     windows = Windows(256)
-    effects: list[Window] = ["grow", "keep", "grow", "grow"]
+    effects: list[WindowStep] = ["grow", "keep", "grow", "grow"]
     widths = [windows.finish(windows.start(claimed("w"), False, 0.0), e) for e in effects]
     assert widths == [2, 2, 2, 3]
 
@@ -44,11 +44,11 @@ def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:
     windows = Windows(4)
     windows.start(claimed("slow"), False, 0.0)
     assert windows.take_slots_back(0.4)[0] == 0.6
-    assert windows.room("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
+    assert windows.capacity("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
     assert windows.take_slots_back(1.0) == (None, [])
-    room = windows.room("n", "c", 0)
-    assert room.slots == 4
-    assert room.windows["slow"] == 0
+    capacity = windows.capacity("n", "c", 0)
+    assert capacity.slots == 4
+    assert capacity.windows["slow"] == 0
 
 
 def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
@@ -56,7 +56,7 @@ def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
     sending = windows.start(claimed("slow"), False, 0.0)
     windows.take_slots_back(2.0)
     windows.finish(sending, "halve")
-    assert windows.room("n", "c", 0).windows["slow"] == 1
+    assert windows.capacity("n", "c", 0).windows["slow"] == 1
     assert windows.slow == 0
 
 
@@ -103,34 +103,34 @@ def test_slow_sends_hold_half_of_the_bytes_at_most() -> None:
     windows = Windows(64)
     body = b"x" * (MOST_BYTES // 16)
     sends = [windows.start(claimed(f"w{n}", f"o{n % 3}", body), False, 0.0) for n in range(9)]
-    assert windows.room("n", "c", 0).body_bytes == MOST_BYTES - 9 * len(body)
+    assert windows.capacity("n", "c", 0).body_bytes == MOST_BYTES - 9 * len(body)
     _, cut = windows.take_slots_back(1.0)
     assert cut == [sends[0]]
     for sending in sends:
         windows.finish(sending, "keep")
-    assert windows.room("n", "c", 0).body_bytes == MOST_BYTES
+    assert windows.capacity("n", "c", 0).body_bytes == MOST_BYTES
 
 
 def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
     windows = Windows(16)
     for number in range(3):
         windows.start(claimed(f"w{number}"), True, 0.0)
-    assert windows.room("n", "c", 0).failing_slots == 1
-    assert windows.room("n", "c", 0).slots == 13
+    assert windows.capacity("n", "c", 0).failing_slots == 1
+    assert windows.capacity("n", "c", 0).slots == 13
 
 
 def test_webhooks_that_fail_have_a_sixteenth_before_the_others() -> None:
     windows = Windows(64)
-    assert windows.room("n", "c", 0).failing_first == 4
+    assert windows.capacity("n", "c", 0).failing_first == 4
     windows.start(claimed("w"), True, 0.0)
-    assert windows.room("n", "c", 0).failing_first == 3
+    assert windows.capacity("n", "c", 0).failing_first == 3
 
 
 def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
     windows = Windows(1)
-    rooms = [windows.room("n", "c", 0) for _ in range(4)]
-    assert [room.failing_first for room in rooms] == [1, 0, 1, 0]
-    assert {room.failing_slots for room in rooms} == {1}
+    capacities = [windows.capacity("n", "c", 0) for _ in range(4)]
+    assert [capacity.failing_first for capacity in capacities] == [1, 0, 1, 0]
+    assert {capacity.failing_slots for capacity in capacities} == {1}
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
     )
 )
 def test_whatever_happens_the_books_balance(
-    steps: list[tuple[str, int, Window]],
+    steps: list[tuple[str, int, WindowStep]],
 ) -> None:
     windows = Windows(8)
     under_way: list[Sending] = []
@@ -163,6 +163,6 @@ def test_whatever_happens_the_books_balance(
         assert windows.bytes == sum(sending.size for sending in under_way)
     for sending in under_way:
         windows.finish(sending, "keep")
-    room = windows.room("n", "c", 0)
-    assert (windows.busy, windows.slow, room.slots, room.failing_slots) == (0, 0, 8, 2)
-    assert all(1 <= left <= WIDEST for left in room.windows.values())
+    capacity = windows.capacity("n", "c", 0)
+    assert (windows.busy, windows.slow, capacity.slots, capacity.failing_slots) == (0, 0, 8, 2)
+    assert all(1 <= left <= WIDEST for left in capacity.windows.values())

@@ -9,13 +9,14 @@ import asyncpg
 import pytest
 from aiohttp import web
 
-from outbox import lanes, settling, taking, windows
+from outbox import settling, taking, windows
 from outbox.database.transaction import Database, Tx
-from outbox.deliveries import Room
 from outbox.errors import OutcomeUnknown
-from outbox.policy import Schedule
-from outbox.rescue import MOST_RESCUES, release, rescue
-from outbox.settle import settle
+from outbox.queue import lanes
+from outbox.queue.deliveries import Capacity
+from outbox.queue.policy import Schedule
+from outbox.queue.rescue import MOST_RESCUES, release, rescue
+from outbox.queue.settle import settle
 from outbox.settling import Settling
 from outbox.taking import Taking
 from outbox.worker import Worker
@@ -231,7 +232,7 @@ async def test_what_is_rescued_again_and_again_ends_dead(db: Database) -> None:
     async with inbox() as box:
         await add_webhook(db, ring(), box.url)
         await db.write(make, "r1")
-        await db.write(taking.take, Room("n", "c", 0, 0, 0, {}, 0))
+        await db.write(taking.take, Capacity("n", "c", 0, 0, 0, {}, 0))
         for number in range(MOST_RESCUES):
             [row] = await db.read(rows, "select state from deliveries")
             assert row["state"] == "ready", number

@@ -19,10 +19,11 @@ from urllib.request import urlopen
 
 import asyncpg
 
-from outbox import parking, replay, webhooks
+from outbox import webhooks
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.replay import NotReplayable
+from outbox.queue import parking, replay
+from outbox.queue.replay import NotReplayable
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
@@ -101,7 +102,7 @@ class _Town:
         await self.db.write(webhooks.change, webhook.id, webhook.version, draft, self.key)
 
     async def pause(self, place: int) -> None:
-        await self.db.write(webhooks.pause, self.ids[place])
+        await self.db.write(parking.pause, self.ids[place])
         await asyncio.sleep(self.dice.uniform(0, 0.5))
         await parking.activate(self.db, self.ids[place], self.dice.choice(parking.CHOICES))
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from aiohttp import web
 
-from outbox import parking, webhooks
+from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
+from outbox.queue import parking
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
@@ -109,7 +110,7 @@ async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "
         await db.write(make, "damaged", EVENT, owner)
         return webhook_id
     # An event is spoiled between its fan-out and its claim.
-    await db.write(webhooks.pause, webhook_id)
+    await db.write(parking.pause, webhook_id)
     event_id = await db.write(make, "damaged", EVENT, owner)
     await until(lambda: deliveries_of(db, webhook_id))
     if kind in EVENTS:

@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from outbox import parking, webhooks
+from outbox import webhooks
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
+from outbox.queue import parking
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.figures import quantile, rounded
@@ -238,7 +239,7 @@ async def _driven(address: str, key: KeyRing, each: int) -> tuple[list[Unit], li
         await timed("a drain of 256 slots", _drain(db, key, slots=256, sends=many))
         hooks = [webhook.id for webhook in await plain.read(webhooks.listed, OWNER)]
         for webhook_id, parked in zip(hooks, parking.CHOICES, strict=False):
-            await plain.write(webhooks.pause, webhook_id)
+            await plain.write(parking.pause, webhook_id)
             await timed(f"activate {parked}", parking.activate(db, webhook_id, parked))
         await timed("remove", parking.remove(db, hooks[-1]))
     return seen, late

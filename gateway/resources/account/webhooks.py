@@ -17,6 +17,7 @@ from gateway.schemas import Id, Instant
 from outbox import webhooks
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
+from outbox.queue import parking
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook
@@ -145,7 +146,7 @@ async def pause(tx: Tx, caller: Caller, webhook_id: str) -> bool:
     """Stop sending; False when it was not active anyway."""
     caller.must("write")
     await one(tx, caller, webhook_id)
-    return await webhooks.pause(tx, webhook_id)
+    return await parking.pause(tx, webhook_id)
 
 
 async def test(tx: Tx, caller: Caller, webhook_id: str, event: str) -> str:

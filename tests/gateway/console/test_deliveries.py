@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from outbox import log
 from outbox.database.transaction import Database
-from outbox.log import Delivery
+from outbox.queue import log
+from outbox.queue.log import Delivery
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, inbox
 from tests.support.site import Site, serving

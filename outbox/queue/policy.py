@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from outbox.states import State
 
-Window = Literal["grow", "halve", "keep"]
+WindowStep = Literal["grow", "halve", "keep"]
 
 DEFAULT_WAITS = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0)
 """Seconds before attempts 2 to 10: ten attempts over three days."""
@@ -74,7 +74,7 @@ class Decision:
     webhook_wait_us: int | None
     """How long the webhook's other deliveries wait too."""
     disable: bool
-    window: Window
+    window: WindowStep
     counts_as_failure: bool
     uses_try: bool
     """Whether the attempt took one of the schedule's."""
@@ -102,7 +102,7 @@ def decide(
     asked = retry_after(result.retry_after, now_wall_s) if throttled else None
     held = None if asked is None else _microseconds(min(asked, LONGEST_WEBHOOK_WAIT))
     halve = throttled or outcome == "timeout" or outcome in CONNECTING
-    window: Window = "halve" if halve else "keep"
+    window: WindowStep = "halve" if halve else "keep"
     wait = schedule.wait(tries, dice)
     if wait is None:
         return Decision("exhausted", outcome, None, held, False, window, True, True)

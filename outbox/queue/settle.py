@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from outbox import lanes
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
-from outbox.deliveries import Settled
+from outbox.queue import lanes
+from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome
 
 # The claim says that it is in flight; a condition on `state` beside it would let PostgreSQL start
@@ -80,11 +80,11 @@ class Settlement:
     """
 
     held: frozenset[str]
-    deferred: list[Settled]
+    deferred: list[Result]
     wait_us: int | None
 
 
-async def settle(tx: Tx, batch: Sequence[Settled]) -> Settlement:
+async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     """Write how attempts ended.
 
     A settle that lost its claim changes nothing at all: somebody else has the delivery now. It
@@ -108,7 +108,7 @@ async def settle(tx: Tx, batch: Sequence[Settled]) -> Settlement:
     kept = [s for s in batch if s.delivery.id in held]
     made = [_attempt(s, s.outcome) for s in kept if s.outcome is not None]
     await sql.insert(tx, "attempts", ATTEMPT, made)
-    by_webhook: dict[str, list[Settled]] = {}
+    by_webhook: dict[str, list[Result]] = {}
     for s in kept:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     await _health(tx, by_webhook)
@@ -118,7 +118,7 @@ async def settle(tx: Tx, batch: Sequence[Settled]) -> Settlement:
     return Settlement(held, deferred, wait_us)
 
 
-def _attempt(s: Settled, outcome: Outcome) -> tuple[object, ...]:
+def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
     d = s.delivery
     return (
         d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt, d.origin,
@@ -134,7 +134,7 @@ def _tells(outcome: Outcome) -> bool:
     return outcome.outcome != "aborted" and not outcome.stale
 
 
-async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Settled]]) -> None:
+async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
     """Fold a batch into each webhook's health and lane, one row each."""
     folded: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outbox.policy import DEFAULT_WAITS, Decision, Schedule, decide, retry_after
+from outbox.queue.policy import DEFAULT_WAITS, Decision, Schedule, decide, retry_after
 from outbox.states import OutcomeName
 
 NOW = 1_760_000_000.0

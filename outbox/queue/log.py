@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, get_args
 
-from outbox import lanes
 from outbox.database.transaction import Row, Tx
+from outbox.queue import lanes
 from outbox.states import Origin
 
 T = TypeVar("T")

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from outbox import parking, webhooks
+from outbox import webhooks
 from outbox.database.transaction import Database, Row, Tx
-from outbox.deliveries import Room
-from outbox.fanout import FannedOut, fan_out
+from outbox.queue import parking
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import FannedOut, fan_out
 from outbox.webhooks import Draft, TooMany
 from outbox.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
@@ -50,7 +51,7 @@ async def park(
 async def paused(db: Database, *records: tuple[str, bool]) -> str:
     """A paused webhook with these deliveries parked."""
     webhook_id, _ = await add_webhook(db, ring(), "https://x.example/")
-    assert await db.write(webhooks.pause, webhook_id)
+    assert await db.write(parking.pause, webhook_id)
     await db.write(park, webhook_id, list(records))
     return webhook_id
 
@@ -180,7 +181,7 @@ async def test_what_was_parked_is_sent_after_activation(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await running.webhook(f"{box.url}/a")
         marker = await running.webhook(f"{box.url}/b")
-        assert await db.write(webhooks.pause, webhook_id)
+        assert await db.write(parking.pause, webhook_id)
         await db.write(make, "r1")
         await db.write(make, "r2")
         await box.until(2, "/b")
@@ -188,7 +189,7 @@ async def test_what_was_parked_is_sent_after_activation(db: Database) -> None:
         assert await db.read(parking.count, webhook_id, 10) == 2
         assert await parking.activate(db, webhook_id, "all")
         await box.until(2, "/a")
-        assert not await db.write(webhooks.pause, "0" * 24)
+        assert not await db.write(parking.pause, "0" * 24)
         assert await db.read(parking.count, marker, 10) == 0
 
 
@@ -246,7 +247,7 @@ async def test_what_a_late_fan_out_claims_ends_with_its_webhook(db: Database) ->
     claimed, go_on = asyncio.Event(), asyncio.Event()
 
     async def late(tx: Tx) -> FannedOut:
-        done = await fan_out(tx, Room("node", "claim", 8, 0, 0, {}, MOST_BYTES))
+        done = await fan_out(tx, Capacity("node", "claim", 8, 0, 0, {}, MOST_BYTES))
         claimed.set()
         await go_on.wait()
         return done

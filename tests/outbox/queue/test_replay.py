@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from outbox import lanes, replay, retention
-from outbox.claim import claim
 from outbox.database.transaction import Database, Tx
-from outbox.deliveries import Room
-from outbox.fanout import fan_out
-from outbox.replay import NotReplayable
+from outbox.queue import lanes, replay, retention
+from outbox.queue.claim import claim
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
+from outbox.queue.replay import NotReplayable
 from outbox.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make, ring, rows
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-ROOM = Room("node", "claim", 4, 0, 0, {}, MOST_BYTES)
+ROOM = Capacity("node", "claim", 4, 0, 0, {}, MOST_BYTES)
 
 
 async def finish(tx: Tx) -> None:

@@ -1,14 +1,22 @@
-"""Taking due deliveries: lanes in turn, each a fair part of the room, and giving claims back."""
+"""Taking due deliveries: lanes in turn, each with a fair part of the capacity."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from outbox import lanes
 from outbox.database.sql import IDS, ITEMS, items
-from outbox.database.transaction import Row, Tx
-from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW, MOST_ATTEMPTS, Claimed, Room, Target
+from outbox.database.transaction import Tx
+from outbox.queue import lanes
+from outbox.queue.deliveries import (
+    FAILING_WINDOW,
+    FIRST_WINDOW,
+    MOST_ATTEMPTS,
+    Capacity,
+    Claimed,
+    Endpoint,
+    claimed,
+)
 
 # A lane that this worker cannot serve now is looked at again when one of its sends settles; this
 # is for the settle that never comes.
@@ -77,7 +85,7 @@ where lanes.webhook_id = s.webhook
 
 LOAD = f"""
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
-  (select due_now()) - d.next_at as lag_us, e.name as event_name, e.record_version, e.occurred_at,
+  (select due_now()) - d.next_at as lag_us, e.name, e.record_version, e.occurred_at,
   e.request_id, e.traceparent, e.body_digest, length(e.body) as size,
   case when length(e.body) <= {SMALL_BODY} then e.body end as body
 from deliveries d join events e on e.id = d.event_id
@@ -85,7 +93,7 @@ where d.id in {IDS} order by d.retry, d.next_at
 """
 LARGE = "select body from events where id = $1"
 
-TARGETS = f"""
+ENDPOINTS = f"""
 select id, version, url, timeout_ms, schedule, headers, secret, staged_secret, old_secret,
   old_secret_until, failures
 from webhooks where id in {IDS}
@@ -101,7 +109,7 @@ class Taken:
     """
 
     claimed: list[Claimed] = field(default_factory=list)
-    targets: Mapping[str, Target] = field(default_factory=dict)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     more: bool = False
     wait_us: int | None = None
     crowded: bool = False
@@ -122,43 +130,43 @@ class _Lane:
         return (self.served + self.asked) // RETRY_SHARE - self.served // RETRY_SHARE
 
 
-async def claim(tx: Tx, room: Room, born: Mapping[str, int]) -> Taken:
-    """Take due deliveries within `room`; `born` counts those of each webhook that fan-out claimed.
+async def claim(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
+    """Take due deliveries within `capacity`; `born` counts what fan-out claimed, by webhook.
 
     Of webhooks whose last attempt failed a few go first and a share may go in all, so that neither
     they nor the healthy ones keep the others waiting.
     """
-    slots = room.slots - sum(born.values())
+    slots = capacity.slots - sum(born.values())
     if slots <= 0:
         return Taken(crowded=True)
-    failing = await _due(tx, True, min(room.failing_slots, slots), room, born)
-    healthy = await _due(tx, False, slots, room, born)
+    failing = await _due(tx, True, min(capacity.failing_slots, slots), capacity, born)
+    healthy = await _due(tx, False, slots, capacity, born)
     left = slots
-    left -= _allot(failing, min(room.failing_first, left))
+    left -= _allot(failing, min(capacity.failing_first, left))
     left -= _allot(healthy, left)
     spent = sum(lane.asked for lane in failing)
-    left -= _allot(failing, min(room.failing_slots - spent, left))
+    left -= _allot(failing, min(capacity.failing_slots - spent, left))
     by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
     asks = [lane for lane in by_id.values() if lane.asked]
     ids: list[str] = []
     for row in await tx.many(
         CLAIM,
-        [(room.claim, room.node_id, a.webhook_id, a.asked, a.share()) for a in asks],
+        [(capacity.claim, capacity.node_id, a.webhook_id, a.asked, a.share()) for a in asks],
     ):
         ids.append(row["id"])
         by_id[row["webhook_id"]].got += 1
-    claimed, crowded = await load(tx, ids, room)
+    loaded, crowded = await load(tx, ids, capacity)
     await _put_back(tx, by_id.values(), crowded)
-    targets = await targets_of(tx, {delivery.webhook_id for delivery in claimed})
+    endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
     # By what was got: a lane that was due and had nothing leaves its places to those behind it.
     if len(ids) >= slots:
-        return Taken(claimed, targets, crowded=True)
-    failing_too = room.failing_slots > sum(lane.got for lane in failing)
+        return Taken(loaded, endpoints, crowded=True)
+    failing_too = capacity.failing_slots > sum(lane.got for lane in failing)
     more = left > 0 and (
         len(healthy) == _lanes_for(slots)
-        or (failing_too and len(failing) == _lanes_for(min(room.failing_slots, slots)))
+        or (failing_too and len(failing) == _lanes_for(min(capacity.failing_slots, slots)))
     )
-    return Taken(claimed, targets, more, await lanes.soonest(tx, failing_too))
+    return Taken(loaded, endpoints, more, await lanes.soonest(tx, failing_too))
 
 
 def _lanes_for(slots: int) -> int:
@@ -167,7 +175,7 @@ def _lanes_for(slots: int) -> int:
 
 
 async def _due(
-    tx: Tx, failing: bool, slots: int, room: Room, born: Mapping[str, int]
+    tx: Tx, failing: bool, slots: int, capacity: Capacity, born: Mapping[str, int]
 ) -> list[_Lane]:
     """Lanes whose turn it is, locked, longest waiting first."""
     if slots <= 0:
@@ -176,7 +184,7 @@ async def _due(
     return [
         _Lane(
             row["webhook_id"], row["served"],
-            max(room.windows.get(row["webhook_id"], first) - born.get(row["webhook_id"], 0), 0),
+            max(capacity.windows.get(row["webhook_id"], first) - born.get(row["webhook_id"], 0), 0),
         )
         for row in await tx.all(DUE_LANES, failing, _lanes_for(slots))
     ]  # fmt: skip
@@ -212,44 +220,43 @@ async def _put_back(tx: Tx, looked_at: Iterable[_Lane], crowded: frozenset[str])
     await lanes.rest(tx, rested)
 
 
-async def load(tx: Tx, ids: Sequence[str], room: Room) -> tuple[list[Claimed], frozenset[str]]:
+async def load(
+    tx: Tx, ids: Sequence[str], capacity: Capacity
+) -> tuple[list[Claimed], frozenset[str]]:
     """The claimed deliveries of these ids with their events, first attempts first.
 
-    Large bodies are taken while `room` has bytes for them; the rest are given back. The second
+    Large bodies are taken while `capacity` has bytes for them; the rest are given back. The second
     value names their webhooks.
     """
     found: list[Claimed] = []
     crowded: set[str] = set()
-    left = room.body_bytes
+    left = capacity.body_bytes
     for row in await tx.all(LOAD, items(ids)) if ids else ():
         body, size = row["body"], row["size"] or 0
         if size > SMALL_BODY:
             if size > left:
                 crowded.add(row["webhook_id"])
-                await tx.run(UNCLAIM, row["id"], room.claim)
+                await tx.run(UNCLAIM, row["id"], capacity.claim)
                 continue
             left -= size
             large = await tx.one(LARGE, row["event_id"])
             body = None if large is None else large["body"]
-        found.append(_claimed(row, room.claim, body))
+        found.append(
+            claimed(
+                row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
+                origin=row["origin"], claim=capacity.claim, body=body, tries=row["tries"],
+                attempt=row["attempts"], retry=bool(row["retry"]), lag_us=row["lag_us"],
+            )
+        )  # fmt: skip
     return found, frozenset(crowded)
 
 
-def _claimed(row: Row, claim: str, body: bytes | None) -> Claimed:
-    return Claimed(
-        row["id"], row["owner_id"], row["event_id"], row["webhook_id"], row["origin"],
-        row["tries"], row["attempts"], bool(row["retry"]), row["lag_us"], claim,
-        row["event_name"], row["record_version"], row["occurred_at"], row["request_id"],
-        row["traceparent"], body, row["body_digest"],
-    )  # fmt: skip
-
-
-async def targets_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Target]:
+async def endpoints_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Endpoint]:
     """What is needed to send to these webhooks."""
     ids = sorted(webhook_ids)
-    rows = await tx.all(TARGETS, items(ids)) if ids else []
+    rows = await tx.all(ENDPOINTS, items(ids)) if ids else []
     return {
-        row["id"]: Target(
+        row["id"]: Endpoint(
             row["id"], row["version"], row["url"], row["timeout_ms"], row["schedule"],
             row["headers"], row["secret"], row["staged_secret"], row["old_secret"],
             row["old_secret_until"], row["failures"],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from outbox import lanes
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
+from outbox.queue import lanes
 
 MOST_RESCUES = 10
 TOO_OFTEN = "sending it ended the process ten times"

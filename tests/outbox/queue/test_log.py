@@ -2,10 +2,10 @@
 
 import pytest
 
-from outbox import log, parking, replay, webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.log import FILTERS, Filter
-from tests.outbox.test_parking import park, paused
+from outbox.queue import log, parking, replay
+from outbox.queue.log import FILTERS, Filter
+from tests.outbox.queue.test_parking import park, paused
 from tests.support.drain import add_webhook, drain, inbox, make, ring, rows
 
 
@@ -159,7 +159,7 @@ async def test_what_cannot_be_replayed_says_why(db: Database) -> None:
 
 async def test_a_replay_at_a_paused_webhook_is_parked(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, ring(), "https://x.example/")
-    assert await db.write(webhooks.pause, webhook_id)
+    assert await db.write(parking.pause, webhook_id)
     [done] = await db.write(park, webhook_id, [("a", False)], "delivered")
     await db.write(replay.one, done, "u" * 24)
     assert await db.read(parking.count, webhook_id, 10) == 1

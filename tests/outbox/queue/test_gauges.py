@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from outbox import gauges
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
-from outbox.gauges import Gauges, Readings
-from outbox.lanes import due_now
+from outbox.queue import waiting
+from outbox.queue.gauges import Gauges, Readings
+from outbox.queue.lanes import due_now
 from tests.support.plans import buffers
 from tests.support.rows import add_waiting, add_webhooks, pause, webhook_id
 
@@ -138,9 +138,9 @@ async def _read_of_a_piece(tx: Tx) -> dict[str, int]:
     end = (webhook_id(1), False, 201_000)
     await by_index(tx)
     return (
-        await buffers(tx, "end", gauges.PIECE_END, (*start, 999))
-        | await buffers(tx, "inside", gauges.INSIDE, (*start, end[2]))
-        | await buffers(tx, "until", gauges.PIECE_UNTIL, (*start, 10**17, *end))
+        await buffers(tx, "end", waiting.PIECE_END, (*start, 999))
+        | await buffers(tx, "inside", waiting.INSIDE, (*start, end[2]))
+        | await buffers(tx, "until", waiting.PIECE_UNTIL, (*start, 10**17, *end))
     )
 
 

@@ -18,7 +18,7 @@ from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.lanes import due_now
+from outbox.queue.lanes import due_now
 from outbox.states import End
 
 DAY = 86_400_000_000

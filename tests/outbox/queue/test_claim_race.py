@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-import outbox.claim
+import outbox.queue.claim
 from outbox import database
-from outbox.claim import claim
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.deliveries import Room
-from outbox.fanout import fan_out
 from outbox.ids import Ids
+from outbox.queue.claim import claim
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
 from outbox.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make_many, ring
 
@@ -31,7 +31,7 @@ async def twice(db: Database, url: str) -> int:
     key = ring()
     ids = [(await add_webhook(db, key, "http://127.0.0.1:9/"))[0] for _ in range(LANES)]
     await db.write(make_many, EACH)
-    nothing = Room("none", "none", 0, 0, 0, {}, MOST_BYTES)
+    nothing = Capacity("none", "none", 0, 0, 0, {}, MOST_BYTES)
     while (await db.write(fan_out, nothing)).more:
         pass
     other = await database.open(url, clock=SystemClock(), ids=Ids())
@@ -41,10 +41,10 @@ async def twice(db: Database, url: str) -> int:
         number = 0
         while taken.total() < LANES * EACH and number < LANES * EACH:
             number += 1
-            room = Room(
+            capacity = Capacity(
                 name, f"{name}-{number}", SLOTS, 0, 0, dict.fromkeys(ids, SLOTS), MOST_BYTES
             )
-            found = await handle.write(claim, room, {})
+            found = await handle.write(claim, capacity, {})
             taken.update(delivery.id for delivery in found.claimed)
             await handle.write(look_again)
 
@@ -74,7 +74,7 @@ async def test_without_its_locks_two_nodes_take_the_same(
     db: Database, db_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control: the test above sees it when a claim does not lock what it takes."""
-    module: Any = outbox.claim
+    module: Any = outbox.queue.claim
     for name in ("DUE_LANES", "CLAIM"):
         assert LOCK in getattr(module, name)
         monkeypatch.setattr(module, name, getattr(module, name).replace(LOCK, ""))

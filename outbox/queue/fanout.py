@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from outbox import lanes, snapshots
-from outbox.claim import targets_of
 from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
-from outbox.deliveries import FIRST_WINDOW, Claimed, Room, Target
-from outbox.snapshots import Snapshot
+from outbox.queue import lanes, snapshots
+from outbox.queue.claim import endpoints_of
+from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
+from outbox.queue.snapshots import Snapshot
+from outbox.states import Origin
 from outbox.webhooks import subscription
 
 EVENTS_AT_ONCE = 500
@@ -94,7 +95,7 @@ class FannedOut:
     events: Mapping[str, int] = field(default_factory=dict)
     created: Mapping[str, int] = field(default_factory=dict)
     claimed: Sequence[Claimed] = ()
-    targets: Mapping[str, Target] = field(default_factory=dict)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     dead: Sequence[str] = ()
     more: bool = False
     turned_away: bool = False
@@ -125,11 +126,11 @@ class _Subscriber:
 class _Round:
     """The deliveries of one round as they are made."""
 
-    def __init__(self, tx: Tx, room: Room, due: int) -> None:
+    def __init__(self, tx: Tx, capacity: Capacity, due: int) -> None:
         self._tx = tx
-        self._room = room
+        self._capacity = capacity
         self.due = due
-        self._slots = room.slots
+        self._slots = capacity.slots
         self.rows: list[tuple[object, ...]] = []
         self.claimed: list[Claimed] = []
         self.dead: list[str] = []
@@ -139,7 +140,7 @@ class _Round:
     def add(self, event: Row, seq: int, to: _Subscriber) -> None:
         """One delivery of `event`: born claimed, ready behind what its lane has, or dead."""
         delivery_id = self._tx.new_id()
-        origin = "event" if event["webhook_id"] is None else "test"
+        origin: Origin = "event" if event["webhook_id"] is None else "test"
         state, reason = "ready", None
         if to.names is None:
             state, reason = "dead", UNREADABLE
@@ -147,7 +148,12 @@ class _Round:
         elif self._may_be_born(event, to):
             state = "in_flight"
             self._slots -= 1
-            self.claimed.append(_claimed(delivery_id, event, to.id, origin, self._room.claim))
+            self.claimed.append(
+                claimed(
+                    event, delivery_id=delivery_id, webhook_id=to.id, event_id=event["id"],
+                    origin=origin, claim=self._capacity.claim, body=event["body"],
+                )
+            )  # fmt: skip
         else:
             to.waiting = True
             self.ready.add(to.id)
@@ -157,8 +163,8 @@ class _Round:
             (
                 delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
                 # A microsecond apart, so that a lane goes out in the order of its events.
-                self.due + to.made, 0, int(born), self._room.claim if born else None,
-                self._room.node_id if born else None, event["record_id"], seq, self._tx.now,
+                self.due + to.made, 0, int(born), self._capacity.claim if born else None,
+                self._capacity.node_id if born else None, event["record_id"], seq, self._tx.now,
                 self._tx.now if state == "dead" else None,
             )
         )  # fmt: skip
@@ -170,14 +176,14 @@ class _Round:
             and event["body"] is not None
             and not to.waiting
             and to.row["idle"]
-            and to.made < self._room.windows.get(to.id, FIRST_WINDOW)
+            and to.made < self._capacity.windows.get(to.id, FIRST_WINDOW)
         )
 
 
-async def fan_out(tx: Tx, room: Room) -> FannedOut:
+async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     """Give up to EVENTS_AT_ONCE events their seq and their deliveries.
 
-    While `room` has slots for healthy webhooks, deliveries are born in flight: idle, one commit
+    While `capacity` has slots for healthy webhooks, deliveries are born in flight: idle, one commit
     lies between a write and its request.
     """
     turn = await tx.one(TURN)
@@ -201,7 +207,7 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     first_seq = int(last["seq"]) - len(met) + 1
     await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(met)]))
 
-    now = _Round(tx, room, await lanes.due_now(tx))
+    now = _Round(tx, capacity, await lanes.due_now(tx))
     for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
         for to in chosen:
             now.add(event, first_seq + number, to)
@@ -209,7 +215,7 @@ async def fan_out(tx: Tx, room: Room) -> FannedOut:
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed,
-        await targets_of(tx, {delivery.webhook_id for delivery in now.claimed}), now.dead,
+        await endpoints_of(tx, {delivery.webhook_id for delivery in now.claimed}), now.dead,
         more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
     )  # fmt: skip
 
@@ -264,12 +270,3 @@ def _wants(to: _Subscriber, event: Row) -> bool:
     if to.since is not None and (event["xid"] is None or to.since.sees(int(event["xid"]))):
         return False
     return to.names is None or event["name"] in to.names
-
-
-def _claimed(delivery_id: str, event: Row, webhook_id: str, origin: str, claim: str) -> Claimed:
-    return Claimed(
-        delivery_id, event["owner_id"], event["id"], webhook_id,
-        "event" if origin == "event" else "test", 0, 1, False, 0, claim, event["name"],
-        event["record_version"], event["occurred_at"], event["request_id"], event["traceparent"],
-        event["body"], event["body_digest"],
-    )  # fmt: skip

@@ -8,13 +8,13 @@ from typing import cast
 
 import pytest
 
-from outbox import retention
 from outbox.clock import SystemClock
 from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Row, Tx
-from outbox.retention import DAY, Retention
+from outbox.queue import retention
+from outbox.queue.retention import DAY, Retention
 from outbox.states import End
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id

@@ -1,8 +1,8 @@
 """Replay: a new delivery of an event that was sent before, in its user's name."""
 
-from outbox import lanes
 from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
+from outbox.queue import lanes
 
 ORIGINAL = """
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.record_id, d.seq, d.origin, d.state,

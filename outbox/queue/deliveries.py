@@ -1,11 +1,12 @@
-"""What the drain knows of a delivery: claimed, its webhook, the room for it, how it went."""
+"""What the drain knows of a delivery: claimed, its endpoint, the capacity for it, its result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from outbox.policy import Decision
+from outbox.database.transaction import Row
+from outbox.queue.policy import Decision
 from outbox.sending.outcome import Outcome
 from outbox.states import Origin
 
@@ -41,8 +42,30 @@ class Claimed:
     body_digest: str
 
 
+def claimed(
+    event: Row,
+    *,
+    delivery_id: str,
+    webhook_id: str,
+    event_id: str,
+    origin: Origin,
+    claim: str,
+    body: bytes | None,
+    tries: int = 0,
+    attempt: int = 1,
+    retry: bool = False,
+    lag_us: int = 0,
+) -> Claimed:
+    """The delivery of `event`, a row of `events` or one that holds its columns too."""
+    return Claimed(
+        delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
+        claim, event["name"], event["record_version"], event["occurred_at"], event["request_id"],
+        event["traceparent"], body, event["body_digest"],
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
-class Target:
+class Endpoint:
     """A webhook as the worker needs it; secrets and headers still sealed."""
 
     id: str
@@ -59,7 +82,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """How much a worker can take on.
 
     `slots` counts sends; of them at most `failing_slots` go to webhooks whose last attempt failed,
@@ -78,7 +101,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Result:
     """A finished attempt and what was decided about its delivery; no outcome: nothing was sent."""
 
     delivery: Claimed

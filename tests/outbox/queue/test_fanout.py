@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from outbox import events, lanes, webhooks
-from outbox.claim import claim
+from outbox import events, webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.deliveries import Room
-from outbox.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
+from outbox.queue import lanes
+from outbox.queue.claim import claim
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
-NONE = Room("node", "claim-0", 0, 0, 0, {}, 0)
-ALL = Room("node", "claim-1", 256, 64, 16, {}, 1_000_000)
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 
@@ -93,7 +94,7 @@ async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
     taken: list[int] = []
     while len(taken) < 120:
         got = await db.write(
-            claim, Room("node", f"c{len(taken)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
+            claim, Capacity("node", f"c{len(taken)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
         )
         ids = [delivery.id for delivery in got.claimed]
         order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}

@@ -1,4 +1,4 @@
-"""What becomes of the deliveries that wait when a webhook is activated again or removed.
+"""What becomes of the deliveries that wait when a webhook is paused, activated again or removed.
 
 A million of them may wait, so they are ended in many small transactions, while the lane is still
 inactive: a claim cannot then take a row that the owner has decided against. The lane opens (or the
@@ -8,8 +8,8 @@ webhook is simply still paused and the owner asks again.
 
 from typing import Literal, get_args
 
-from outbox import lanes
 from outbox.database.transaction import Database, Tx, patience
+from outbox.queue import lanes
 
 Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
@@ -22,7 +22,7 @@ select id from webhooks where id = $1 and state <> 'active' /*postgres for updat
 
 # The states stand in the text because a partial index serves a literal alone, and SQLite is told
 # which: without statistics it would walk the webhook's whole log. The outer statement names ids
-# alone: see CLAIM in outbox.claim.
+# alone: see CLAIM in outbox.queue.claim.
 END_READY = """
 update deliveries set state = 'cancelled', reason = $2, finished_at = $3
 where id /*sqlite in (*/ /*postgres = any (array(*/
@@ -74,6 +74,11 @@ where webhook_id = $1 and state = 'ready' and retry = $2
   and ({NEWER.format("=")} or {NEWER.format("<>")})
 """
 
+PAUSE = """
+update webhooks set state = 'paused', version = version + 1, updated_at = $2
+where id = $1 and state = 'active'
+"""
+
 ACTIVATE = """
 update webhooks
 set state = 'active', disabled_reason = null, failing_since = null, failures = 0,
@@ -99,6 +104,19 @@ async def count(tx: Tx, webhook_id: str, most: int) -> int:
         webhook_id, most,
     )  # fmt: skip
     return 0 if row is None else int(row["waiting"])
+
+
+async def pause(tx: Tx, webhook_id: str) -> bool:
+    """Send nothing more until it is activated; False when it was not active.
+
+    Two rows change, however much waits: what waits is then parked, and more may join it.
+    """
+    await lanes.lock(tx, [webhook_id])
+    done = await tx.run(PAUSE, webhook_id, tx.now)
+    if done:
+        tx.changed.add(webhook_id)
+        await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
+    return done == 1
 
 
 async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:

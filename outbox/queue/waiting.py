@@ -1,29 +1,19 @@
-"""How much waits in the outbox, and how its webhooks fare: read now and then, off any hot path.
+"""The rows that wait, counted in pieces of their index, each a short transaction of its own.
 
-Waiting rows are counted in pieces of the index, each a short transaction of its own, until the
-time for one reading is used up; the next reading goes on where this one stopped. So some 100,000
-waiting rows are counted anew each time, and a million in ten readings or so; until its turn comes,
-a webhook keeps the count that it had.
+A pass goes over all of them, a piece at a time; until its turn comes, a webhook keeps the count
+that it had. So some 100,000 waiting rows are counted anew with each reading, a million in ten.
 """
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from dataclasses import dataclass
 
 from outbox.database.plans import by_index
-from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
-from outbox.lanes import due_now
+from outbox.queue.lanes import due_now
 
-READING_SECONDS = 0.05
-"""No piece is begun that would end later, judged by the one before."""
-PIECE_ROWS = 10_000
 FEWEST_ROWS = 500
 PIECE_SECONDS = 0.01
-MOST_HELD = 20_000
-LONGEST_WAITING = 500
 Place = tuple[str, bool, int]
 START: Place = ("", False, 0)
 
@@ -34,28 +24,6 @@ class Waiting:
 
     pending: int
     oldest_age: float
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """How one webhook stands; `last_success_at` in microseconds UTC."""
-
-    up: bool
-    last_success_at: int | None
-    host: str = ""
-    failing: bool = False
-    """Whether its last attempt failed."""
-
-
-@dataclass(slots=True)
-class Gauges:
-    """One reading. `oldest_ready_age` in seconds, 0 when nothing that could go is waiting."""
-
-    states: Counter[str] = field(default_factory=Counter)
-    oldest_ready_age: float = 0.0
-    endpoints: Counter[tuple[str, str]] = field(default_factory=Counter)
-    waiting: dict[str, Waiting] = field(default_factory=dict)
-    standing: dict[str, Endpoint] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -106,58 +74,12 @@ select count(*) as n from deliveries /*sqlite indexed by deliveries_ready*/
 where webhook_id = $1 and state = 'ready' and retry = $2 and next_at > $3 and next_at <= $4
 """
 
-# Two partial indexes hold just these rows.
-TAKEN = f"""
-select 'in_flight' as state, count(*) as n from deliveries where state = 'in_flight'
-union all
-select 'held', count(*) from (
-  select 1 as one from deliveries where state = 'held' limit {MOST_HELD}) as held
-"""
 
-# Of the lanes that have gone longest without a turn; a stall of the drain is there first. A failing
-# receiver's backlog is no stall of ours: it waits for its next try.
-OLDEST = f"""
-select min(case when head > wait_until then head else wait_until end) as since from (
-  select l.wait_until, (
-    select min(next_at) from (
-      select * from (
-        select next_at from deliveries
-        where webhook_id = l.webhook_id and state = 'ready' and retry = false
-        order by next_at limit 1) as firsts
-      union all
-      select * from (
-        select next_at from deliveries
-        where webhook_id = l.webhook_id and state = 'ready' and retry = true
-        order by next_at limit 1) as retries
-    ) as heads) as head
-  from (
-    select webhook_id, wait_until from lanes
-    where active and due_at is not null and failing = false and due_at <= $1
-    order by due_at limit {LONGEST_WAITING}) as l
-) as queues
-"""
+class Counting:
+    """Counts the waiting rows of one database, one piece after another, pass after pass."""
 
-ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
-STANDING = f"""
-select w.id, w.state, w.circuit, w.last_success_at, w.url, l.failing
-from webhooks w left join lanes l on l.webhook_id = w.id where w.id in {IDS}
-"""
-RECENT = """
-select id from webhooks where last_success_at >= $1 order by last_success_at desc limit $2
-"""
-
-Choose = Callable[[Mapping[str, Waiting]], Collection[str]]
-"""Told what waits at which webhook; those whose standing is wanted."""
-
-
-class Readings:
-    """Takes readings of one database, one after another."""
-
-    def __init__(
-        self, db: Database, seconds: float = READING_SECONDS, rows: int = PIECE_ROWS
-    ) -> None:
+    def __init__(self, db: Database, rows: int) -> None:
         self._db = db
-        self._seconds = seconds
         self._most_rows = self._rows = rows
         self._place = START
         self._partial: dict[str, Count] = {}
@@ -167,42 +89,17 @@ class Readings:
         # thousands of webhooks for each reading would hold the loop for longer than the reading.
         self._told: dict[str, tuple[bool, int, int]] = {}
         self._order: list[str] = []
-        self._waiting: dict[str, Waiting] = {}
-        self._states: Counter[str] = Counter()
-        self.complete = False
-        """Whether every row has been counted once; before that, counts are too low."""
+        self.waiting: dict[str, Waiting] = {}
+        self.states: Counter[str] = Counter()
 
-    async def take(self, choose: Choose) -> Gauges:
-        """Go on counting until the time is up; `standing` is of the webhooks that are chosen."""
-        monotonic = self._db.clock.monotonic
-        began = monotonic()
-        gauges = await self._db.scan(DUTIES, _others)
-        last = False
-        while not last:
-            before = monotonic()
-            last = await self._piece()
-            took = monotonic() - before
-            self._pace(took)
-            if before + 2 * took - began >= self._seconds:
-                break
-        gauges.states.update(self._states)
-        gauges.waiting = dict(self._waiting)
-        if chosen := choose(gauges.waiting):
-            gauges.standing = await self._db.scan(DUTIES, _standing, list(chosen))
-        return gauges
-
-    async def recent(self, since: int, most: int) -> list[str]:
-        """Webhooks that took a delivery at `since` (microseconds UTC) or later, the last first."""
-        return await self._db.scan(DUTIES, _recent, since, most)
-
-    def _pace(self, took: float) -> None:
+    def pace(self, took: float) -> None:
         """Shorter pieces on a busy machine, so that no reading ends much too late."""
         if took > PIECE_SECONDS:
             self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
         elif took < PIECE_SECONDS / 3:
             self._rows = min(self._rows * 2, self._most_rows)
 
-    async def _piece(self) -> bool:
+    async def piece(self) -> bool:
         """Count one piece; whether it was the last of a pass."""
         piece = await self._db.scan(DUTIES, _count, self._place, self._rows)
         end = piece.end
@@ -223,7 +120,6 @@ class Readings:
             insort(self._order, end[0])
             self._tell(end[0], self._partial[end[0]])
         self._place = START if end is None else end
-        self.complete = self.complete or end is None
         return end is None
 
     def _finish(self, start: str, upto: str | None) -> None:
@@ -235,7 +131,7 @@ class Readings:
             if webhook_id not in self._partial:
                 # Not met, so nothing of it is ready.
                 self._withdraw(webhook_id)
-                del self._waiting[webhook_id]
+                del self.waiting[webhook_id]
         self._order[first:last] = met
         for webhook_id in met:
             self._tell(webhook_id, self._partial.pop(webhook_id))
@@ -245,7 +141,7 @@ class Readings:
         """Tell of `webhook_id` what was counted, in place of what was told before."""
         if webhook_id in self._told:
             self._withdraw(webhook_id)
-        states = self._states
+        states = self.states
         if count.active:
             states["ready"] += count.due
             states["scheduled"] += count.rows - count.due
@@ -253,15 +149,15 @@ class Readings:
             states["parked"] += count.rows
         self._told[webhook_id] = count.active, count.rows, count.due
         age = max(0, count.counted_at - count.oldest) / 1e6
-        self._waiting[webhook_id] = Waiting(count.rows, age)
+        self.waiting[webhook_id] = Waiting(count.rows, age)
 
     def _withdraw(self, webhook_id: str) -> None:
         active, rows, due = self._told.pop(webhook_id)
         if active:
-            self._states["ready"] -= due
-            self._states["scheduled"] -= rows - due
+            self.states["ready"] -= due
+            self.states["scheduled"] -= rows - due
         else:
-            self._states["parked"] -= rows
+            self.states["parked"] -= rows
 
 
 async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
@@ -286,38 +182,3 @@ def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
     count.rows += int(row["n"])
     count.due += int(row["due"])
     count.oldest = min(count.oldest, row["oldest"])
-
-
-async def _others(tx: Tx) -> Gauges:
-    """Everything but what is ready, and how single webhooks stand."""
-    gauges = Gauges()
-    now = await due_now(tx)
-    oldest = await tx.one(OLDEST, now)
-    if oldest is not None and oldest["since"] is not None:
-        gauges.oldest_ready_age = max(now - int(oldest["since"]), 0) / 1e6
-    for row in await tx.all(TAKEN):
-        gauges.states[row["state"]] += row["n"]
-    for row in await tx.all(ENDPOINTS):
-        gauges.endpoints[row["state"], row["circuit"]] = row["n"]
-    return gauges
-
-
-async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Endpoint]:
-    found = {}
-    for row in await tx.all(STANDING, items(webhooks)):
-        up = row["circuit"] == "closed" and row["state"] != "disabled"
-        host = _host(row["url"])
-        found[row["id"]] = Endpoint(up, row["last_success_at"], host, bool(row["failing"]))
-    return found
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        # Damaged on the disk; the reading of all others goes on.
-        return ""
-
-
-async def _recent(tx: Tx, since: int, most: int) -> list[str]:
-    return [row["id"] for row in await tx.all(RECENT, since, most)]
