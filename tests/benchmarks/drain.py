@@ -22,7 +22,6 @@ from gateway.config import load
 from gateway.delivery import Delivery
 from gateway.metrics import Metrics
 from gateway.serve import tune_interpreter
-from outbox import taking
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
@@ -31,6 +30,7 @@ from outbox.queue.deliveries import Capacity
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.states import End
+from outbox.worker import taking
 
 
 class Counting(Metrics):

@@ -47,7 +47,7 @@ TEMPORARY = {
 LASTING = {
     "outbox_state": "one row",
     "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
-    "nodes": "the drain removes those whose lease has ended; see outbox.nodes",
+    "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
     "duties": "one row a duty",
     "wakes": "a note goes when its lane is looked at, within seconds",
     "users": "an account stays until it is removed",

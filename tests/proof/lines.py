@@ -108,7 +108,7 @@ async def duties_and_gauges(seed: int) -> Outcome:
     outcome = await _measure("gauges")
     files = (
         "outbox/database/test_leadership.py",
-        "outbox/test_duties.py",
+        "outbox/worker/test_duties.py",
         "gateway/test_upkeep.py",
     )
     every = ("-m", "faults or not faults")

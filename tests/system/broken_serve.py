@@ -18,7 +18,7 @@ from outbox import worker
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
-from outbox.settling import Settling
+from outbox.worker.settling import Settling
 
 WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
 

@@ -13,7 +13,7 @@ from outbox.queue.claim import RETRY_SHARE, SMALL_BODY, Taken, claim
 from outbox.queue.deliveries import Capacity, Claimed
 from outbox.queue.fanout import fan_out
 from outbox.queue.lanes import wake
-from outbox.windows import MOST_BYTES
+from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"

@@ -16,7 +16,7 @@ from outbox.ids import Ids
 from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
-from outbox.windows import MOST_BYTES
+from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make_many, ring
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)

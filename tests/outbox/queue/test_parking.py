@@ -11,7 +11,7 @@ from outbox.queue import parking
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import FannedOut, fan_out
 from outbox.webhooks import Draft, TooMany
-from outbox.windows import MOST_BYTES
+from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
 
 WAITS_FOR_FAN_OUT = """

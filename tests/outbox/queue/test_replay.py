@@ -13,7 +13,7 @@ from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
 from outbox.queue.replay import NotReplayable
-from outbox.windows import MOST_BYTES
+from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make, ring, rows
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)

@@ -41,8 +41,8 @@ PLAIN = Request(
 )
 
 
-def composed(shipment: Request, wall: int = WALL) -> list[tuple[str, str]]:
-    return compose(shipment, service="Carteiro", now_wall=wall, span_id=SPAN)
+def composed(request: Request, wall: int = WALL) -> list[tuple[str, str]]:
+    return compose(request, service="Carteiro", now_wall=wall, span_id=SPAN)
 
 
 def test_every_header_of_a_delivery() -> None:

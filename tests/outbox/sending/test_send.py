@@ -32,13 +32,13 @@ def answers(status: int, **headers: str):  # type: ignore[no-untyped-def] # its 
 async def test_a_composed_delivery_verifies_at_the_other_end() -> None:
     body = encode({"event": "contact.created", "timestamp": 1_760_000_000, "data": {"name": "Zoë"}})
     async with receiver(secret=SECRET) as there, sender() as made:
-        shipment = Request(
+        request = Request(
             "0" * 24, "contact.created", 1_760_000_000, 1, 1, "event", f"{there.url}/h", body,
             (SECRET,), (("Authorization", "Bearer x"),),
         )  # fmt: skip
         wall = time.time_ns() // 1000
-        headers = compose(shipment, service="Carteiro", now_wall=wall, span_id="")
-        outcome = await made.send(shipment.url, headers, body, shipment.timeout_s)
+        headers = compose(request, service="Carteiro", now_wall=wall, span_id="")
+        outcome = await made.send(request.url, headers, body, request.timeout_s)
         assert (outcome.outcome, outcome.status, outcome.error) == ("success", 200, None)
         [got] = there.requests
         assert got.body == body
@@ -52,10 +52,8 @@ async def test_a_composed_delivery_verifies_at_the_other_end() -> None:
 
 async def test_a_wrong_signature_is_noticed_by_the_receiver() -> None:
     async with receiver(secret=SECRET) as there, sender() as made:
-        shipment = Request(
-            "0" * 24, "contact.created", 0, 1, 1, "event", there.url, BODY, (SECRET,)
-        )
-        headers = compose(shipment, service="Carteiro", now_wall=time.time_ns() // 1000, span_id="")
+        request = Request("0" * 24, "contact.created", 0, 1, 1, "event", there.url, BODY, (SECRET,))
+        headers = compose(request, service="Carteiro", now_wall=time.time_ns() // 1000, span_id="")
         headers[3] = ("X-Webhook-Signature", "sha256=" + "0" * 64)
         outcome = await made.send(there.url, headers, BODY, 5.0)
         assert (outcome.outcome, outcome.status) == ("http_4xx", 401)

@@ -10,7 +10,7 @@ from outbox.database.transaction import Database
 from outbox.queue.deliveries import Claimed, Result
 from outbox.queue.policy import again
 from outbox.queue.settle import Settlement
-from outbox.settling import DEFERRED_SECONDS, Settling
+from outbox.worker.settling import DEFERRED_SECONDS, Settling
 from tests.support.drain import Counted
 
 

@@ -9,13 +9,13 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
-from outbox.lease import Lease
 from outbox.observer import Observer
 from outbox.queue import lanes, rescue
 from outbox.queue.claim import Taken, claim
 from outbox.queue.deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.fanout import FannedOut, fan_out
-from outbox.sends import Sends
+from outbox.worker.lease import Lease
+from outbox.worker.sends import Sends
 
 POLL_SECONDS = 1.0
 # After a look at what was due and could not be had, or that others held; it doubles while that

@@ -1,4 +1,4 @@
-"""From a claimed delivery and its webhook to a shipment ready to be sent: secrets opened, checked.
+"""From a claimed delivery and its webhook to a request ready to be sent: secrets opened, checked.
 
 Opened webhooks are kept by version, so that a secret is decrypted once and not once a delivery.
 """
@@ -22,7 +22,7 @@ class Unsendable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class _Webhook:
     version: int
     secrets: tuple[str, ...]
     old_secret: str | None
@@ -32,16 +32,16 @@ class _Opened:
     timeout: float
 
 
-class Dock:
-    """Loads shipments. `timeout` (seconds) and `schedule` hold where a webhook has none."""
+class Opened:
+    """Makes requests. `timeout` (seconds) and `schedule` hold where a webhook has none."""
 
     def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:
         self._ring = ring
         self._timeout = timeout
         self._schedule = schedule
-        self._opened: dict[str, _Opened] = {}
+        self._opened: dict[str, _Webhook] = {}
 
-    def load(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
+    def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """What to send, and the schedule it is on; `now` is wall microseconds.
 
         Raises Unsendable.
@@ -58,14 +58,14 @@ class Dock:
         secrets = opened.secrets
         if opened.old_secret is not None and now < opened.old_secret_until:
             secrets = (*secrets, opened.old_secret)
-        shipment = Request(
+        made = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
             secrets, opened.headers, delivery.traceparent, opened.timeout,
         )  # fmt: skip
-        return shipment, opened.schedule
+        return made, opened.schedule
 
-    def _open(self, endpoint: Endpoint) -> _Opened:
+    def _open(self, endpoint: Endpoint) -> _Webhook:
         with _damaged("secret"):
             secrets = tuple(
                 self._secret(sealed, endpoint.id)
@@ -80,7 +80,7 @@ class Dock:
             check_headers(headers)
         with _damaged("schedule"):
             schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
-        opened = _Opened(
+        opened = _Webhook(
             endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
             endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
         )  # fmt: skip

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from outbox import nodes, skew
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue import fanout
+from outbox.worker import nodes, skew
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
 RENEW_SECONDS = LEASE_SECONDS / 3

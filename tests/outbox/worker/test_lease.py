@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from outbox import lease, nodes, skew
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.lease import Lease
 from outbox.queue import lanes
+from outbox.worker import lease, nodes, skew
+from outbox.worker.lease import Lease
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, ring, rows
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)

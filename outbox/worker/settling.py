@@ -12,8 +12,8 @@ from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
 from outbox.queue.deliveries import Result
 from outbox.queue.settle import settle
-from outbox.reports import Reports
 from outbox.sending.outcome import unanswered
+from outbox.worker.reports import Reports
 
 # Until a result is tried again whose lane somebody else held.
 DEFERRED_SECONDS = 0.1
@@ -86,12 +86,12 @@ class Settling:
                 self._deferred_until = self._clock.monotonic() + DEFERRED_SECONDS
             self._deferred += settlement.deferred
             self._observer.deferred(len(later))
-        for settled in batch:
-            if settled.delivery.id in settlement.held:
-                self._reports.settled(settled)
-            elif settled.delivery.id not in later:
+        for result in batch:
+            if result.delivery.id in settlement.held:
+                self._reports.settled(result)
+            elif result.delivery.id not in later:
                 self._observer.fenced()
-                log.warning("settle_fenced", delivery_id=settled.delivery.id, node=settled.node_id)
+                log.warning("settle_fenced", delivery_id=result.delivery.id, node=result.node_id)
         if settlement.wait_us is None or self._db.engine == "sqlite":
             # There the claim that runs beside it comes after it, and has seen what is due.
             return float("inf")
@@ -100,21 +100,21 @@ class Settling:
     async def _each(self, batch: list[Result]) -> float | None:
         """One row that cannot be written must not hold up the others: it is written with less."""
         if len(batch) > 1:
-            for number, settled in enumerate(batch):
-                if await self._write([settled], told=True) is None:
+            for number, result in enumerate(batch):
+                if await self._write([result], told=True) is None:
                     # The database has gone: what is written by now must not be kept.
                     self._batch = batch[number:]
                     return None
             return 0.0
-        [settled] = batch
-        outcome = settled.outcome
+        [result] = batch
+        outcome = result.outcome
         if outcome is None:
             # Nothing is left to leave out. It stays in flight under our name until the next
             # comparison with what we hold, and is rescued there, ten times at most.
-            log.error("settle_given_up", delivery_id=settled.delivery.id)
+            log.error("settle_given_up", delivery_id=result.delivery.id)
             return 0.0
         bare = unanswered(outcome.outcome, "its answer could not be recorded", 0.0)
         # First without what the receiver said, then without the attempt's row.
         less = replace(bare, status=outcome.status, total_us=outcome.total_us)
-        again = replace(settled, outcome=None if outcome == less else less)
+        again = replace(result, outcome=None if outcome == less else less)
         return await self._write([again], told=True)

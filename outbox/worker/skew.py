@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from outbox import nodes
 from outbox.clock import Clock
 from outbox.database.transaction import Database
+from outbox.worker import nodes
 
 WARN_SECONDS = 2.0
 MOST_SECONDS = 60.0

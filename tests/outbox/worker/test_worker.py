@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 from aiohttp import web
 
-from outbox import settling, taking, windows
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutcomeUnknown
 from outbox.queue import lanes
@@ -17,9 +16,9 @@ from outbox.queue.deliveries import Capacity
 from outbox.queue.policy import Schedule
 from outbox.queue.rescue import MOST_RESCUES, release, rescue
 from outbox.queue.settle import settle
-from outbox.settling import Settling
-from outbox.taking import Taking
-from outbox.worker import Worker
+from outbox.worker import Worker, settling, taking, windows
+from outbox.worker.settling import Settling
+from outbox.worker.taking import Taking
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)

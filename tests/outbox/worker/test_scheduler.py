@@ -6,7 +6,7 @@ import pytest
 
 from outbox.clock import SystemClock
 from outbox.errors import DatabaseUnavailable
-from outbox.scheduler import Scheduler
+from outbox.worker.scheduler import Scheduler
 
 
 class Jumpy(SystemClock):

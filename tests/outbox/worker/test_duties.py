@@ -12,10 +12,10 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.leadership import Alone, Leadership
 from outbox.database.transaction import Database, Tx
-from outbox.duties import NEVER, Duties, Mark, begin, end, marks_now
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from outbox.scheduler import Scheduler
+from outbox.worker.duties import NEVER, Duties, Mark, begin, end, marks_now
+from outbox.worker.scheduler import Scheduler
 from tests.outbox.database.test_leadership import QUICK, end_session, leaders, the_one
 from tests.support.waiting import until
 

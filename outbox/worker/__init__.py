@@ -15,15 +15,15 @@ import structlog
 from outbox.clock import Clock, sleep_until_set
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.lease import Lease
 from outbox.observer import Observer, Unwatched
 from outbox.queue.deliveries import Result
 from outbox.sending.send import Sender
-from outbox.sends import Sends, WorkerSettings
-from outbox.settling import Settling
-from outbox.taking import Taking
 from outbox.webhooks.secrets import KeyRing
-from outbox.windows import SLOW_SECONDS
+from outbox.worker.lease import Lease
+from outbox.worker.sends import Sends, WorkerSettings
+from outbox.worker.settling import Settling
+from outbox.worker.taking import Taking
+from outbox.worker.windows import SLOW_SECONDS
 
 __all__ = ["Worker", "WorkerSettings"]
 

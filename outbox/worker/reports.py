@@ -21,13 +21,13 @@ class Reports:
         self._observer = observer
         self._clock = clock
 
-    def settled(self, settled: Result) -> None:
+    def settled(self, result: Result) -> None:
         """One settled attempt."""
-        delivery, decision, outcome = settled.delivery, settled.decision, settled.outcome
+        delivery, decision, outcome = result.delivery, result.decision, result.outcome
         seconds = outcome.total_us / 1_000_000 if outcome else 0.0
         if outcome is not None:
             kind = kind_of(delivery)
-            host = urlsplit(settled.url).hostname or ""
+            host = urlsplit(result.url).hostname or ""
             self._observer.attempt(delivery.webhook_id, host, kind, outcome.outcome, seconds)
             self._observer.connection(outcome.reused)
             if outcome.truncated:
@@ -46,7 +46,7 @@ class Reports:
             event_id=delivery.event_id,
             delivery_id=delivery.id,
             webhook_id=delivery.webhook_id,
-            node=settled.node_id,
+            node=result.node_id,
             request_id=delivery.request_id,
             attempt=delivery.attempt,
             outcome=outcome.outcome if outcome else None,

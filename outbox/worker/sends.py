@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -13,14 +13,14 @@ from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.deliveries import Claimed, Endpoint, Result
 from outbox.queue.policy import Decision, Schedule, WindowStep, again, dead, decide
-from outbox.reports import kind_of
 from outbox.sending.outcome import Outcome, unanswered
-from outbox.sending.request import Request, compose, masked
+from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Objection, Sender
-from outbox.shipping import Dock, Unsendable
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
-from outbox.windows import Sending, Windows
+from outbox.worker.opened import Opened, Unsendable
+from outbox.worker.reports import kind_of
+from outbox.worker.windows import Sending, Windows
 
 CUT_OFF = "cut off by our own shutdown"
 TOO_MANY = "cut off: too many requests without an answer were open"
@@ -66,7 +66,7 @@ class Sends:
         self._observer = observer
         self._objection = objection
         self._put = put
-        self._dock = Dock(ring, settings.timeout, settings.schedule)
+        self._opened = Opened(ring, settings.timeout, settings.schedule)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
@@ -128,18 +128,18 @@ class Sends:
         if endpoint.id in self._stale:
             self._put_unsent(delivery, endpoint, node_id, again("webhook changed"))
             return
-        shipment, schedule = self._dock.load(delivery, endpoint, self._clock.wall())
+        request, schedule = self._opened.request(delivery, endpoint, self._clock.wall())
         failing = endpoint.failures > 0
         sending = self.windows.start(delivery, failing, self._clock.monotonic())
         task = asyncio.get_running_loop().create_task(
-            self._send(delivery, shipment, schedule, sending, node_id)
+            self._send(delivery, request, schedule, sending, node_id)
         )
-        self._tasks[task] = (delivery, shipment, sending, node_id)
+        self._tasks[task] = (delivery, request, sending, node_id)
         self._by_sending[sending] = task
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        delivery, shipment, sending, node_id = self._tasks.pop(task)
+        delivery, request, sending, node_id = self._tasks.pop(task)
         del self._by_sending[sending]
         if not task.cancelled() and task.exception() is None:
             return
@@ -149,16 +149,12 @@ class Sends:
         name: OutcomeName = "timeout" if sending.cut else "aborted"
         outcome = unanswered(name, TOO_MANY if sending.cut else CUT_OFF, 0.0)
         decision = again("aborted")
-        self._put(
-            Result(
-                delivery, decision, outcome, self._clock.wall(), (), shipment.url, node_id
-            )
-        )  # fmt: skip
+        self._hand_over(delivery, decision, outcome, request.url, node_id)
 
     async def _send(
         self,
         delivery: Claimed,
-        shipment: Request,
+        request: Request,
         schedule: Schedule,
         sending: Sending,
         node_id: str,
@@ -171,11 +167,11 @@ class Sends:
         began = self._clock.monotonic()
         try:
             headers = compose(
-                shipment, service=self._settings.service, now_wall=wall,
+                request, service=self._settings.service, now_wall=wall,
                 span_id=self._ids.token(8).hex(),
             )  # fmt: skip
             outcome = await self._sender.send(
-                shipment.url, headers, shipment.body, shipment.timeout_s,
+                request.url, headers, request.body, request.timeout_s,
                 # After an attempt that took no try, such as one on a connection that had closed.
                 fresh=delivery.attempt > delivery.tries + 1,
                 objection=lambda: sending.objection or self._objection(),
@@ -189,11 +185,7 @@ class Sends:
             outcome = _internal(fault, self._clock.monotonic() - began)
         decision = self._decide(delivery, outcome, schedule)
         self._finish(sending, decision.window)
-        self._put(
-            Result(
-                delivery, decision, outcome, wall, masked(headers), shipment.url, node_id
-            )
-        )  # fmt: skip
+        self._hand_over(delivery, decision, outcome, request.url, node_id, wall, masked(headers))
 
     def _finish(self, sending: Sending, window: WindowStep) -> None:
         width = self.windows.finish(sending, window)
@@ -215,8 +207,21 @@ class Sends:
         outcome: Outcome | None = None,
     ) -> None:
         url = endpoint.url if endpoint else ""
-        wall = self._clock.wall()
-        self._put(Result(delivery, decision, outcome, wall, (), url, node_id))
+        self._hand_over(delivery, decision, outcome, url, node_id)
+
+    def _hand_over(
+        self,
+        delivery: Claimed,
+        decision: Decision,
+        outcome: Outcome | None,
+        url: str,
+        node_id: str,
+        started_at: int | None = None,
+        headers: Sequence[Header] = (),
+    ) -> None:
+        """Put the one result of this delivery; without `started_at` it began just now."""
+        at = self._clock.wall() if started_at is None else started_at
+        self._put(Result(delivery, decision, outcome, at, headers, url, node_id))
 
 
 def _internal(fault: Exception, seconds: float) -> Outcome:
