@@ -1,4 +1,4 @@
-"""Who is calling, and whose records they may touch."""
+"""Who acts, and on whose records."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,16 +6,25 @@ from typing import Literal
 from gateway.errors import Refusal
 
 Scope = Literal["read", "write"]
+Via = Literal["api_key", "bearer", "session", "storefront", "system"]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """A recognised caller. `user_id` owns what it creates; `key_id` is set for API keys."""
+class Actor:
+    """Whoever acts on the records of `owner_id`.
 
-    user_id: str
-    via: Literal["api_key", "bearer", "session"]
+    `via` says how: an account by an API key, a token or the console, a visitor of a store, or the
+    system itself. `zone` is the time zone in which the owner's days end.
+    """
+
+    owner_id: str
+    via: Via
     scopes: frozenset[Scope] = frozenset({"read", "write"})
     key_id: str | None = None
+    zone: str = "UTC"
+    store_id: str | None = None
+    customer_id: str | None = None
+    """The customer who is signed in to the store; None for a visitor."""
 
     def must(self, scope: Scope) -> None:
         """Raise forbidden when the credential lacks `scope`."""
@@ -25,7 +34,7 @@ class Caller:
             )
 
 
-def must_own(caller: Caller, owner_id: str, noun: str) -> None:
+def must_own(actor: Actor, owner_id: str, noun: str) -> None:
     """Raise forbidden when the record belongs to somebody else."""
-    if caller.user_id != owner_id:
+    if actor.owner_id != owner_id:
         raise Refusal("forbidden", f"This {noun} belongs to another user.")

@@ -116,7 +116,7 @@ def carried(request: web.Request, response: web.StreamResponse) -> web.StreamRes
         return response
     carrier: Carrier = request.protocol  # type: ignore[assignment] # ours are gateway.connections'
     if CALLER in request:
-        holder = request[CALLER].user_id
+        holder = request[CALLER].owner_id
         safe = request.method == "GET" and request.path.startswith("/api/")
         if not request.app[ANSWERS].take(holder, size, must=not safe):
             raise _full()
@@ -132,5 +132,5 @@ def _full() -> Refusal:
     return Refusal(
         "unavailable",
         "Too much was asked for and is not read yet; read these answers first, then ask again.",
-        headers={"Retry-After": "1"},
+        facts={"retry_after": 1},
     )

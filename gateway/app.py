@@ -26,6 +26,7 @@ from gateway.middleware import frame
 from gateway.passwords import Passwords
 from gateway.probes import add_probes
 from gateway.proxies import Proxies
+from gateway.rest.errors import refuse
 from gateway.rest.routes import add_routes
 from gateway.sign_in import SignIn
 from gateway.tracing import Marks
@@ -67,7 +68,7 @@ def build_app(
     proxies = Proxies(config.server.trusted_proxies)
     around = frame(
         config=config, clock=clock, marks=Marks(clock, ids), metrics=metrics, proxies=proxies,
-        health=health,
+        health=health, refuse=refuse,
     )  # fmt: skip
     app = web.Application(middlewares=[around], client_max_size=config.limits.body_bytes)
     app[appkeys.CONFIG] = config

@@ -4,7 +4,7 @@ import asyncio
 
 from aiohttp import web
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.budgets import Budget
 from gateway.config import Config
 from gateway.credentials import Credentials
@@ -42,5 +42,5 @@ PASSWORDS = web.AppKey("PASSWORDS", Passwords)
 # What the middleware and the recognisers leave on each request.
 REQUEST_ID = web.RequestKey("REQUEST_ID", str)
 CLIENT = web.RequestKey("CLIENT", Client)
-CALLER = web.RequestKey("CALLER", Caller)
+CALLER = web.RequestKey("CALLER", Actor)
 RATE_LIMIT: web.RequestKey[tuple[str, str]] = web.RequestKey("RATE_LIMIT")

@@ -41,7 +41,7 @@ class Attempts:
             raise Refusal(
                 "rate_limited",
                 "Too many wrong passwords; wait a little before the next try.",
-                headers={"Retry-After": str(math.ceil(wait))},
+                facts={"retry_after": math.ceil(wait)},
             )
         self._wrong[holder] = (wrong + 1, now)
         self._wrong.move_to_end(holder)

@@ -5,27 +5,26 @@ from typing import Final
 
 from aiohttp import web
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.answers import must_have_room
 from gateway.appkeys import CALLER, CREDENTIALS, LIMITS, RATE_LIMIT
 from gateway.credentials import Scheme
 from gateway.errors import Refusal
 from gateway.limits import Kind
 
-# Callers are recognised in this order; every credential that is presented must be good.
+# Actors are recognised in this order; every credential that is presented must be good.
 ORDER: Final[tuple[Scheme, ...]] = ("api_key", "bearer")
 
-CHALLENGE = {"WWW-Authenticate": "Bearer, ApiKey"}
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-async def authenticate(request: web.Request) -> Caller:
+async def authenticate(request: web.Request) -> Actor:
     """The caller of `request`, counted against the rate limit.
 
     Raises unauthenticated, conflicting_credentials or rate_limited. Scopes are not judged here:
     a record that does not exist is not_found even for a key that could not touch it.
     """
-    caller: Caller | None = None
+    caller: Actor | None = None
     for scheme in ORDER:
         text = presented(request, scheme)
         if text is None:
@@ -33,11 +32,10 @@ async def authenticate(request: web.Request) -> Caller:
         found = await request.app[CREDENTIALS].recognise(text, scheme)
         if found is None:
             raise _refused(f"The {_NAMES[scheme]} is not valid, was revoked or has expired.")
-        if caller is not None and caller.user_id != found.user_id:
+        if caller is not None and caller.owner_id != found.owner_id:
             raise Refusal(
                 "conflicting_credentials",
                 "The X-API-Key and the bearer credential belong to different users; send one.",
-                headers=CHALLENGE,
             )
         caller = found if caller is None else _both(caller, found)
     if caller is None:
@@ -46,18 +44,18 @@ async def authenticate(request: web.Request) -> Caller:
         )
     request[CALLER] = caller
     charge(request, caller)
-    must_have_room(request, caller.user_id)
+    must_have_room(request, caller.owner_id)
     return caller
 
 
-def charge(request: web.Request, caller: Caller, tokens: int = 1) -> None:
+def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
     """Take tokens from the one bucket of all keys and tokens of an account. Raises rate_limited.
 
     Its figures are those of a key, so that it holds each single key to them too.
     """
     kind: Kind = "read" if request.method in READS else "write"
     limits = request.app[LIMITS]
-    left = limits.call(kind, caller.user_id, tokens)
+    left = limits.call(kind, caller.owner_id, tokens)
     if left is not None:
         request[RATE_LIMIT] = (left, limits.policies[kind])
 
@@ -75,7 +73,7 @@ def presented(request: web.Request, scheme: Scheme) -> str | None:
     return rest.strip() if word.lower() == "bearer" else None
 
 
-def _both(one: Caller, other: Caller) -> Caller:
+def _both(one: Actor, other: Actor) -> Actor:
     """Two credentials of one user: neither takes away what the other may do."""
     for caller in (one, other):
         if caller.key_id is None:
@@ -88,4 +86,4 @@ _NAMES = {"api_key": "API key", "bearer": "bearer credential"}
 
 
 def _refused(text: str) -> Refusal:
-    return Refusal("unauthenticated", text, headers=CHALLENGE)
+    return Refusal("unauthenticated", text)

@@ -16,7 +16,7 @@ ANONYMOUS_BYTES = 65_536
 """The most that is read of a body before its sender is known, and of a form."""
 GZIP, ZLIB, RAW = 31, 15, -15
 """Windows of zlib: what stands around the data. `deflate` is sent with and without it."""
-CODINGS = {"Accept-Encoding": "gzip, deflate"}
+CODINGS = "gzip, deflate"
 
 
 async def read(request: web.Request) -> bytes:
@@ -40,7 +40,7 @@ async def plain(request: web.Request) -> bytes:
     Raises payload_too_large, unsupported_media_type.
     """
     if _coding(request):
-        raise _unknown_coding("Send the body as it is, not compressed.", {})
+        raise _unknown_coding("Send the body as it is, not compressed.")
     return await _read(request, min(ANONYMOUS_BYTES, request.app[CONFIG].limits.body_bytes))
 
 
@@ -95,5 +95,6 @@ def _too_large(most: int) -> Refusal:
     return Refusal("payload_too_large", f"The body is too large; send at most {most} bytes.")
 
 
-def _unknown_coding(text: str, headers: dict[str, str]) -> Refusal:
-    return Refusal("unsupported_media_type", text, headers=headers)
+def _unknown_coding(text: str, known: str = "") -> Refusal:
+    facts = {"accept_encoding": known} if known else {}
+    return Refusal("unsupported_media_type", text, facts=facts)

@@ -1,6 +1,14 @@
-"""What the product offers: its resources, and every event with the fields of its data."""
+"""What the product keeps: its resources with their writes, and every event with its fields."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gateway import actions
+from gateway.access import Actor
+from gateway.draft import Draft
+from gateway.record import Record
 from gateway.resource import Resource
+from gateway.resources.crm import activities, deals, invoices, quotes
 from gateway.resources.crm.activities import ACTIVITIES
 from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
@@ -9,10 +17,46 @@ from gateway.resources.crm.invoices import INVOICES
 from gateway.resources.crm.products import PRODUCTS
 from gateway.resources.crm.quotes import QUOTES
 from gateway.resources.crm.tasks import TASKS
+from outbox.database.transaction import Tx
 
-RESOURCES: tuple[Resource, ...] = (
-    CONTACTS, COMPANIES, DEALS, TASKS, ACTIVITIES, INVOICES, QUOTES, PRODUCTS,
-)  # fmt: skip
+Create = Callable[[Tx, Actor, Draft], Awaitable[Record]]
+Change = Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Record]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kept:
+    """A resource and the units that write it."""
+
+    resource: Resource
+    create: Create
+    change: Change
+
+
+def plain(resource: Resource) -> Kept:
+    """A resource without rules of its own."""
+
+    async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+        return await actions.create(tx, actor, resource, draft)
+
+    async def change(
+        tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None
+    ) -> Record:
+        return await actions.change(tx, actor, resource, record_id, draft, expected)
+
+    return Kept(resource, create, change)
+
+
+CATALOGUE: tuple[Kept, ...] = (
+    plain(CONTACTS),
+    plain(COMPANIES),
+    Kept(DEALS, deals.create, deals.change),
+    plain(TASKS),
+    Kept(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
+    Kept(INVOICES, invoices.create, invoices.change),
+    Kept(QUOTES, quotes.create, quotes.change),
+    plain(PRODUCTS),
+)
+RESOURCES: tuple[Resource, ...] = tuple(kept.resource for kept in CATALOGUE)
 
 EVENTS: dict[str, tuple[str, ...]] = {
     f"{resource.noun}.{change}": tuple(fields)

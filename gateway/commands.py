@@ -14,9 +14,9 @@ import msgspec
 
 from gateway import formats, startup, zones
 from gateway.config import Config
+from gateway.format import Wrong
 from gateway.new_passwords import fault_of
 from gateway.passwords import Passwords
-from gateway.resource import Wrong
 from gateway.resources.account import keys, sessions, users
 from gateway.rest.openapi import document as openapi_document
 from gateway.rest.routes import ROUTES
@@ -63,7 +63,7 @@ async def openapi(config: Config, given: Namespace, say: Say) -> None:
 async def user_add(config: Config, given: Namespace, say: Say) -> None:
     """Print the new user's id."""
     try:
-        email = formats.email().parse(given.email)
+        email = formats.email().check(given.email)
     except Wrong as wrong:
         raise CannotStart(f"{given.email!r}: {wrong.message}") from None
     if not given.name.strip() or len(given.name) > 200:

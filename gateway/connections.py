@@ -14,8 +14,10 @@ from gateway.admission import Admission
 from gateway.appkeys import ANSWERS
 from gateway.budgets import Budget
 from gateway.config import Limits
-from gateway.inbound import FIELD_BYTES, Connection, Shared
-from gateway.metrics import Reason
+from gateway.early import FIELD_BYTES
+from gateway.inbound import Connection
+from gateway.instruments import Reason
+from gateway.shared import Shared
 
 LOOK_SECONDS = 1.0
 LINGER_SECONDS = 2.0

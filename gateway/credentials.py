@@ -7,7 +7,7 @@ stops within that second on every node, and a busy key costs one query a second.
 from collections import OrderedDict
 from typing import Literal, Protocol
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.resources.account import keys, tokens
 from outbox.database.transaction import Database
 
@@ -31,11 +31,11 @@ class Credentials:
         self._db = db
         self._clock = db.clock
         self._observer = observer
-        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[float, Actor]] = OrderedDict()
         self._used: dict[str, int] = {}
 
-    async def recognise(self, text: str, scheme: Scheme) -> Caller | None:
-        """The caller behind a key or token; None when it proves nobody."""
+    async def recognise(self, text: str, scheme: Scheme) -> Actor | None:
+        """The actor of a key or token; None when it proves nobody."""
         if not text.isascii():
             # No key or token is, and bytes that are no UTF-8 have no digest.
             self._observer.authenticated(scheme, "bad")
@@ -44,22 +44,22 @@ class Credentials:
         now = self._clock.monotonic()
         known = self._known.get(digest)
         if known is None or known[0] <= now:
-            outcome, caller = await self._look_up(text, digest)
+            outcome, actor = await self._look_up(text, digest)
             self._observer.authenticated(scheme, outcome)
-            if caller is None:
+            if actor is None:
                 self._known.pop(digest, None)
                 return None
             # Counted from before the query: what it saw may already be a moment old.
-            self._remember(digest, now + REMEMBERED_SECONDS, caller)
+            self._remember(digest, now + REMEMBERED_SECONDS, actor)
         else:
-            caller = known[1]
+            actor = known[1]
             self._observer.authenticated(scheme, "ok")
-        if caller.key_id is not None:
-            self._used[caller.key_id] = self._clock.wall()
-        return caller
+        if actor.key_id is not None:
+            self._used[actor.key_id] = self._clock.wall()
+        return actor
 
     def forget(self) -> None:
-        """Something was revoked here: ask again for everything."""
+        """Something was revoked or changed here: ask again for everything."""
         self._known.clear()
 
     async def flush(self) -> None:
@@ -68,13 +68,13 @@ class Credentials:
         if used:
             await self._db.write(keys.touch, list(used.items()))
 
-    def _remember(self, digest: bytes, until: float, caller: Caller) -> None:
-        self._known[digest] = (until, caller)
+    def _remember(self, digest: bytes, until: float, actor: Actor) -> None:
+        self._known[digest] = (until, actor)
         self._known.move_to_end(digest)
         if len(self._known) > REMEMBERED_MOST:
             self._known.popitem(last=False)
 
-    async def _look_up(self, text: str, digest: bytes) -> tuple[Outcome, Caller | None]:
+    async def _look_up(self, text: str, digest: bytes) -> tuple[Outcome, Actor | None]:
         is_key = keys.well_formed(text)
         if not is_key and not text.startswith(tokens.PREFIX):
             return "bad", None
@@ -86,5 +86,6 @@ class Credentials:
         if row["expires_at"] is not None and row["expires_at"] <= self._clock.wall():
             return "expired", None
         if is_key:
-            return "ok", Caller(row["owner_id"], "api_key", keys.scopes_of(row), row["id"])
-        return "ok", Caller(row["owner_id"], "bearer")
+            scopes = keys.scopes_of(row)
+            return "ok", Actor(row["owner_id"], "api_key", scopes, row["id"], row["timezone"])
+        return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])

@@ -14,6 +14,10 @@ _FORM = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 DAY = 86_400_000_000
+FIRST = -62_135_596_800_000_000
+"""0001-01-01T00:00Z."""
+LAST = 253_402_300_799_999_999
+"""The end of the year 9999."""
 
 
 class Day(NamedTuple):
@@ -64,16 +68,9 @@ def is_day(text: str) -> bool:
     return len(text) == 10
 
 
-def from_query(text: str) -> int | None:
-    """`parse` of a query parameter, in which a plus that was not escaped arrives as a space."""
-    found = parse(text)
-    return found if found is not None else parse("+".join(text.rsplit(" ", 1)))
-
-
-def bound(text: str) -> int | Day | None:
-    """`from_query`, with a bare date as a Day."""
-    found = from_query(text)
-    return Day(found) if found is not None and is_day(text) else found
+def is_bare(value: int | Day) -> bool:
+    """Whether a typed value is a bare date."""
+    return isinstance(value, Day)
 
 
 def today(now: int, zone: str) -> int:

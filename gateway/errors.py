@@ -1,30 +1,30 @@
-"""What a door may refuse, as a closed list of codes, and the one place that gives them a status."""
+"""What may be refused, as a closed list of codes. Each door renders them in its own format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-STATUS: Mapping[str, int] = {
-    "invalid_json": 400,
-    "validation_error": 400,
-    "invalid_reference": 400,
-    "invalid_cnpj": 400,
-    "unauthenticated": 401,
-    "conflicting_credentials": 401,
-    "forbidden": 403,
-    "not_found": 404,
-    "method_not_allowed": 405,
-    "conflict": 409,
-    "invalid_transition": 409,
-    "idempotency_in_progress": 409,
-    "precondition_failed": 412,
-    "payload_too_large": 413,
-    "unsupported_media_type": 415,
-    "idempotency_mismatch": 422,
-    "rate_limited": 429,
-    "internal_error": 500,
-    "unavailable": 503,
-}
+CODES: Final = (
+    "invalid_json",
+    "validation_error",
+    "invalid_reference",
+    "invalid_cnpj",
+    "unauthenticated",
+    "conflicting_credentials",
+    "forbidden",
+    "not_found",
+    "method_not_allowed",
+    "conflict",
+    "invalid_transition",
+    "idempotency_in_progress",
+    "precondition_failed",
+    "payload_too_large",
+    "unsupported_media_type",
+    "idempotency_mismatch",
+    "rate_limited",
+    "internal_error",
+    "unavailable",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,11 @@ class Fault:
 
 
 class Refusal(Exception):
-    """A request is refused. `code` is a key of STATUS; `message` is for the client's developer."""
+    """A request is refused. `code` is one of CODES; `message` is for the client's developer.
+
+    `facts` are what a program can act on: `retry_after` (seconds), `etag`, `allow` (methods),
+    `rate_limit`, `rate_limit_policy`, and what belongs to one code alone, such as `allowed`.
+    """
 
     def __init__(
         self,
@@ -45,22 +49,11 @@ class Refusal(Exception):
         message: str,
         *,
         faults: Sequence[Fault] = (),
-        headers: Mapping[str, str] | None = None,
-        extra: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
+        assert code in CODES, f"{code} is no code of the list"
         self.code = code
-        self.status = STATUS[code]
         self.message = message
         self.faults = tuple(faults)
-        self.headers = dict(headers or {})
-        self.extra = dict(extra or {})
-
-    def body(self, request_id: str) -> dict[str, Any]:
-        """The error body of the REST door."""
-        body: dict[str, Any] = {"error": self.message, "code": self.code}
-        if self.faults:
-            body["details"] = [
-                {"field": f.field, "code": f.code, "message": f.message} for f in self.faults
-            ]
-        return body | self.extra | {"requestId": request_id}
+        self.facts = dict(facts or {})

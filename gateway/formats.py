@@ -1,24 +1,20 @@
-"""The formats of plain fields (lists and objects: gateway.nested): checks with their JSON Schema.
+"""The formats of plain fields (lists and objects: gateway.nested): checks, and their JSON forms.
 
 A pattern here is the same text in the check and in the schema, in the syntax that ECMA-262 and
 Python share.
 """
 
 import re
-from collections.abc import Callable
-from decimal import Decimal
 from functools import lru_cache
-from math import isfinite
 from typing import Any
 
 import phonenumbers
 
 from gateway import cnpj as cnpj_number
-from gateway import dates, zones
+from gateway import zones
+from gateway.format import Format, Wrong
 from gateway.patterns import BLANK, CNPJ, EMAIL, PHONE, SLUG, URL, VISIBLE, WEBSITE, ZONE
-from gateway.resource import Format, Wrong
-from gateway.schemas import ID, INSTANT
-from gateway.strictjson import InvalidJson, decode
+from gateway.schemas import ID
 from outbox.ids import is_id
 
 LONG = 65_535
@@ -28,11 +24,6 @@ _WEBSITE = re.compile(WEBSITE)
 _URL = re.compile(URL)
 _SLUG = re.compile(SLUG)
 _PHONE = re.compile(PHONE)
-_CENTAVO = Decimal("0.01")
-_MOST = Decimal("999999999999.99")
-MOST_CENTAVOS = int(_MOST * 100)
-_THOUSANDTH = Decimal("0.001")
-_MUCH = Decimal("999999.999")
 _ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
 # PostgreSQL's text cannot hold it.
 _NO_NUL = {"pattern": r"^[^\u0000]*$"}
@@ -41,60 +32,60 @@ _NO_NUL = {"pattern": r"^[^\u0000]*$"}
 def text(most: int, least: int = 0) -> Format:
     """Free text, shown as it was sent."""
 
-    def parse(value: Any) -> str:
-        return _string(value, most, least)
+    def check(value: Any) -> str:
+        return string(value, most, least)
 
-    return Format(parse, {"type": "string", "minLength": least, "maxLength": most, **_NO_NUL})
+    return Format(check, {"type": "string", "minLength": least, "maxLength": most, **_NO_NUL})
 
 
 def title(most: int = 200) -> Format:
     """Text of which at least one character can be seen."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, most, 1)
+    def check(value: Any) -> str:
+        sent = string(value, most, 1)
         if _VISIBLE.search(sent) is None:
             raise Wrong("blank", "Send at least one visible character.")
         return sent
 
     schema = {"type": "string", "minLength": 1, "maxLength": most, "pattern": VISIBLE}
-    return Format(parse, schema)
+    return Format(check, schema)
 
 
 def one_of(*allowed: str) -> Format:
     """One of a closed list of words."""
     words = ", ".join(allowed)
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
             raise Wrong("not_allowed", f"Send one of: {words}.")
         return value
 
-    return Format(parse, {"type": "string", "enum": list(allowed)})
+    return Format(check, {"type": "string", "enum": list(allowed)})
 
 
 def email() -> Format:
     """A mailbox address by its syntax alone: dot-atom @ host name, non-ASCII letters allowed."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 254)
+    def check(value: Any) -> str:
+        sent = string(value, 254)
         if _EMAIL.fullmatch(sent) is None or sent.index("@") > 64:
             raise Wrong("invalid_email", "Send an e-mail address such as maria@example.com.")
         return sent
 
     schema = {"type": "string", "maxLength": 254, "pattern": EMAIL}
-    return Format(parse, schema)
+    return Format(check, schema)
 
 
 def phone() -> Format:
     """A phone number as people write it; `e164` gives its international form."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 40)
+    def check(value: Any) -> str:
+        sent = string(value, 40)
         if _PHONE.fullmatch(sent) is None:
             raise Wrong("invalid_phone", "Send 3 to 40 of the characters 0-9+()-.x and space.")
         return sent
 
-    return Format(parse, {"type": "string", "minLength": 3, "maxLength": 40, "pattern": PHONE})
+    return Format(check, {"type": "string", "minLength": 3, "maxLength": 40, "pattern": PHONE})
 
 
 @lru_cache(maxsize=1024)
@@ -112,46 +103,46 @@ def e164(sent: str) -> str | None:
 def website() -> Format:
     """An http(s) URL or a bare host name."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 2048)
+    def check(value: Any) -> str:
+        sent = string(value, 2048)
         if _WEBSITE.fullmatch(sent) is None:
             raise Wrong(
                 "invalid_website", "Send an http or https URL or a host name such as example.com."
             )
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 2048, "pattern": WEBSITE})
+    return Format(check, {"type": "string", "maxLength": 2048, "pattern": WEBSITE})
 
 
 def url() -> Format:
     """An http(s) URL."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 2048)
+    def check(value: Any) -> str:
+        sent = string(value, 2048)
         if _URL.fullmatch(sent) is None:
             raise Wrong("invalid_url", "Send an http or https URL.")
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 2048, "pattern": URL})
+    return Format(check, {"type": "string", "maxLength": 2048, "pattern": URL})
 
 
 def slug() -> Format:
     """The part of an address that names a record: lower-case words with hyphens between."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 200)
+    def check(value: Any) -> str:
+        sent = string(value, 200)
         if _SLUG.fullmatch(sent) is None:
             raise Wrong("invalid_slug", "Send lower-case letters and digits, such as coffee-1-kg.")
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 200, "pattern": SLUG})
+    return Format(check, {"type": "string", "maxLength": 200, "pattern": SLUG})
 
 
 def cnpj() -> Format:
     """A CNPJ with or without its mask, shown as it was sent; `gateway.cnpj.normal` beside it."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 32)
+    def check(value: Any) -> str:
+        sent = string(value, 32)
         if cnpj_number.normal(sent) is None:
             raise Wrong(
                 "invalid_cnpj",
@@ -160,135 +151,41 @@ def cnpj() -> Format:
             )
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
+    return Format(check, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
 
 
 def boolean() -> Format:
-    def parse(value: Any) -> bool:
+    def check(value: Any) -> bool:
         if not isinstance(value, bool):
             raise Wrong("wrong_type", "Send true or false.")
         return value
 
     # SQLite gives 0 and 1 back.
-    return Format(parse, {"type": "boolean"}, bool)
-
-
-def integer(least: int, most: int) -> Format:
-    """A whole number; 5.0 is one, "5" and true are not."""
-
-    def parse(value: Any) -> int:
-        number = _number(value)
-        if not least <= number <= most:
-            raise Wrong("out_of_range", f"Send a whole number from {least} to {most}.")
-        if number != int(number):
-            raise Wrong("wrong_type", "Send a whole number.")
-        return int(number)
-
-    return Format(parse, {"type": "integer", "minimum": least, "maximum": most})
-
-
-def money() -> Format:
-    """An amount in BRL, kept as whole centavos; more than two decimals are refused."""
-
-    def parse(value: Any) -> int:
-        number = _number(value)
-        if not 0 <= number <= _MOST:
-            raise Wrong("out_of_range", f"Send an amount from 0 to {_MOST}.")
-        amount = Decimal(number).quantize(_CENTAVO)
-        # Comparing is exact, however many digits were sent; arithmetic would round.
-        if amount != number:
-            raise Wrong("too_precise", "Send an amount with at most 2 decimals.")
-        return int(amount * 100)
-
-    schema = {"type": "number", "minimum": 0, "maximum": float(_MOST), "multipleOf": 0.01}
-    return Format(parse, schema, show_money)
-
-
-def quantity() -> Format:
-    """How much of something, above 0, kept as whole thousandths."""
-
-    def parse(value: Any) -> int:
-        number = _number(value)
-        if not 0 < number <= _MUCH:
-            raise Wrong("out_of_range", f"Send a quantity above 0 and up to {_MUCH}.")
-        amount = Decimal(number).quantize(_THOUSANDTH)
-        if amount != number:
-            raise Wrong("too_precise", "Send a quantity with at most 3 decimals.")
-        return int(amount * 1000)
-
-    schema = {
-        "type": "number", "exclusiveMinimum": 0, "maximum": float(_MUCH), "multipleOf": 0.001,
-    }  # fmt: skip
-    return Format(parse, schema, show_quantity)
-
-
-def show_quantity(thousandths: int) -> int | float:
-    """1500 → 1.5, 2000 → 2."""
-    whole, rest = divmod(thousandths, 1000)
-    return thousandths / 1000 if rest else whole
-
-
-def show_money(centavos: int) -> int | float:
-    """1050 → 10.5, 1000 → 10."""
-    whole, rest = divmod(centavos, 100)
-    # Both are exact to the centavo: the amounts stay below 2**53 centavos.
-    return centavos / 100 if rest else whole
-
-
-def instant() -> Format:
-    """A point in time, kept and shown as a UTC instant with milliseconds."""
-
-    def parse(value: Any) -> int:
-        micros = dates.parse(_string(value, 40))
-        if micros is None:
-            raise Wrong(
-                "invalid_date",
-                "Send an ISO 8601 date or date-time that exists, such as 2026-11-21 or "
-                "2026-11-21T14:30:00Z.",
-            )
-        # No finer than it is shown, so that what was read may be sent back and changes nothing.
-        return micros // 1000 * 1000
-
-    schema = {
-        "type": "string",
-        "anyOf": [{"format": "date-time"}, {"format": "date"}],
-    }
-    return Format(parse, schema, dates.show, INSTANT)
-
-
-def moment() -> Format:
-    """An instant; a bare date stays a dates.Day until the unit knows the owner's time zone."""
-    exact = instant()
-
-    def parse(value: Any) -> int | dates.Day:
-        micros = exact.parse(value)
-        return dates.Day(micros) if dates.is_day(value) else micros
-
-    return Format(parse, exact.schema, exact.show, exact.shown)
+    return Format(check, {"type": "boolean"}, bool)
 
 
 def zone() -> Format:
     """The name of a time zone."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value, 64)
+    def check(value: Any) -> str:
+        sent = string(value, 64)
         if sent not in zones.names():
             raise Wrong("invalid_timezone", "Send an IANA time zone such as America/Sao_Paulo.")
         return sent
 
-    return Format(parse, {"type": "string", "maxLength": 64, "pattern": ZONE})
+    return Format(check, {"type": "string", "maxLength": 64, "pattern": ZONE})
 
 
 def id_of(noun: str) -> Format:
     """The id of another record; whether it is there is asked in the transaction."""
 
-    def parse(value: Any) -> str:
-        sent = _string(value)
+    def check(value: Any) -> str:
+        sent = string(value)
         if not is_id(sent):
             raise missing(noun)
         return sent.lower()
 
-    return Format(parse, _ID, None, ID)
+    return Format(check, _ID, None, ID)
 
 
 def missing(noun: str) -> Wrong:
@@ -296,20 +193,8 @@ def missing(noun: str) -> Wrong:
     return Wrong("invalid_reference", f"There is no {noun} of yours with this id.")
 
 
-def from_query(check: Format) -> Callable[[str], Any]:
-    """A filter's value as text: the JSON form of what `check` takes (a number, true, false)."""
-
-    def parse(text: str) -> Any:
-        try:
-            value = decode(text.encode(errors="replace"))
-        except InvalidJson as error:
-            raise Wrong("wrong_type", str(error)) from None
-        return check.parse(value)
-
-    return parse
-
-
-def _string(value: Any, most: int = 40, least: int = 0) -> str:
+def string(value: Any, most: int = 40, least: int = 0) -> str:
+    """Text of `least` to `most` characters that every engine can store. Raises Wrong."""
     if not isinstance(value, str):
         raise Wrong("wrong_type", "Send a string.")
     if len(value) > most:
@@ -328,11 +213,3 @@ def _is_utf8(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _number(value: Any) -> int | Decimal:
-    if isinstance(value, float) and isfinite(value):
-        return Decimal(repr(value))
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise Wrong("wrong_type", "Send a number.")
-    return value

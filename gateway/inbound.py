@@ -4,36 +4,26 @@ aiohttp bounds neither: a head of a megabyte, or a body a byte a second, are fin
 """
 
 import asyncio
-import re
 import socket
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
-from gateway.admission import Admission
+from gateway import early
 from gateway.appkeys import CALLER
-from gateway.budgets import Budget
-from gateway.config import Limits
+from gateway.early import FULL, LONG_HEAD, PROBE_LINE, SLOW, status_of
+from gateway.instruments import Reason
 from gateway.logs import logger
-from gateway.metrics import Reason
 from gateway.proxies import share_of
+from gateway.shared import Shared
 
-END = b"Content-Length: 0\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
-FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" + END
-SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + END
-LONG_HEAD = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + END
-PROBE = re.compile(rb"(GET|HEAD) /(livez|readyz|metrics)(\?[!-~]*)? HTTP/1\.[01]")
-PROBE_LINE = 512
 PROBE_SECONDS = 2.0
 HEAD_BYTES = 32_768
-FIELD_BYTES = 16_384
 SLICE_BYTES = 16_384
 DROPPED_BYTES = 1_048_576
 """What is read and dropped of a body after its answer, so that the client gets to read that."""
@@ -41,19 +31,6 @@ MUCH_BYTES = 262_144
 LEAST_RATE = 16_384
 """Bytes a second that a client reads at least, while MUCH_BYTES or more wait for it."""
 UNSENT_BYTES = 131_072
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all connections of a process share."""
-
-    limits: Limits
-    admission: Admission
-    requests: Budget
-    """Bytes of requests that are not answered yet, by address."""
-    answers: Budget
-    """Bytes of answers that are not sent yet, by account."""
-    refused: Callable[[Reason], None]
 
 
 class Connection(RequestHandler):
@@ -246,7 +223,7 @@ class Connection(RequestHandler):
         """The beginning of a request for a probe, once its first line is there; else nothing."""
         self._asked += data
         line, end, _ = self._asked.partition(b"\n")
-        if PROBE.fullmatch(line.rstrip(b"\r")) and end:
+        if early.PROBE.fullmatch(line.rstrip(b"\r")) and end:
             asked, self._asked = self._asked, b""
             return asked
         if end or len(line) > PROBE_LINE:
@@ -301,7 +278,7 @@ class Connection(RequestHandler):
         """What the HTTP parser refused, or a fault outside of the middleware: a bare status."""
         if request.writer.output_size:
             raise ConnectionError("an answer is on its way already")
-        status = _status_of(exc, message or "") if status == 400 else status
+        status = status_of(exc, message or "") if status == 400 else status
         if status < 500 or status == 501:
             self._shared.refused("bad_request")
         elif exc is not None and not isinstance(exc, ConnectionError):
@@ -311,11 +288,3 @@ class Connection(RequestHandler):
         response = web.Response(status=status, headers=headers)
         response.force_close()
         return response
-
-
-def _status_of(fault: BaseException | None, message: str) -> int:
-    """What the parser's refusal is answered by."""
-    if "invalid `Transfer-Encoding`" in message or "Invalid `Transfer-Encoding`" in message:
-        return 501
-    too_long = isinstance(fault, LineTooLong) and fault.args[1] == FIELD_BYTES
-    return 431 if too_long or message == "Too many headers received" else 400

@@ -89,10 +89,10 @@ class RateLimits:
         raise Refusal(
             "rate_limited",
             f"More than {buckets.rate:g} {kind}s a second; wait {retry} s and go on slower.",
-            headers={
-                "Retry-After": str(retry),
-                "RateLimit": f'"{kind}";r=0;t={retry}',
-                "RateLimit-Policy": self.policies[kind],
+            facts={
+                "retry_after": retry,
+                "rate_limit": f'"{kind}";r=0;t={retry}',
+                "rate_limit_policy": self.policies[kind],
             },
         )
 
@@ -109,7 +109,7 @@ class RateLimits:
                 raise Refusal(
                     "rate_limited",
                     "Too many sign-ins from this address; try again later.",
-                    headers={"Retry-After": str(math.ceil(wait))},
+                    facts={"retry_after": math.ceil(wait)},
                 )
 
     def form(self, share: str) -> None:
@@ -119,5 +119,5 @@ class RateLimits:
             raise Refusal(
                 "rate_limited",
                 "Too many forms from this address; try again later.",
-                headers={"Retry-After": str(math.ceil(wait))},
+                facts={"retry_after": math.ceil(wait)},
             )

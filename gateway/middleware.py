@@ -4,9 +4,9 @@ One middleware does it all, because each further one costs every request.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from aiohttp.web_protocol import RequestPayloadError
@@ -17,8 +17,9 @@ from gateway.appkeys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.health import Health
+from gateway.instruments import Reason, Surface
 from gateway.logs import access_log, logger
-from gateway.metrics import Metrics, Reason, Surface
+from gateway.metrics import Metrics
 from gateway.proxies import Proxies
 from gateway.tracing import Marks
 from outbox.clock import Clock
@@ -28,7 +29,8 @@ from outbox.events import Cause, cause
 
 # At most 64 characters that cannot break a log line, a header or a query.
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
-JSON = "application/json"
+Refuse = Callable[[Refusal, web.Request, int | None], web.StreamResponse]
+"""The response of a refusal, with this status in the place of its code's own unless it is None."""
 HTTPS_ONLY = "max-age=31536000"
 """A year, in which browsers that came by https come by nothing else."""
 CLIENT_LEFT = 499
@@ -80,8 +82,12 @@ def frame(
     metrics: Metrics,
     proxies: Proxies,
     health: Health,
+    refuse: Refuse,
 ) -> Middleware:
-    """The one middleware: run the handler and answer in the door's own format, log and count."""
+    """The one middleware: run the handler, answer what it raises, log and count.
+
+    `refuse` renders refusals that no door has rendered.
+    """
     now = clock.monotonic
     log = access_log()
     active = metrics.active
@@ -114,7 +120,7 @@ def frame(
                 response = carried(request, await handler(request))
             except Exception as error:  # noqa: BLE001 - whatever it is, the client is answered
                 failure = error
-                response = answer_to(error, request, surface)
+                response = answer_to(error, request, surface, refuse)
                 _count(metrics, surface, error, response.status)
                 if isinstance(response, web.HTTPException):
                     # aiohttp sends what is raised; it must not be returned.
@@ -151,7 +157,7 @@ def frame(
                 }
                 caller = request.get(CALLER)
                 if caller is not None:
-                    fields["actor"] = caller.key_id or caller.user_id
+                    fields["actor"] = caller.key_id or caller.owner_id
                 if status >= 500:
                     _log_failure(fields, failure)
                 elif log is not None:
@@ -160,38 +166,35 @@ def frame(
     return framed
 
 
-def answer_to(error: Exception, request: web.Request, surface: Surface) -> web.StreamResponse:
+def answer_to(
+    error: Exception, request: web.Request, surface: Surface, refuse: Refuse
+) -> web.StreamResponse:
     """The response for what a handler raised: `error` itself where it already is the answer."""
     if isinstance(error, web.HTTPException):
         if error.status < 400 or surface == "console":
             return error
         code, text = CODES.get(error.status, ("validation_error", error.reason))
-        headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+        allow = error.headers.get("Allow")
         if error.status == 405 and request.method == "OPTIONS":
+            headers = {} if allow is None else {"Allow": allow}
             return web.Response(status=204, headers=headers | cors.preflight(request.headers))
-        refusal = Refusal(code, text, headers=headers)
+        facts = {} if allow is None else {"allow": allow}
         # 417 and the like keep their own status under the nearest code of the list.
-        return as_json(refusal, request, error.status)
-    if isinstance(error, Refusal):
-        return as_json(error, request)
-    if isinstance(error, DatabaseUnavailable):
-        text = "The database is not available at the moment; try again."
-        return as_json(Refusal("unavailable", text, headers={"Retry-After": "1"}), request)
-    if isinstance(error, RequestPayloadError):
-        return as_json(Refusal("invalid_json", "The body could not be read as sent."), request)
+        return refuse(Refusal(code, text, facts=facts), request, error.status)
     if isinstance(error, ConnectionError):
         raise error
-    return as_json(
-        Refusal("internal_error", "Something went wrong on our side; quote the requestId."), request
-    )
+    return refuse(_refusal_of(error), request, None)
 
 
-def as_json(refusal: Refusal, request: web.Request, status: int | None = None) -> web.Response:
-    """The error body of the REST door."""
-    body = msgspec.json.encode(refusal.body(request[REQUEST_ID]))
-    response = web.Response(body=body, status=status or refusal.status, headers=refusal.headers)
-    response.headers["Content-Type"] = JSON
-    return response
+def _refusal_of(error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, DatabaseUnavailable):
+        text = "The database is not available at the moment; try again."
+        return Refusal("unavailable", text, facts={"retry_after": 1})
+    if isinstance(error, RequestPayloadError):
+        return Refusal("invalid_json", "The body could not be read as sent.")
+    return Refusal("internal_error", "Something went wrong on our side; quote the requestId.")
 
 
 def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) -> None:

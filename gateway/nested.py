@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw, json
 
 from gateway import formats
-from gateway.resource import Format, Wrong
+from gateway.format import Format, Read, Wrong, typed
 from gateway.schemas import or_null
 from gateway.strictjson import depth, dumps
 
@@ -23,16 +23,30 @@ def tags() -> Format:
 
 
 def _list(item: Format, most: int) -> Format:
-    def parse(value: Any) -> str:
+    def parts(value: Any, read: Read) -> str:
         if not isinstance(value, list):
             raise Wrong("wrong_type", "Send an array.")
-        kept = list(dict.fromkeys(items(item, value)))
+        kept = list(dict.fromkeys(items(item, value, read)))
         if len(kept) > most:
             raise Wrong("too_many", f"Send at most {most} different items.")
         return dumps(kept)
 
     schema = {"type": "array", "items": item.schema, "maxItems": most}
-    return Format(parse, schema, _show_each(item), _shown_list(schema, item))
+    return composite(parts, schema, _show_each(item), _shown_list(schema, item))
+
+
+def composite(
+    parts: Callable[[Any, Read], Any],
+    schema: Mapping[str, Any],
+    show: Callable[[Any], Any] | None = None,
+    shown: Mapping[str, Any] | None = None,
+) -> Format:
+    """The format of a list or an object, whose parts are read one by one."""
+
+    def check(value: Any) -> Any:
+        return parts(value, typed)
+
+    return Format(check, schema, show, shown, parts=parts)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,11 +63,11 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
     """A list of objects, kept as JSON text of their members' stored values."""
     item = object_of(members)
 
-    def parse(value: Any) -> str:
-        return dumps(several(item, value, most, least))
+    def parts(value: Any, read: Read) -> str:
+        return dumps(several(item, value, read, most, least))
 
     schema = list_schema(item, most, least)
-    return Format(parse, schema, _show_each(item), _shown_list(schema, item))
+    return composite(parts, schema, _show_each(item), _shown_list(schema, item))
 
 
 def _show_each(item: Format) -> Callable[[str], Any]:
@@ -68,7 +82,7 @@ def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | 
     return None if item.shown is None else {**schema, "items": item.shown}
 
 
-def several(item: Format, value: Any, most: int, least: int = 0) -> list[Any]:
+def several(item: Format, value: Any, read: Read, most: int, least: int = 0) -> list[Any]:
     """The stored form of each item of a list that must have `least` to `most` of them."""
     if not isinstance(value, list):
         raise Wrong("wrong_type", "Send an array.")
@@ -76,7 +90,7 @@ def several(item: Format, value: Any, most: int, least: int = 0) -> list[Any]:
         raise Wrong("too_many", f"Send at most {most} items.")
     if len(value) < least:
         raise Wrong("too_few", f"Send at least {least} item{'s' * (least > 1)}.")
-    return items(item, value)
+    return items(item, value, read)
 
 
 def list_schema(item: Format, most: int, least: int = 0) -> dict[str, Any]:
@@ -89,7 +103,7 @@ def object_of(members: Sequence[Member]) -> Format:
     Other members are ignored.
     """
 
-    def parse(value: Any) -> dict[str, Any]:
+    def parts(value: Any, read: Read) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Wrong("wrong_type", "Send an object.")
         kept: dict[str, Any] = {}
@@ -101,7 +115,7 @@ def object_of(members: Sequence[Member]) -> Format:
                     wrongs.append(Wrong("required", f"Send {member.name}.", f".{member.name}"))
                 continue
             try:
-                kept[member.name] = member.format.parse(sent)
+                kept[member.name] = member.format.accept(sent, read)
             except Wrong as wrong:
                 wrongs.append(Wrong(wrong.code, wrong.message, f".{member.name}{wrong.at}"))
         if wrongs:
@@ -122,16 +136,16 @@ def object_of(members: Sequence[Member]) -> Format:
         told = {m.name: {**properties[m.name], "description": m.description} for m in members}
         return {"type": "object", "properties": told, "required": required}
 
-    return Format(parse, schema(sent), show if shows else None, schema(shown))
+    return composite(parts, schema(sent), show if shows else None, schema(shown))
 
 
-def items(item: Format, values: Sequence[Any]) -> list[Any]:
+def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
     """The stored form of each item. Raises Wrong with the first 20 faults and their places."""
     kept = []
     wrongs: list[Wrong] = []
     for position, value in enumerate(values):
         try:
-            kept.append(item.parse(value))
+            kept.append(item.accept(value, read))
         except Wrong as wrong:
             wrongs += [
                 Wrong(w.code, w.message, f"[{position}]{w.at}") for w in (wrong, *wrong.more)
@@ -147,7 +161,7 @@ def items(item: Format, values: Sequence[Any]) -> list[Any]:
 def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
     """Any JSON object within bounds, kept as its text and shown digit for digit."""
 
-    def parse(value: Any) -> str:
+    def check(value: Any) -> str:
         if not isinstance(value, dict):
             raise Wrong("wrong_type", "Send an object.")
         if depth(value) > most_depth:
@@ -158,7 +172,7 @@ def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
         return kept
 
     # Raw, since an integer of any size is JSON.
-    return Format(parse, {"type": "object", "additionalProperties": True}, _raw)
+    return Format(check, {"type": "object", "additionalProperties": True}, _raw)
 
 
 def _raw(kept: str) -> Raw:

@@ -87,7 +87,7 @@ class Passwords:
             raise Refusal(
                 "unavailable",
                 "Too many sign-ins at once; try again in a moment.",
-                headers={"Retry-After": "1"},
+                facts={"retry_after": 1},
             ) from None
         finally:
             self._count(-1)

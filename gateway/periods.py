@@ -1,9 +1,9 @@
-"""The time that a report looks at: from its query to instants, and cut into days, weeks, months.
+"""The time that a report looks at: from what is asked to instants, cut into days, weeks, months.
 
 A day is its date at 00:00 UTC, as gateway.dates keeps bare dates; instants are microseconds UTC.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ BACK = {"day": 30, "week": 12, "month": 12}
 # Far enough from the ends of the calendar for every time zone and period.
 _FIRST, _LAST = -70 * 366 * dates.DAY, 7000 * 365 * dates.DAY
 _EPOCH = date(1970, 1, 1)
+BOUND = "Send an ISO 8601 date or date-time, such as 2026-11-21."
+"""The fix of a bound that cannot be read, or is not in the calendar."""
 
 
 class Period(NamedTuple):
@@ -59,19 +61,35 @@ class Span(NamedTuple):
         return found
 
 
-def span(query: Mapping[str, str], group_by: Sequence[str], now: int, zone: str) -> Span:
-    """Read `from`, `to`, `timezone` and `groupBy`; the first of `group_by` is the default.
+class Asked(NamedTuple):
+    """What is asked of a report; None and empty where nothing is."""
 
-    A date without a time begins and ends with its day in the time zone; `to` is inclusive.
+    first: int | dates.Day | None = None
+    last: int | dates.Day | None = None
+    """Inclusive."""
+    zone: str = ""
+    group_by: str = ""
+
+
+def span(asked: Asked, group_by: Sequence[str], now: int, zone: str) -> Span:
+    """The time and the groups of a report; the first of `group_by` is the default.
+
+    A day begins and ends with itself in the time zone, `zone` unless one is asked for.
     Raises validation_error.
     """
-    zone = _zone(query["timezone"]) if query.get("timezone") else zone
-    wanted = query.get("groupBy") or group_by[0]
+    if asked.zone:
+        zone = asked.zone
+        if zone not in zones.names():
+            raise _refused("timezone", "Send an IANA time zone such as America/Sao_Paulo.")
+    wanted = asked.group_by or group_by[0]
     if wanted not in group_by:
         raise _refused("groupBy", f"Send one of: {', '.join(group_by)}.")
-    first, until = query.get("from"), query.get("to")
-    begins = _bound("from", first, zone) if first else None
-    ends = _bound("to", until, zone, last=True) if until else None
+    begins = _first("from", asked.first, zone)
+    ends = _first("to", asked.last, zone)
+    if isinstance(asked.last, dates.Day):
+        ends = dates.begin(asked.last.day + dates.DAY, zone)
+    elif ends is not None:
+        ends += 1
     if wanted in TIMES:
         if ends is None:
             ends = dates.begin(dates.today(now, zone) + dates.DAY, zone)
@@ -85,19 +103,13 @@ def span(query: Mapping[str, str], group_by: Sequence[str], now: int, zone: str)
     return Span(begins, ends, zone, wanted)
 
 
-def _bound(name: str, text: str, zone: str, *, last: bool = False) -> int:
-    micros = dates.from_query(text)
-    if micros is None or not _FIRST < micros < _LAST:
-        raise _refused(name, "Send an ISO 8601 date or date-time, such as 2026-11-21.")
-    if dates.is_day(text):
-        return dates.begin(micros + (dates.DAY if last else 0), zone)
-    return micros + 1 if last else micros
-
-
-def _zone(name: str) -> str:
-    if name not in zones.names():
-        raise _refused("timezone", "Send an IANA time zone such as America/Sao_Paulo.")
-    return name
+def _first(name: str, bound: int | dates.Day | None, zone: str) -> int | None:
+    """The instant of a bound, that of its beginning if it is a day."""
+    if bound is None:
+        return None
+    if not _FIRST < (bound.day if isinstance(bound, dates.Day) else bound) < _LAST:
+        raise _refused(name, BOUND)
+    return bound.begins(zone) if isinstance(bound, dates.Day) else bound
 
 
 def _begin_of(group_by: str, day: date) -> date:

@@ -7,43 +7,22 @@ this module does anything; a resource that needs more than this leaves the engin
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
-
-class Wrong(ValueError):
-    """A value does not fit its format. `code` names the rule, `message` the fix.
-
-    `at` says where inside the value, such as `[3].quantity`; `more` are further faults of it.
-    """
-
-    def __init__(self, code: str, message: str, at: str = "", more: Sequence["Wrong"] = ()) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.at = at
-        self.more = more
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Format:
-    """How a value is checked and kept: `parse` sent → stored (raises Wrong), `show` stored → sent.
-
-    `schema` is the JSON Schema of what is sent, `shown` of what is shown where that is narrower.
-    `show` is None when the stored value is what is shown.
-    """
-
-    parse: Callable[[Any], Any]
-    schema: Mapping[str, Any]
-    show: Callable[[Any], Any] | None = None
-    shown: Mapping[str, Any] | None = None
+from gateway import dates
+from gateway.format import Format
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Beside:
-    """A column kept beside a field's own, computed from the value as it was sent."""
+    """A column kept beside a field's own, computed from the typed value.
+
+    `part` says that it belongs to the value, and is not merely another form of it.
+    """
 
     column: str
     of: Callable[[Any], Any]
+    part: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,6 +38,28 @@ class Reference:
     tables: Mapping[str, str] | None = None
     ends: bool = True
     """Whether what it points to can be deleted."""
+
+
+Within = Literal["owner", "store", "installation"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Unique:
+    """A value may be used once: within its owner, its store, or the installation.
+
+    `table` holds the values that are in use: (owner_id, value, record_id), with the column
+    `store_id` in the place of `owner_id` within a store, and neither within the installation. With
+    `folded`, values that differ in case or accents alone are the same.
+    """
+
+    table: str
+    within: Within = "owner"
+    folded: bool = False
+
+    @property
+    def scope(self) -> str:
+        """The column that tells within what; empty within the installation."""
+        return {"owner": "owner_id", "store": "store_id", "installation": ""}[self.within]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,8 +88,7 @@ class Field:
     reference: Reference | None = None
     listed_in: str = ""
     """For a list: the table (owner_id, value, record_id) that finds records by one of its items."""
-    unique_in: str = ""
-    """The table (owner_id, value, record_id) that lets an owner use a value only once."""
+    unique: Unique | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,19 +106,23 @@ class Derived:
     example: Any
 
 
+Kind = Literal["text", "id", "boolean", "money", "cnpj", "from", "to"]
+"""The typed value of a filter: `from` and `to` are an instant or a dates.Day, both inclusive."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Filter:
-    """A query parameter of the list. `sql` has `{}` where the value stands; `$1` is the owner.
+    """What a list can be narrowed by. `sql` has `{}` where the value stands; `$1` is the owner.
 
     `{now}` in it is the time, and `{today}` the owner's day as a bare date is kept.
-    `parse` turns the text into the value and raises Wrong when no record can match.
     """
 
     name: str
     sql: str
-    parse: Callable[[str], Any]
-    schema: Mapping[str, Any]
+    kind: Kind
     description: str
+    allowed: Sequence[str] = ()
+    """The texts that can match, where they are a closed list."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -165,15 +169,25 @@ class Remove:
 Cascade = Unset | Drop | Remove
 
 
-@dataclass(frozen=True, eq=False)
-class Resource:
-    """One kind of record."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Form:
+    """Fields that are checked together. `noun` is what they are called together."""
 
     noun: str
-    plural: str
-    table: str
     description: str
     fields: Sequence[Field]
+
+    @cached_property
+    def named(self) -> Mapping[str, Field]:
+        return {f.name: f for f in self.fields}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resource(Form):
+    """One kind of record."""
+
+    plural: str
+    table: str
     events: Mapping[str, Sequence[str]]
     """The change → the fields of `data`, in order. A change that is missing emits nothing."""
     search: Sequence[str] = ()
@@ -184,25 +198,14 @@ class Resource:
     sorts: Sequence[Sort] = BY_TIME
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
-    compute: Callable[[Mapping[str, Any] | None, dict[str, Any], int], dict[str, Any]] | None = None
-    """Further columns of a write: (the stored record or None, the columns to be written, now)."""
-    hidden: Sequence[str] = ()
-    """Columns that `compute` fills and no field shows."""
-    announce_on: Sequence[str] = ()
-    """Fields whose presence in an update always emits the event, changed or not."""
     deletable: bool = True
-
-    @property
-    def path(self) -> str:
-        """The collection's path on the REST door."""
-        return f"/api/{self.plural}"
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """What is read of a record, in this order; gateway.views counts on it."""
+        """What is read of a record, in this order: the system's, the fields', those beside."""
         own = (*SYSTEM_COLUMNS, *(f.column for f in self.fields))
         beside = (b.column for f in self.fields for b in f.beside)
-        return tuple(dict.fromkeys((*own, *beside, *self.hidden)))
+        return tuple(dict.fromkeys((*own, *beside)))
 
     @cached_property
     def position(self) -> Mapping[str, int]:
@@ -215,10 +218,6 @@ class Resource:
         return tuple(
             f.column for f in self.fields if f.reference is None and _is_long(f.format.schema)
         )
-
-    @cached_property
-    def named(self) -> Mapping[str, Field]:
-        return {f.name: f for f in self.fields}
 
     @cached_property
     def references(self) -> tuple[tuple[Field, Reference], ...]:
@@ -234,6 +233,27 @@ class Resource:
     def belongs(self) -> tuple[Field, ...]:
         """The references to a record that takes this one along when it goes."""
         return tuple(f for f, to in self.references if to.by)
+
+    @cached_property
+    def offered(self) -> Mapping[str, Filter]:
+        return {f.name: f for f in self.filters}
+
+    @cached_property
+    def derived_at(self) -> Mapping[str, int]:
+        """Where among `derived` a field stands, by its name and the column in whose place it is."""
+        found = {d.name: i for i, d in enumerate(self.derived)}
+        named = self.named
+        return found | {named[name].column: i for name, i in found.items() if name in named}
+
+    @cached_property
+    def forms(self) -> Mapping[str, tuple[int, Callable[[Any], Any] | None]]:
+        """(position in `columns`, show) of what a record shows, by its name."""
+        own = {f.name: (self.position[f.column], f.format.show) for f in self.fields}
+        times = {
+            name: (self.position[column], dates.show)
+            for name, column in (("createdAt", "created_at"), ("updatedAt", "updated_at"))
+        }
+        return {"id": (self.position["id"], None), **own, **times}
 
     @cached_property
     def shows(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:

@@ -6,7 +6,7 @@ Only names that a declaration spells out are put into the text.
 from functools import lru_cache
 
 from gateway import ends
-from gateway.resource import Cascade, Drop, Resource
+from gateway.resource import Cascade, Drop, Resource, Unique
 from outbox.database.sql import IDS
 
 BESIDE = 4_096
@@ -128,9 +128,15 @@ def list_items(table: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def claim(table: str) -> str:
-    """Take a value for a record (Field.unique_in); no row when another has it."""
-    return f"{list_items(table)} on conflict (owner_id, value) do nothing"
+def claim(unique: Unique) -> str:
+    """Take a value for a record; no row when another has it."""
+    scope = filter(None, (unique.scope,))
+    key = ", ".join((*scope, "value"))
+    places = "$1, $2" if unique.scope == "" else "$1, $2, $3"
+    return (
+        f"insert into {unique.table} ({key}, record_id) values ({places})"
+        f" on conflict ({key}) do nothing"
+    )
 
 
 @lru_cache(maxsize=64)

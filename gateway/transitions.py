@@ -17,5 +17,5 @@ def move(noun: str, table: Table, current: str, wanted: str) -> None:
     raise Refusal(
         "invalid_transition",
         f"This {noun} is {current} and cannot become {wanted}; {onward}.",
-        extra={"allowed": allowed},
+        facts={"allowed": allowed},
     )

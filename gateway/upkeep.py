@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from gateway import config, idempotency
+from gateway import config, once
 from gateway.catalogue import RESOURCES
 from gateway.credentials import Credentials
 from gateway.dependants import Dependants
@@ -50,7 +50,7 @@ class Batches:
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
-    Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
+    Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),

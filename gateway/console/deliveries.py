@@ -4,7 +4,7 @@ import re
 
 from aiohttp import web
 
-from gateway.access import Caller, must_own
+from gateway.access import Actor, must_own
 from gateway.appkeys import DB
 from gateway.console import display, pages
 from gateway.console.forms import Form
@@ -31,7 +31,7 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
     after = request.query.get("after", "")
     after = after if CURSOR.fullmatch(after) else ""
     webhook, found = await request.app[DB].read(
-        _page, visitor.caller, pages.id_of(request), only, after
+        _page, visitor.actor, pages.id_of(request), only, after
     )
     context = {
         "webhook": webhook, "page": found, "only": only, "after": after,
@@ -44,7 +44,7 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """One delivery: its event, the exact body, every attempt."""
     delivery, webhook, event, attempts, others, by = await request.app[DB].read(
-        _whole, visitor.caller, pages.id_of(request)
+        _whole, visitor.actor, pages.id_of(request)
     )
     active = webhook is not None and webhook.state == "active"
     context = {
@@ -60,7 +60,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask before something is sent that was delivered, or that will be sent anyway."""
     delivery_id = pages.id_of(request)
-    delivery = await request.app[DB].read(_own, visitor.caller, delivery_id)
+    delivery = await request.app[DB].read(_own, visitor.actor, delivery_id)
     return pages.render(
         request, visitor, "replay.html", {"delivery": delivery, "question": _question(delivery)}
     )
@@ -74,7 +74,7 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
     delivery_id = pages.id_of(request)
     try:
         replayed, active = await request.app[DB].write(
-            _replay, visitor.caller, delivery_id, form.text("confirmed")
+            _replay, visitor.actor, delivery_id, form.text("confirmed")
         )
     except replay.NotReplayable as why:
         raise Refusal("conflict", str(why)) from None
@@ -99,24 +99,24 @@ def _narrower(only: log.Filter, active: bool) -> tuple[str, tuple[log.Filter, ..
 
 
 async def _page(
-    tx: Tx, caller: Caller, webhook_id: str, only: log.Filter, after: str
+    tx: Tx, actor: Actor, webhook_id: str, only: log.Filter, after: str
 ) -> tuple[Webhook, log.Page]:
-    webhook = await webhooks.one(tx, caller, webhook_id)
+    webhook = await webhooks.one(tx, actor, webhook_id)
     return webhook, await log.page(tx, webhook_id, only, after)
 
 
-async def _own(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
+async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
     delivery = await log.one(tx, delivery_id)
     if delivery is None:
         raise Refusal("not_found", "error.not_found_help")
-    must_own(caller, delivery.owner_id, "delivery")
+    must_own(actor, delivery.owner_id, "delivery")
     return delivery
 
 
 async def _whole(
-    tx: Tx, caller: Caller, delivery_id: str
+    tx: Tx, actor: Actor, delivery_id: str
 ) -> tuple[Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None]:
-    delivery = await _own(tx, caller, delivery_id)
+    delivery = await _own(tx, actor, delivery_id)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
     return (
         delivery,
@@ -136,13 +136,13 @@ def _question(delivery: Delivery) -> str:
 
 
 async def _replay(
-    tx: Tx, caller: Caller, delivery_id: str, confirmed: str
+    tx: Tx, actor: Actor, delivery_id: str, confirmed: str
 ) -> tuple[str | None, bool]:
     """The new delivery, None while its question is open; and whether it is sent now."""
-    delivery = await _own(tx, caller, delivery_id)
-    caller.must("write")
+    delivery = await _own(tx, actor, delivery_id)
+    actor.must("write")
     if delivery.origin != "test" and _question(delivery) not in ("", confirmed):
         return None, False
-    replayed = await replay.one(tx, delivery_id, caller.user_id)
+    replayed = await replay.one(tx, delivery_id, actor.owner_id)
     webhook = await endpoints.one(tx, delivery.webhook_id)
     return replayed, webhook is not None and webhook.state == "active"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.appkeys import CLIENT, CONFIG, DB, IDS
 from gateway.console import forms
 from gateway.console.forms import Form
@@ -39,11 +39,11 @@ class Visitor:
         return hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
 
     @property
-    def caller(self) -> Caller:
+    def actor(self) -> Actor:
         """The signed-in user. Raises unauthenticated."""
         if self.session is None:
             raise Refusal("unauthenticated", "Sign in first.")
-        return Caller(self.session.owner_id, "session")
+        return Actor(self.session.owner_id, "session", zone=self.session.zone)
 
 
 def client_of(request: web.Request) -> Client:

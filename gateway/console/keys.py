@@ -37,14 +37,18 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     text = keys.make(request.app[IDS])
     try:
         await database.write(
-            keys.add, owner_id=visitor.caller.user_id, name=name, text=text, scopes=scopes,
+            keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
             expires_at=database.clock.wall() + int(days) * DAY if days else None,
             most=request.app[CONFIG].limits.keys_per_owner,
         )  # fmt: skip
     except Refusal as full:
         faults = [Fault("name", full.code, full.message)]
         return await _page(
-            request, visitor, typed=(name, scopes, days), faults=faults, status=full.status
+            request,
+            visitor,
+            typed=(name, scopes, days),
+            faults=faults,
+            status=pages.status_of(full),
         )
     await reveal.later(request, visitor, LIST, text)
     return pages.to(LIST, "key_created")
@@ -53,7 +57,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask before it is revoked."""
     key = await request.app[DB].read(keys.one, pages.id_of(request))
-    if key is None or key["owner_id"] != visitor.caller.user_id:
+    if key is None or key["owner_id"] != visitor.actor.owner_id:
         raise Refusal("not_found", "error.not_found_help")
     return pages.render(request, visitor, "revoke.html", {"key": key})
 
@@ -61,7 +65,7 @@ async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """End a key at once."""
     key_id = pages.id_of(request)
-    if not await request.app[DB].write(keys.revoke, visitor.caller.user_id, key_id):
+    if not await request.app[DB].write(keys.revoke, visitor.actor.owner_id, key_id):
         raise Refusal("not_found", "error.not_found_help")
     request.app[CREDENTIALS].forget()
     return pages.to(LIST, "revoked")
@@ -76,7 +80,7 @@ async def _page(
     faults: Sequence[Fault] = (),
     status: int = 200,
 ) -> web.Response:
-    found = await request.app[DB].read(keys.listed, visitor.caller.user_id)
+    found = await request.app[DB].read(keys.listed, visitor.actor.owner_id)
     context = {
         "keys": [(key, sorted(keys.scopes_of(key))) for key in found], "shown": shown,
         "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,

@@ -8,8 +8,8 @@ from gateway.console import guard, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
+from gateway.format import Wrong
 from gateway.new_passwords import LONGEST, SHORTEST, fault_of
-from gateway.resource import Wrong
 from gateway.resources.account import sessions, users
 from gateway.resources.account.webhooks import NOT_TEXT
 from outbox.database.transaction import Tx
@@ -91,7 +91,7 @@ async def first_account(request: web.Request, visitor: Visitor, form: Form) -> w
 async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Sign one of your browsers out."""
     session_id = request.match_info["id"]
-    await request.app[DB].write(sessions.end, visitor.caller.user_id, session_id)
+    await request.app[DB].write(sessions.end, visitor.actor.owner_id, session_id)
     if visitor.session is not None and visitor.session.id == session_id:
         return _goodbye(request, "signed_out")
     return pages.to("/console/account", "session_ended")
@@ -99,7 +99,7 @@ async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web
 
 async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Sign out everywhere."""
-    await request.app[DB].write(sessions.end_all, visitor.caller.user_id)
+    await request.app[DB].write(sessions.end_all, visitor.actor.owner_id)
     return _goodbye(request, "signed_out_everywhere")
 
 
@@ -127,9 +127,9 @@ def _slow(
     request: web.Request, visitor: Visitor, where: str, email: str, slow: Refusal
 ) -> web.Response:
     """The form again, saying when to come back."""
-    wait = slow.headers.get("Retry-After", "60")
+    wait = str(slow.facts.get("retry_after", 60))
     response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
-    response.headers.update(slow.headers)
+    response.headers["Retry-After"] = wait
     return response
 
 
@@ -172,7 +172,7 @@ def _inside(where: str) -> str:
 def _account_faults(email: str, name: str, password: str) -> list[Fault]:
     faults = []
     try:
-        formats.email().parse(email)
+        formats.email().check(email)
     except Wrong as wrong:
         faults.append(Fault("email", wrong.code, wrong.message))
     if not name or len(name) > 200 or NOT_TEXT.search(name):

@@ -166,7 +166,7 @@ async def _answer(
             raise Refusal("not_found", "error.not_found_help")
         visitor = await guard.recognise(request)
         if visitor.session is not None:
-            request[CALLER] = visitor.caller
+            request[CALLER] = visitor.actor
         if visitor.session is None and not public:
             response = to_sign_in(request)
         else:
@@ -191,6 +191,19 @@ async def _answer(
     return response
 
 
+STATUS = {
+    "unauthenticated": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
+    "conflict": 409, "payload_too_large": 413, "unsupported_media_type": 415, "rate_limited": 429,
+    "internal_error": 500, "unavailable": 503,
+}  # fmt: skip
+TOLD = {"retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding"}
+
+
+def status_of(refusal: Refusal) -> int:
+    """The status of a page that refuses; what was sent is wrong unless the table says otherwise."""
+    return STATUS.get(refusal.code, 400)
+
+
 def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
     """The page of a refusal. Its message is a key of the catalogue or a sentence."""
     title = f"error.{refusal.code}"
@@ -206,8 +219,10 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
         "message": refusal.message,
         "request_id": request.get(REQUEST_ID, ""),
     }
-    response = render(request, visitor, "error.html", context, status=refusal.status)
-    response.headers.update(refusal.headers)
+    response = render(request, visitor, "error.html", context, status=status_of(refusal))
+    for fact, header in TOLD.items():
+        if fact in refusal.facts:
+            response.headers[header] = str(refusal.facts[fact])
     return response
 
 
@@ -241,7 +256,7 @@ def not_found(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamRes
 
 def form_only(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
     """An address that forms are sent to, opened like a page."""
-    raise Refusal("method_not_allowed", "error.form_only", headers={"Allow": "POST"})
+    raise Refusal("method_not_allowed", "error.form_only", facts={"allow": "POST"})
 
 
 async def static(request: web.Request) -> web.StreamResponse:

@@ -3,14 +3,14 @@
 from aiohttp import web
 
 from gateway import zones
-from gateway.appkeys import DB
+from gateway.appkeys import CREDENTIALS, DB
 from gateway.console import pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
+from gateway.draft import check
 from gateway.errors import Fault, Refusal
 from gateway.resources.account import sessions, users
 from gateway.resources.account.users import PROFILE
-from gateway.validation import check
 from outbox.database.transaction import Row
 
 ADDRESS = "/console/account"
@@ -30,12 +30,14 @@ async def save(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     if asked.faults:
         user = await _user(request, visitor)
         return await _page(request, visitor, user, sent, asked.faults)
-    await request.app[DB].write(users.change, visitor.caller.user_id, asked.values)
+    await request.app[DB].write(users.change, visitor.actor.owner_id, asked.values)
+    # What is remembered of callers holds their time zones.
+    request.app[CREDENTIALS].forget()
     return pages.to(ADDRESS, "account_saved")
 
 
 async def _user(request: web.Request, visitor: Visitor) -> Row:
-    user = await request.app[DB].read(users.one, visitor.caller.user_id)
+    user = await request.app[DB].read(users.one, visitor.actor.owner_id)
     if user is None:
         raise Refusal("not_found", "error.not_found_help")
     return user
@@ -49,7 +51,7 @@ async def _page(
     faults: list[Fault] | None = None,
 ) -> web.Response:
     context = {
-        "sessions": await request.app[DB].read(sessions.listed, visitor.caller.user_id),
+        "sessions": await request.app[DB].read(sessions.listed, visitor.actor.owner_id),
         "email": user["email"],
         "typed": typed,
         # What the account has is offered, whatever it is.

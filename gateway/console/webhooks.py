@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.appkeys import CONFIG, DB, GUARD, IDS, KEYRING
 from gateway.catalogue import EVENT_NAMES
 from gateway.console import display, pages, reveal
@@ -40,7 +40,7 @@ def groups() -> Mapping[str, Sequence[str]]:
 
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """All webhooks with their health; htmx asks for the table alone."""
-    rows = await request.app[DB].read(_with_health, visitor.caller)
+    rows = await request.app[DB].read(_with_health, visitor.actor)
     context = {
         "rows": rows, "total": len(EVENT_NAMES), "cap": log.CAP, "state_of": display.webhook_state,
         "most": request.app[CONFIG].limits.webhooks_per_owner,
@@ -61,7 +61,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
         draft = _judged(request, typed)
         secret = new_secret(app[IDS].token(SECRET_BYTES))
         webhook_id = await app[DB].write(
-            webhooks.create, visitor.caller, draft, secret=secret, ring=app[KEYRING],
+            webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING],
             most=app[CONFIG].limits.webhooks_per_owner,
         )  # fmt: skip
     except Refusal as refusal:
@@ -73,7 +73,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """One webhook: state, health, settings, latest deliveries, and its secret if it is new."""
     webhook_id = pages.id_of(request)
-    webhook, health = await request.app[DB].read(_one_with_health, visitor.caller, webhook_id)
+    webhook, health = await request.app[DB].read(_one_with_health, visitor.actor, webhook_id)
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
         "cap": log.CAP, "groups": groups(), "own_timeout": _own_timeout(request),
@@ -86,7 +86,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """The form with what is set now."""
-    webhook = await request.app[DB].read(webhooks.one, visitor.caller, pages.id_of(request))
+    webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
     kept = open_headers(webhook.headers, request.app[KEYRING], webhook.id)
     typed = {
         "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
@@ -99,7 +99,7 @@ async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamRespons
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Save an edited webhook, unless somebody changed it since the form was loaded."""
     webhook_id = pages.id_of(request)
-    webhook = await request.app[DB].read(webhooks.one, visitor.caller, webhook_id)
+    webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = _typed(form)
     seen = form.text("version")
     kept = open_headers(webhook.headers, request.app[KEYRING], webhook_id)
@@ -107,7 +107,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
         draft = _judged(request, typed, kept)
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await request.app[DB].write(
-            webhooks.change, visitor.caller, webhook_id, version, draft, request.app[KEYRING]
+            webhooks.change, visitor.actor, webhook_id, version, draft, request.app[KEYRING]
         )
     except Refusal as refusal:
         if refusal.code == "conflict":
@@ -119,14 +119,14 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
 async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Stop sending; what waits is parked."""
     webhook_id = pages.id_of(request)
-    done = await request.app[DB].write(webhooks.pause, visitor.caller, webhook_id)
+    done = await request.app[DB].write(webhooks.pause, visitor.actor, webhook_id)
     return pages.to(f"{LIST}/{webhook_id}", "paused" if done else "")
 
 
 async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask what is to become of the parked deliveries."""
     webhook, parked = await request.app[DB].read(
-        _one_with_parked, visitor.caller, pages.id_of(request)
+        _one_with_parked, visitor.actor, pages.id_of(request)
     )
     # Who was cut off did not choose to miss anything; who paused did.
     chosen = "all" if webhook.state == "disabled" else "none"
@@ -137,12 +137,12 @@ async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamRes
 async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Send again; `parked` says what of the backlog: none (the default), newest or all."""
     webhook_id = pages.id_of(request)
-    await request.app[DB].read(webhooks.one, visitor.caller, webhook_id)
+    await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     asked = form.text("parked") or "none"
     choice = next((choice for choice in parking.CHOICES if choice == asked), None)
     if choice is None:
         raise Refusal("validation_error", "The field parked must be none, newest or all.")
-    visitor.caller.must("write")
+    visitor.actor.must("write")
     await parking.activate(request.app[DB], webhook_id, choice)
     return pages.to(f"{LIST}/{webhook_id}", "activated")
 
@@ -150,7 +150,7 @@ async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.St
 async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask before it is deleted."""
     webhook, waiting = await request.app[DB].read(
-        _one_with_parked, visitor.caller, pages.id_of(request)
+        _one_with_parked, visitor.actor, pages.id_of(request)
     )
     context = {
         "webhook": webhook, "waiting": waiting, "cap": COUNTED,
@@ -162,8 +162,8 @@ async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Delete it; what waits ends cancelled."""
     webhook_id = pages.id_of(request)
-    await request.app[DB].read(webhooks.one, visitor.caller, webhook_id)
-    visitor.caller.must("write")
+    await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
+    visitor.actor.must("write")
     await parking.remove(request.app[DB], webhook_id)
     return pages.to(LIST, "deleted")
 
@@ -171,23 +171,23 @@ async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Send a sample of an event to this webhook alone."""
     webhook_id = pages.id_of(request)
-    await request.app[DB].write(webhooks.test, visitor.caller, webhook_id, form.text("event"))
+    await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
     return pages.to(f"{LIST}/{webhook_id}", "tested")
 
 
-async def _with_health(tx: Tx, caller: Caller) -> list[tuple[Webhook, log.Health]]:
+async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, log.Health]]:
     return [
-        (webhook, await log.health(tx, webhook.id)) for webhook in await webhooks.listed(tx, caller)
+        (webhook, await log.health(tx, webhook.id)) for webhook in await webhooks.listed(tx, actor)
     ]
 
 
-async def _one_with_health(tx: Tx, caller: Caller, webhook_id: str) -> tuple[Webhook, log.Health]:
-    webhook = await webhooks.one(tx, caller, webhook_id)
+async def _one_with_health(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, log.Health]:
+    webhook = await webhooks.one(tx, actor, webhook_id)
     return webhook, await log.health(tx, webhook.id)
 
 
-async def _one_with_parked(tx: Tx, caller: Caller, webhook_id: str) -> tuple[Webhook, int]:
-    webhook = await webhooks.one(tx, caller, webhook_id)
+async def _one_with_parked(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
+    webhook = await webhooks.one(tx, actor, webhook_id)
     return webhook, await parking.count(tx, webhook_id, COUNTED)
 
 
@@ -222,5 +222,5 @@ def _form(
         "most_headers": MOST_CUSTOM,
         "http": request.app[CONFIG].egress.allow_http,
     }  # fmt: skip
-    status = refusal.status if refusal else 200
+    status = pages.status_of(refusal) if refusal else 200
     return pages.render(request, visitor, "webhook_form.html", context, status=status)

@@ -7,23 +7,23 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway import dates
-from gateway.access import Caller
-from gateway.actions import time_zone
+from gateway.access import Actor
 from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, SIGN_IN
-from gateway.auth import CHALLENGE, authenticate, presented
+from gateway.auth import authenticate, presented
 from gateway.catalogue import EVENT_NAMES
+from gateway.draft import Draft, refusal
 from gateway.errors import Fault, Refusal
-from gateway.resource import Resource
+from gateway.resource import Form
 from gateway.resources.account import keys, tokens, users, webhooks
 from gateway.resources.account.keys import KEY
 from gateway.resources.account.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.resources.account.webhooks import Record
 from gateway.rest import shapes
+from gateway.rest.body import draft, ignored, read_body
 from gateway.rest.entries import id_of
-from gateway.rest.handlers import JSON, read_body
+from gateway.rest.errors import JSON
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
-from gateway.validation import Draft, draft, refusal
 from outbox.database.transaction import Row
 from outbox.ids import is_id
 
@@ -125,7 +125,6 @@ async def create_token(request: web.Request) -> web.Response:
         raise Refusal(
             "unauthenticated",
             "The e-mail address or the password is wrong.",
-            headers=CHALLENGE,
         )
     lifetime = request.app[CONFIG].auth.token_hours * 3600
     issued = await request.app[DB].write(
@@ -153,7 +152,7 @@ async def delete_token(request: web.Request) -> web.Response:
 async def me(request: web.Request) -> web.Response:
     """GET /api/me: the user behind the credential, and what the credential may do."""
     caller = await authenticate(request)
-    user = await request.app[DB].read(users.one, caller.user_id)
+    user = await request.app[DB].read(users.one, caller.owner_id)
     if user is None:
         raise Refusal("not_found", "There is no such user.")
     return _answer(me_of(user, caller))
@@ -177,7 +176,7 @@ async def list_webhooks(request: web.Request) -> web.Response:
 async def list_keys(request: web.Request) -> web.Response:
     """GET /api/keys: the caller's keys, without their secret part."""
     caller = await _with_token(request)
-    rows = await request.app[DB].read(keys.listed, caller.user_id)
+    rows = await request.app[DB].read(keys.listed, caller.owner_id)
     return _answer(Keys([Key(*_key(row)) for row in rows]))
 
 
@@ -195,12 +194,12 @@ async def create_key(request: web.Request) -> web.Response:
     db = request.app[DB]
     expires_at = asked.values.get("expires_at")
     if isinstance(expires_at, dates.Day):
-        expires_at = expires_at.ends(await db.read(time_zone, caller.user_id))
+        expires_at = expires_at.ends(caller.zone)
     if expires_at is not None and expires_at <= db.clock.wall():
         raise refusal([Fault("expiresAt", "out_of_range", "Send an instant ahead.")])
     text = keys.make(request.app[IDS])
     row = await db.write(
-        keys.add, owner_id=caller.user_id, name=asked.values["name"], text=text,
+        keys.add, owner_id=caller.owner_id, name=asked.values["name"], text=text,
         scopes=asked.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
         most=request.app[CONFIG].limits.keys_per_owner,
     )  # fmt: skip
@@ -220,14 +219,14 @@ async def delete_key(request: web.Request) -> web.Response:
     row = await request.app[DB].read(keys.one, key_id) if is_id(key_id) else None
     if row is None:
         raise Refusal("not_found", "There is no such API key.")
-    if row["owner_id"] != caller.user_id:
+    if row["owner_id"] != caller.owner_id:
         raise Refusal("forbidden", "This API key belongs to another user.")
-    await request.app[DB].write(keys.revoke, caller.user_id, key_id)
+    await request.app[DB].write(keys.revoke, caller.owner_id, key_id)
     request.app[CREDENTIALS].forget()
     return _answer(Revoked("The API key was revoked.", key_id))
 
 
-def me_of(user: Row, caller: Caller) -> Me:
+def me_of(user: Row, caller: Actor) -> Me:
     """A user as one of their credentials sees them."""
     return Me(
         user["id"], user["email"], user["name"], user["timezone"],
@@ -235,7 +234,7 @@ def me_of(user: Row, caller: Caller) -> Me:
     )  # fmt: skip
 
 
-async def _with_token(request: web.Request) -> Caller:
+async def _with_token(request: web.Request) -> Actor:
     """The caller by password token: a key must not be able to make or end keys."""
     caller = await authenticate(request)
     if caller.via != "bearer":
@@ -255,14 +254,12 @@ def _key(row: Row) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-async def _asked(request: web.Request, of: Resource) -> Draft:
+async def _asked(request: web.Request, of: Form) -> Draft:
     asked = draft(of, await read_body(request), creating=True)
     asked.must_hold()
     return asked
 
 
 def _answer(body: Struct, status: int = 200, asked: Draft | None = None) -> web.Response:
-    headers = {"Content-Type": JSON} | PRIVATE
-    if asked is not None and asked.ignored:
-        headers["X-Ignored-Fields"] = asked.ignored_header
+    headers = {"Content-Type": JSON} | PRIVATE | ({} if asked is None else ignored(asked))
     return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)

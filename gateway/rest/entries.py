@@ -1,11 +1,12 @@
 """The descriptions of what every resource can do; gateway.rest.handlers holds the doing."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gateway.listing import LIMIT, MOST
+from gateway import formats, instants, numbers
+from gateway.query import LIMIT, MOST
 from gateway.resource import Filter, Remove, Resource
 from gateway.rest import shapes
 from gateway.rest.operations import Answer, Handler, Operation, Parameter, Shape
@@ -130,12 +131,12 @@ def verb(
 def page(resource: Resource, **of: str) -> Described:
     """GET the collection; `of` names filters whose value stands in the path."""
     in_path = tuple(
-        Parameter(of[f.name], f.schema, f.description, _example(resource, f), "path")
+        Parameter(of[f.name], schema_of(f), f.description, _example(resource, f), "path")
         for f in resource.filters
         if f.name in of
     )
     filters = tuple(
-        Parameter(f.name, f.schema, f.description, _example(resource, f))
+        Parameter(f.name, schema_of(f), f.description, _example(resource, f))
         for f in resource.filters
         if f.name not in of
     )
@@ -200,11 +201,22 @@ def _example(resource: Resource, offered: Filter) -> Any:
         field = named.get(offered.name.removesuffix("Id") + ending)
         if field is not None:
             return field.example[0]
-    if "enum" in offered.schema:
-        return offered.schema["enum"][0]
-    if "anyOf" in offered.schema:
-        return "2026-11-01"
-    return {"number": 1000, "boolean": True, "integer": 10}.get(offered.schema["type"], "Coffee")
+    if offered.allowed:
+        return offered.allowed[0]
+    return {"from": "2026-11-01", "to": "2026-11-01", "money": 1000, "boolean": True}.get(
+        offered.kind, "Coffee"
+    )
+
+
+def schema_of(offered: Filter) -> Mapping[str, Any]:
+    """The schema of a filter's parameter."""
+    if offered.allowed:
+        return {"type": "string", "enum": list(offered.allowed)}
+    forms = {
+        "money": numbers.money(), "boolean": formats.boolean(), "from": instants.instant(),
+        "to": instants.instant(),
+    }  # fmt: skip
+    return forms[offered.kind].schema if offered.kind in forms else {"type": "string"}
 
 
 def id_of(noun: str) -> Parameter:
@@ -213,7 +225,7 @@ def id_of(noun: str) -> Parameter:
 
 
 def _taken(resource: Resource) -> tuple[str, ...]:
-    return ("conflict",) if any(field.unique_in for field in resource.fields) else ()
+    return ("conflict",) if any(field.unique for field in resource.fields) else ()
 
 
 def _thing(resource: Resource) -> str:

@@ -13,6 +13,7 @@ from gateway.resources.account.events import Event, Events
 from gateway.rest import shapes
 from gateway.rest.entries import page_size
 from gateway.rest.operations import Parameter, operation
+from gateway.rest.params import window
 from gateway.rest.scans import scan
 from gateway.schemas import ID
 
@@ -55,11 +56,18 @@ async def list_events(request: web.Request) -> web.Response:
     """GET /api/events: what happened after an event that the caller names."""
     caller = await authenticate(request)
     query, days = request.query, request.app[CONFIG].retention.events_days
+    after, (_, limit) = query.get("after", "").strip().lower(), window(query)
+    names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     if query.get("types"):
         # To look for some of the events takes longer than to read on.
-        found = await scan(request, caller, "searched", events.page, caller, query, days)
+        found = await scan(
+            request, caller, "searched", events.page, caller, after=after, names=names or None,
+            limit=limit, days=days,
+        )  # fmt: skip
     else:
-        found = await request.app[DB].read(events.page, caller, query, days)
+        found = await request.app[DB].read(
+            events.page, caller, after=after, names=None, limit=limit, days=days
+        )
     headers = {"Content-Type": "application/json"}
     if found.has_more:
         onward = [(k, v) for k, v in query.items() if k != "after"]

@@ -8,30 +8,32 @@ from urllib.parse import urlencode
 import msgspec
 from aiohttp import web
 
-from gateway import actions, bodies, idempotency, listing
-from gateway.access import Caller
+from gateway import actions, bodies, once
+from gateway.access import Actor
 from gateway.appkeys import DB
 from gateway.auth import authenticate
-from gateway.errors import Refusal
-from gateway.idempotency import Answer
+from gateway.catalogue import Change, Create
+from gateway.draft import Draft
+from gateway.once import Outcome
+from gateway.query import costly
+from gateway.record import Record
 from gateway.resource import Resource
 from gateway.rest import entries, lists, shapes
-from gateway.rest.operations import Operation
+from gateway.rest.body import draft, ignored, read_body
+from gateway.rest.errors import JSON
+from gateway.rest.operations import Operation, path_of
+from gateway.rest.params import cursor_of, expected_of, once_of, query_of
 from gateway.rest.scans import scan
-from gateway.validation import Draft, draft
-from gateway.views import View
+from gateway.rest.wire import View, view
 from outbox.database.transaction import Tx
 
-Create = Callable[[Tx, Caller, Resource, Draft], Awaitable[View]]
-Change = Callable[[Tx, Caller, Resource, str, Draft, str | None], Awaitable[View]]
-Verb = Callable[[Tx, Caller, str], Awaitable[View]]
-VerbWith = Callable[[Tx, Caller, str, Draft], Awaitable[View]]
+Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
+VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
 
-JSON = "application/json"
 _encode = msgspec.json.Encoder().encode
 
 
-def create(resource: Resource, unit: Create = actions.create) -> Operation:
+def create(resource: Resource, unit: Create) -> Operation:
     """POST on the collection: 201 with the new record."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -39,16 +41,12 @@ def create(resource: Resource, unit: Create = actions.create) -> Operation:
         body = await read_body(request)
         asked = draft(resource, body, creating=True)
 
-        def answer(made: View) -> Answer:
-            location = f"{resource.path}/{made.record_id}"
-            headers = {"ETag": made.etag, "Location": location} | _ignored(asked)
-            return Answer(201, _encode(made.shown), headers)
+        def outcome(made: Record) -> Outcome:
+            found = view(made)
+            headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
+            return Outcome(201, _encode(found.shown), headers | ignored(asked))
 
-        use = idempotency.ticket(
-            caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
-        )
-        db = request.app[DB]
-        return told(caller, await idempotency.write(db, use, answer, unit, caller, resource, asked))
+        return await _once(request, caller, body, outcome, unit, asked)
 
     return entries.create(resource)(handle)
 
@@ -59,24 +57,23 @@ def read(resource: Resource) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        return show(request, await request.app[DB].read(actions.read, caller, resource, record_id))
+        found = await request.app[DB].read(actions.read, caller, resource, record_id)
+        return show(request, view(found))
 
     return entries.read(resource)(handle)
 
 
-def change(
-    resource: Resource, unit: Change = actions.change, refusals: Sequence[str] = ()
-) -> Operation:
+def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Operation:
     """PUT and PATCH one record: what is sent is written over it (RFC 7396)."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         asked = draft(resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
-            unit, caller, resource, request.match_info["id"], asked,
-            request.headers.get("If-Match"),
+            unit, caller, request.match_info["id"], asked,
+            expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
-        return show_change(caller, changed, asked)
+        return show_change(caller, view(changed), asked)
 
     return entries.change(resource, refusals)(handle)
 
@@ -87,11 +84,10 @@ def remove(resource: Resource) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        await request.app[DB].write(
-            actions.remove, caller, resource, record_id, request.headers.get("If-Match")
-        )
+        expected = expected_of(request.headers.get("If-Match"))
+        await request.app[DB].write(actions.remove, caller, resource, record_id, expected)
         body = {"message": shapes.said_of_delete(resource), "id": record_id.lower()}
-        return respond(Answer(200, _encode(body), {}))
+        return respond(Outcome(200, _encode(body), {}))
 
     return entries.remove(resource)(handle)
 
@@ -102,19 +98,13 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
 
-        def answer(done: View) -> Answer:
-            return Answer(200, _encode(done.shown), {"ETag": done.etag})
+        def outcome(done: Record) -> Outcome:
+            found = view(done)
+            return Outcome(200, _encode(found.shown), {"ETag": found.etag})
 
         # Nothing is read of a body, so it may be anything.
         body = await bodies.read(request)
-        use = idempotency.ticket(
-            caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
-        )
-        db = request.app[DB]
-        return told(
-            caller,
-            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"]),
-        )
+        return await _once(request, caller, body, outcome, unit, request.match_info["id"])
 
     return entries.verb(resource, _word(unit), summary, refusals=refusals)(handle)
 
@@ -139,20 +129,14 @@ def verb_with(
         body = await read_body(request)
         asked = draft(result, body or b"{}", takes=takes)
 
-        def answer(done: View) -> Answer:
-            headers = {"ETag": done.etag} | _ignored(asked)
+        def outcome(done: Record) -> Outcome:
+            found = view(done)
+            headers = {"ETag": found.etag} | ignored(asked)
             if makes is not None:
-                headers["Location"] = f"{makes.path}/{done.record_id}"
-            return Answer(200 if makes is None else 201, _encode(done.shown), headers)
+                headers["Location"] = f"{path_of(makes)}/{done.id}"
+            return Outcome(200 if makes is None else 201, _encode(found.shown), headers)
 
-        use = idempotency.ticket(
-            caller, request.headers.get("Idempotency-Key"), "POST", request.path, body
-        )
-        db = request.app[DB]
-        return told(
-            caller,
-            await idempotency.write(db, use, answer, unit, caller, request.match_info["id"], asked),
-        )
+        return await _once(request, caller, body, outcome, unit, request.match_info["id"], asked)
 
     return entries.verb(
         resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
@@ -169,35 +153,39 @@ def page(resource: Resource, **of: str) -> Operation:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
-        wanted = listing.plan(resource, {**request.query, **fixed} if of else request.query)
-        if wanted.costly is None:
+        wanted = query_of(resource, {**request.query, **fixed} if of else request.query)
+        kind = costly(resource, wanted)
+        if kind is None:
             found = await lists.read(request, actions.page, caller, resource, wanted)
         else:
-            found = await scan(
-                request, caller, wanted.costly, actions.page, caller, resource, wanted
-            )
+            found = await scan(request, caller, kind, actions.page, caller, resource, wanted)
         beside: dict[str, Any] = {
             "total": found.total,
             "page": wanted.page,
             "limit": wanted.limit,
         }
         headers: dict[str, str] = {}
-        if found.cursor is not None:
-            beside["nextCursor"] = found.cursor
+        if found.onward is not None:
+            cursor = beside["nextCursor"] = cursor_of(resource, wanted, found.onward)
             query = [(k, v) for k, v in request.query.items() if k not in ("page", "cursor")]
-            onward = urlencode([*query, ("cursor", found.cursor)], errors="replace")
+            onward = urlencode([*query, ("cursor", cursor)], errors="replace")
             headers["Link"] = f'<{request.rel_url.raw_path}?{onward}>; rel="next"'
-        return lists.page(request, caller, resource, found.records, beside, headers)
+        return lists.page(request, caller, resource, found, beside, headers)
 
     return entries.page(resource, **of)(handle)
 
 
-async def read_body(request: web.Request) -> bytes:
-    """The body's bytes. Raises unsupported_media_type unless it is JSON or says nothing."""
-    kind = request.headers.get("Content-Type")
-    if kind is not None and not _is_json(kind):
-        raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
-    return await bodies.read(request)
+async def _once(
+    request: web.Request,
+    caller: Actor,
+    body: bytes,
+    outcome: Callable[[Record], Outcome],
+    unit: Callable[..., Awaitable[Record]],
+    *args: Any,
+) -> web.Response:
+    """The response to a POST, written once for each Idempotency-Key."""
+    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    return told(caller, await once.write(request.app[DB], use, outcome, unit, caller, *args))
 
 
 def show(request: web.Request, found: View) -> web.Response:
@@ -209,44 +197,35 @@ def show(request: web.Request, found: View) -> web.Response:
     return web.Response(body=_encode(found.shown), headers=headers)
 
 
-def show_change(caller: Caller, changed: View, asked: Draft) -> web.Response:
+def show_change(caller: Actor, changed: View, asked: Draft) -> web.Response:
     """What a change made: 200, with the names of what it ignored."""
-    headers = {"ETag": changed.etag} | _ignored(asked)
-    return told(caller, Answer(200, _encode(changed.shown), headers))
+    headers = {"ETag": changed.etag} | ignored(asked)
+    return told(caller, Outcome(200, _encode(changed.shown), headers))
 
 
-def told(caller: Caller, answer: Answer) -> web.Response:
+def told(caller: Actor, found: Outcome) -> web.Response:
     """The answer to a write, as far as its caller may read: without that scope, the id alone.
 
     What is stored for a repeat is whole; each who repeats gets what they may see.
     """
     if "read" in caller.scopes:
-        return respond(answer)
-    whole: dict[str, Any] = msgspec.json.decode(answer.body)
-    return respond(replace(answer, body=_encode({k: v for k, v in whole.items() if k == "id"})))
+        return respond(found)
+    whole: dict[str, Any] = msgspec.json.decode(found.body)
+    return respond(replace(found, body=_encode({k: v for k, v in whole.items() if k == "id"})))
 
 
-def respond(answer: Answer) -> web.Response:
+def respond(found: Outcome) -> web.Response:
     """An answer as a response, marked when it is a repeat."""
-    headers = {"Content-Type": JSON, **answer.headers}
-    if answer.replayed:
+    headers = {"Content-Type": JSON, **found.headers}
+    if found.replayed:
         headers["Idempotent-Replayed"] = "true"
-    return web.Response(status=answer.status, body=answer.body, headers=headers)
+    return web.Response(status=found.status, body=found.body, headers=headers)
 
 
 def _word(unit: Any) -> str:
     """The verb that a unit does."""
     word: str = unit.__name__
     return word
-
-
-def _ignored(asked: Draft) -> dict[str, str]:
-    return {"X-Ignored-Fields": asked.ignored_header} if asked.ignored else {}
-
-
-def _is_json(kind: str) -> bool:
-    name, charset = bodies.media_type(kind)
-    return (name == JSON or name.endswith("+json")) and charset in ("utf-8", "utf8", "us-ascii")
 
 
 def _is_known(etag: str, if_none_match: str | None) -> bool:

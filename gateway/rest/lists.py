@@ -4,25 +4,24 @@ A page whose records are many or long is read from the database as the client re
 nobody can make the server hold it.
 """
 
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Concatenate
 
 import msgspec
 from aiohttp import web
-from msgspec import Struct
 
 from gateway import actions
-from gateway.access import Caller
-from gateway.actions import Long
+from gateway.access import Actor
 from gateway.answers import Flow
 from gateway.appkeys import BUILDING, DB
 from gateway.errors import Refusal
+from gateway.query import Page
 from gateway.resource import Resource
+from gateway.rest.errors import JSON
+from gateway.rest.wire import shown, view
 from outbox.database.transaction import P, T, Tx
 
-JSON = "application/json"
 AT_ONCE = 50
 """Records read together while a page is on its way."""
 GATHERED = 32_768
@@ -30,8 +29,6 @@ GATHERED = 32_768
 MOST_BYTES = 4_194_304
 """Where a list without pages ends."""
 _encode = msgspec.json.Encoder().encode
-
-Records = Sequence[Struct | str]
 
 
 async def read(
@@ -47,25 +44,26 @@ async def read(
 
 def page(
     request: web.Request,
-    caller: Caller,
+    caller: Actor,
     resource: Resource,
-    found: Records,
+    found: Page,
     envelope: Mapping[str, Any],
     headers: Mapping[str, str],
 ) -> web.StreamResponse:
-    """A page: `found` are its records, `envelope` is what stands beside them."""
+    """A page; `envelope` is what stands beside its records."""
     headers = {"Content-Type": JSON, **headers}
-    if not any(isinstance(record, str) for record in found):
-        return web.Response(body=_encode({"data": found, **envelope}), headers=headers)
+    if not found.long and not found.rest:
+        data = shown(resource, found.records)
+        return web.Response(body=_encode({"data": data, **envelope}), headers=headers)
     return Flow(_flow(_bytes(request, caller, resource, found), envelope), headers)
 
 
 def unpaged(
-    request: web.Request, caller: Caller, resource: Resource, found: Records
+    request: web.Request, caller: Actor, resource: Resource, found: Page
 ) -> web.StreamResponse:
     """A list without pages; `truncated` says that it ends before its end."""
-    if not any(isinstance(record, str) for record in found):
-        body = _encode({"data": found})
+    if not found.long and not found.rest:
+        body = _encode({"data": shown(resource, found.records)})
         if len(body) <= MOST_BYTES:
             return web.Response(body=body, headers={"Content-Type": JSON})
     return Flow(_flow(_bytes(request, caller, resource, found), None), {"Content-Type": JSON})
@@ -93,25 +91,21 @@ async def _flow(
 
 
 async def _bytes(
-    request: web.Request, caller: Caller, resource: Resource, found: Records
+    request: web.Request, caller: Actor, resource: Resource, found: Page
 ) -> AsyncGenerator[bytes, None]:
     """Each record as JSON. One that is deleted meanwhile is left out."""
-    db = request.app[DB]
-    waiting = deque(found)
-    while waiting:
-        first = waiting.popleft()
-        if isinstance(first, Struct):
-            yield _encode(first)
-        elif isinstance(first, Long):
+    db, rest = request.app[DB], found.rest
+    while True:
+        for record, members in zip(found.records, shown(resource, found.records), strict=True):
+            if record.id not in found.long:
+                yield _encode(members)
+                continue
             try:
-                alone = await db.read(actions.read, caller, resource, first)
+                alone = await db.read(actions.read, caller, resource, record.id)
             except Refusal:
                 continue
-            yield _encode(alone.shown)
-        else:
-            ids = [first]
-            while waiting and len(ids) < AT_ONCE and type(following := waiting[0]) is str:
-                ids.append(following)
-                waiting.popleft()
-            read = await db.read(actions.some, caller, resource, ids)
-            waiting.extendleft(reversed(read.records))
+            yield _encode(view(alone).shown)
+        if not rest:
+            return
+        found = await db.read(actions.some, caller, resource, rest[:AT_ONCE])
+        rest = rest[AT_ONCE:]

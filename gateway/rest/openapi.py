@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gateway.errors import STATUS
 from gateway.rest import refusals
+from gateway.rest.errors import STATUS
 from gateway.rest.events import webhooks
 from gateway.rest.operations import Answer, Operation, Parameter, Shape
 from gateway.rest.shapes import reference

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from aiohttp import web
 
+from gateway.resource import Resource
 from gateway.schemas import Schema
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -27,6 +28,11 @@ class Shape:
     example: Any
     name: str = ""
     parts: Mapping[str, Schema] = field(default_factory=dict)
+
+
+def path_of(resource: Resource) -> str:
+    """The path of a resource's collection."""
+    return f"/api/{resource.plural}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,8 +5,9 @@ from aiohttp import web
 from msgspec import Struct
 
 from gateway import dates, zones
-from gateway.appkeys import CLIENT, CONFIG, DB, LIMITS, PASSWORDS
+from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
 from gateway.auth import authenticate
+from gateway.draft import Draft, refusal
 from gateway.errors import Fault, Refusal
 from gateway.new_passwords import fault_of
 from gateway.proxies import share_of
@@ -14,10 +15,10 @@ from gateway.resources.account import users
 from gateway.resources.account.users import PROFILE, SIGN_UP
 from gateway.rest import shapes
 from gateway.rest.account import ME_EXAMPLE, me_of
-from gateway.rest.handlers import JSON, read_body
+from gateway.rest.body import draft, ignored, read_body
+from gateway.rest.errors import JSON
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
-from gateway.validation import Draft, draft, refusal
 from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
@@ -76,7 +77,9 @@ async def change_me(request: web.Request) -> web.Response:
     caller.must("write")
     asked = draft(PROFILE, await read_body(request))
     asked.must_hold()
-    user = await request.app[DB].write(users.change, caller.user_id, asked.values)
+    user = await request.app[DB].write(users.change, caller.owner_id, asked.values)
+    # What is remembered of callers holds their time zones.
+    request.app[CREDENTIALS].forget()
     return _answer(me_of(user, caller), 200, asked)
 
 
@@ -88,6 +91,6 @@ def _user(user: Row) -> User:
 
 def _answer(body: Struct, status: int, asked: Draft) -> web.Response:
     headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
-    if asked.ignored:
-        headers["X-Ignored-Fields"] = asked.ignored_header
-    return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)
+    return web.Response(
+        status=status, body=msgspec.json.encode(body), headers=headers | ignored(asked)
+    )

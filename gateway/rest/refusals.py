@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from gateway.errors import STATUS
 from gateway.rest.entries import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
+from gateway.rest.errors import STATUS
 from gateway.rest.operations import Operation, Shape
 
 CALLER = ("unauthenticated", "conflicting_credentials", "forbidden", "rate_limited", "unavailable")

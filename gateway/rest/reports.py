@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from gateway.auth import authenticate
-from gateway.errors import Fault, Refusal
+from gateway.periods import BOUND, Asked
 from gateway.resources.crm.reports.activities import (
     ActivitiesReport,
     ActivitiesRow,
@@ -26,8 +27,9 @@ from gateway.resources.crm.reports.receivables import (
 )
 from gateway.resources.crm.reports.sales import SalesReport, SalesRow, SalesTotals
 from gateway.rest import shapes
-from gateway.rest.handlers import JSON
+from gateway.rest.errors import JSON
 from gateway.rest.operations import Operation, Parameter, operation
+from gateway.rest.params import bound, refused
 from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
@@ -106,11 +108,9 @@ def report(kind: Kind) -> Operation:
         form = request.query.get("format") or FORMATS[0]
         if form not in FORMATS:
             message = f"Send one of: {', '.join(FORMATS)}."
-            raise Refusal(
-                "validation_error", f"format: {message}",
-                faults=[Fault("format", "invalid_parameter", message)],
-            )  # fmt: skip
-        found = await scan(request, caller, "reported", kind.unit, caller, request.query)
+            raise refused("format", message)
+        caller.must("read")
+        found = await scan(request, caller, "reported", kind.unit, caller, _asked(request.query))
         if form == "csv":
             return web.Response(
                 body=as_csv(found).encode(),
@@ -143,6 +143,19 @@ def report(kind: Kind) -> Operation:
         refusals=("validation_error",), headers=("Content-Disposition",),
         texts={"text/csv": as_csv(EXAMPLES[kind.name])},
     )(handle)  # fmt: skip
+
+
+def _asked(query: Mapping[str, str]) -> Asked:
+    """What a query asks of a report. Raises validation_error for a bound that cannot be read."""
+    bounds = []
+    for name in ("from", "to"):
+        text = query.get(name)
+        found = bound(text) if text else None
+        if text and found is None:
+            raise refused(name, BOUND)
+        bounds.append(found)
+    first, last = bounds
+    return Asked(first, last, zone=query.get("timezone", ""), group_by=query.get("groupBy", ""))
 
 
 def as_csv(found: Report) -> str:

@@ -1,41 +1,39 @@
 """Every route of the REST door."""
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from aiohttp import web
 
-from gateway import actions
+from gateway.catalogue import CATALOGUE, Kept
 from gateway.errors import Refusal
-from gateway.resource import Resource
-from gateway.resources.crm import activities, deals, invoices, quotes, tasks
+from gateway.resources.crm import invoices, quotes, tasks
 from gateway.resources.crm.activities import ACTIVITIES
-from gateway.resources.crm.companies import COMPANIES
-from gateway.resources.crm.contacts import CONTACTS
-from gateway.resources.crm.deals import DEALS
 from gateway.resources.crm.invoices import INVOICES
-from gateway.resources.crm.products import PRODUCTS
 from gateway.resources.crm.quotes import QUOTES
 from gateway.resources.crm.reports.index import REPORTS
 from gateway.resources.crm.tasks import TASKS
 from gateway.rest import account, apidocs, feed, handlers, profile, reports, sales
-from gateway.rest.handlers import Change, Create, page, verb, verb_with
-from gateway.rest.operations import Handler, Operation
+from gateway.rest.handlers import page, verb, verb_with
+from gateway.rest.operations import Handler, Operation, path_of
 
 Route = tuple[str, str, Operation]
 
 
-def records(
-    of: Resource,
-    create: Create = actions.create,
-    change: Change = actions.change,
-    refusals: tuple[str, ...] = (),
-) -> tuple[Route, ...]:
-    """List, create, read, change and, unless declared otherwise, delete; `refusals` of a change."""
-    one = f"{of.path}/{{id}}"
-    changing = handlers.change(of, change, refusals)
+MOVES = ("invalid_transition", "conflict")
+MOVED = (QUOTES, INVOICES)
+"""Resources whose changes may be refused by the state that a record is in."""
+
+
+def records(kept: Kept) -> tuple[Route, ...]:
+    """List, create, read, change and, unless declared otherwise, delete."""
+    of = kept.resource
+    path = path_of(of)
+    one = f"{path}/{{id}}"
+    changing = handlers.change(of, kept.change, MOVES if of in MOVED else ())
     routes: tuple[Route, ...] = (
-        ("GET", of.path, page(of)),
-        ("POST", of.path, handlers.create(of, create)),
+        ("GET", path, page(of)),
+        ("POST", path, handlers.create(of, kept.create)),
         ("GET", one, handlers.read(of)),
         ("PUT", one, changing),
         ("PATCH", one, changing),
@@ -43,27 +41,18 @@ def records(
     return (*routes, ("DELETE", one, handlers.remove(of))) if of.deletable else routes
 
 
-MOVES = ("invalid_transition", "conflict")
-
-# Fixed paths stand before the ones with {id}.
-ROUTES: tuple[Route, ...] = (
-    *records(CONTACTS),
-    *records(COMPANIES),
+# What is to be found beside a resource's own routes, under its path.
+FIXED: tuple[Route, ...] = (
     ("GET", "/api/deals/pipeline-stats", sales.pipeline_stats),
-    *records(DEALS, deals.create, deals.change),
-    ("GET", "/api/settings/pipeline", sales.read_pipeline),
-    ("PUT", "/api/settings/pipeline", sales.change_pipeline),
     ("GET", "/api/tasks/overdue", sales.overdue),
     ("GET", "/api/tasks/upcoming", sales.upcoming),
     ("GET", "/api/tasks/calendar", sales.calendar),
-    *records(TASKS),
-    ("POST", "/api/tasks/{id}/complete", verb(TASKS, tasks.complete, "Mark a task as done")),
-    ("POST", "/api/tasks/{id}/reopen", verb(TASKS, tasks.reopen, "Mark a task as not done")),
     ("GET", "/api/activities/recent", sales.recent_activities),
     ("GET", "/api/activities/entity/{entityId}", page(ACTIVITIES, relatedTo="entityId")),
-    *records(ACTIVITIES, activities.create),
-    *records(PRODUCTS),
-    *records(QUOTES, quotes.create, quotes.change, MOVES),
+)  # fmt: skip
+VERBS: tuple[Route, ...] = (
+    ("POST", "/api/tasks/{id}/complete", verb(TASKS, tasks.complete, "Mark a task as done")),
+    ("POST", "/api/tasks/{id}/reopen", verb(TASKS, tasks.reopen, "Mark a task as not done")),
     ("POST", "/api/quotes/{id}/send", verb(QUOTES, quotes.send, "Send a quote", MOVES)),
     ("POST", "/api/quotes/{id}/accept", verb(QUOTES, quotes.accept, "Accept a quote", MOVES)),
     ("POST", "/api/quotes/{id}/reject", verb(QUOTES, quotes.reject, "Reject a quote", MOVES)),
@@ -71,11 +60,14 @@ ROUTES: tuple[Route, ...] = (
     ("POST", "/api/quotes/{id}/convert", verb_with(
         QUOTES, quotes.CONVERT_TAKES, quotes.convert, "Make the invoice of an accepted quote",
         makes=INVOICES, refusals=MOVES)),
-    *records(INVOICES, invoices.create, invoices.change, MOVES),
     ("POST", "/api/invoices/{id}/pay", verb_with(
         INVOICES, invoices.PAY_TAKES, invoices.pay, "Mark an invoice as paid", refusals=MOVES)),
     ("POST", "/api/invoices/{id}/cancel", verb_with(
         INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
+)  # fmt: skip
+OTHERS: tuple[Route, ...] = (
+    ("GET", "/api/settings/pipeline", sales.read_pipeline),
+    ("PUT", "/api/settings/pipeline", sales.change_pipeline),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
     ("GET", "/api/events", feed.list_events),
@@ -93,6 +85,21 @@ ROUTES: tuple[Route, ...] = (
 )  # fmt: skip
 
 
+def routes(catalogue: Iterable[Kept] = CATALOGUE) -> tuple[Route, ...]:
+    """All routes; those of the records follow from the catalogue."""
+    found: list[Route] = []
+    for kept in catalogue:
+        # Fixed paths stand before the ones with {id}.
+        path = path_of(kept.resource)
+        found += (route for route in FIXED if route[1].startswith(f"{path}/"))
+        found += records(kept)
+        found += (route for route in VERBS if route[1].startswith(f"{path}/"))
+    return (*found, *OTHERS)
+
+
+ROUTES = routes()
+
+
 WEBHOOKS = "/api/webhooks"
 MANAGED = "Webhooks are created, changed and deleted in the console; GET /api/webhooks lists them."
 
@@ -104,7 +111,7 @@ def _all_but(path: str) -> Handler:
 
     async def refuse(request: web.Request) -> NoReturn:
         if path == WEBHOOKS and request.method != "OPTIONS":
-            raise Refusal("method_not_allowed", MANAGED, headers={"Allow": ",".join(allowed)})
+            raise Refusal("method_not_allowed", MANAGED, facts={"allow": ",".join(allowed)})
         raise web.HTTPMethodNotAllowed(request.method, allowed)
 
     return refuse
@@ -116,7 +123,7 @@ async def _one_webhook(request: web.Request) -> NoReturn:
         raise web.HTTPNotFound
     if request.method == "OPTIONS":
         raise web.HTTPMethodNotAllowed(request.method, ())
-    raise Refusal("method_not_allowed", MANAGED, headers={"Allow": ""})
+    raise Refusal("method_not_allowed", MANAGED, facts={"allow": ""})
 
 
 def add_routes(app: web.Application) -> None:

@@ -5,25 +5,29 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
-from gateway.access import Caller
-from gateway.actions import Shown
+from gateway import actions
+from gateway.access import Actor
 from gateway.appkeys import DB
 from gateway.auth import authenticate
-from gateway.listing import window
+from gateway.query import Page, Query
 from gateway.resources.crm import activities, deals, pipelines, tasks
 from gateway.resources.crm.activities import ACTIVITIES
 from gateway.resources.crm.deals import PipelineStats, StageStats
-from gateway.resources.crm.pipelines import PIPELINE, STAGES, Pipeline
+from gateway.resources.crm.pipelines import PIPELINE, STAGES
 from gateway.resources.crm.tasks import TASKS
 from gateway.rest import lists, shapes
+from gateway.rest.body import draft, read_body
 from gateway.rest.entries import IF_MATCH, IF_NONE_MATCH, PAGE, page_size
-from gateway.rest.handlers import JSON, read_body, show, show_change
+from gateway.rest.errors import JSON
+from gateway.rest.handlers import show, show_change
 from gateway.rest.operations import Handler, Parameter, operation
-from gateway.validation import draft
+from gateway.rest.params import bound, expected_of, window
+from gateway.rest.wire import View, quoted
 from outbox.database.transaction import Tx
 
-ByDate = Callable[[Tx, Caller, int, int], Awaitable[Shown]]
+ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
 
 STATS = PipelineStats(
     3, 22500.5, {"proposal": StageStats(2, 20000.5), "closing": StageStats(1, 2500)}, 1, 1, 50.0
@@ -50,7 +54,7 @@ def _by_due_date(unit: ByDate) -> Handler:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
         found = await lists.read(request, unit, caller, page, limit)
-        return lists.page(request, caller, TASKS, found.records, _beside(found, page, limit), {})
+        return lists.page(request, caller, TASKS, found, _beside(found, page, limit), {})
 
     return handle
 
@@ -81,10 +85,14 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     caller = await authenticate(request)
     query = request.query
     page, limit = window(query, tasks.MOST, tasks.MOST)
-    found = await lists.read(
-        request, tasks.calendar, caller, page, limit, query.get("start", ""), query.get("end", "")
-    )
-    return lists.page(request, caller, TASKS, found.records, _beside(found, page, limit), {})
+    texts = [query.get(name, "").strip() for name in ("start", "end")]
+    bounds = [bound(text) for text in texts]
+    if any(text and found is None for text, found in zip(texts, bounds, strict=True)):
+        nothing = Query(page=page, limit=limit, nothing=True)
+        found = await lists.read(request, actions.page, caller, TASKS, nothing)
+    else:
+        found = await lists.read(request, tasks.calendar, caller, page, limit, *bounds)
+    return lists.page(request, caller, TASKS, found, _beside(found, page, limit), {})
 
 
 @operation(
@@ -101,6 +109,13 @@ async def recent_activities(request: web.Request) -> web.StreamResponse:
     return lists.unpaged(request, caller, ACTIVITIES, found)
 
 
+class Pipeline(Struct, frozen=True):
+    """The stages of an owner, and whether their deals may be in no others."""
+
+    stages: list[str]
+    strict: bool
+
+
 PIPELINE_SHAPE = shapes.struct(Pipeline([*STAGES], False))
 PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
 
@@ -112,7 +127,8 @@ PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
 async def read_pipeline(request: web.Request) -> web.Response:
     """GET /api/settings/pipeline: the stages of the caller's deals."""
     caller = await authenticate(request)
-    return show(request, await request.app[DB].read(pipelines.read, caller))
+    found = await request.app[DB].read(pipelines.read, caller)
+    return show(request, _view(caller, found))
 
 
 @operation(
@@ -125,12 +141,17 @@ async def change_pipeline(request: web.Request) -> web.Response:
     caller = await authenticate(request)
     asked = draft(PIPELINE, await read_body(request), creating=False)
     changed = await request.app[DB].write(
-        pipelines.change, caller, asked, request.headers.get("If-Match")
+        pipelines.change, caller, asked, expected_of(request.headers.get("If-Match"))
     )
-    return show_change(caller, changed, asked)
+    return show_change(caller, _view(caller, changed), asked)
 
 
-def _beside(found: Shown, page: int, limit: int) -> dict[str, Any]:
+def _view(caller: Actor, found: pipelines.Pipeline) -> View:
+    shown = Pipeline([*found.stages], found.strict)
+    return View(caller.owner_id, shown, quoted(str(found.version)))
+
+
+def _beside(found: Page, page: int, limit: int) -> dict[str, Any]:
     return {"total": found.total, "page": page, "limit": limit}
 
 

@@ -6,7 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from aiohttp import web
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.appkeys import DB
 from gateway.auth import charge
 from gateway.errors import Refusal
@@ -22,7 +22,7 @@ GONE = "the client has gone"
 
 async def scan(
     request: web.Request,
-    caller: Caller,
+    actor: Actor,
     kind: Costly,
     unit: Callable[Concatenate[Tx, P], Awaitable[T]],
     /,
@@ -34,11 +34,11 @@ async def scan(
     Raises rate_limited, and ConnectionResetError when the client has gone meanwhile: nobody is
     there to be answered.
     """
-    charge(request, caller, COSTS[kind] - 1)
+    charge(request, actor, COSTS[kind] - 1)
     connection = request.protocol
     if request.transport is None:
         raise ConnectionResetError(GONE)
-    work = asyncio.ensure_future(request.app[DB].scan(caller.user_id, unit, *args, **kwargs))
+    work = asyncio.ensure_future(request.app[DB].scan(actor.owner_id, unit, *args, **kwargs))
     if isinstance(connection, Connection):
         connection.on_lost = work.cancel
     try:
@@ -47,7 +47,7 @@ async def scan(
         raise Refusal(
             "rate_limited",
             "Too many searches and reports of this account wait already; send fewer at once.",
-            headers={"Retry-After": "1"},
+            facts={"retry_after": 1},
         ) from None
     except asyncio.CancelledError:
         if request.transport is not None:

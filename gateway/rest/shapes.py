@@ -12,11 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from gateway import dates
-from gateway.resource import SYSTEM_COLUMNS, Field, Remove, Resource
+from gateway.draft import check
+from gateway.format import of_json
+from gateway.record import record_of
+from gateway.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource
 from gateway.rest.operations import Shape
+from gateway.rest.wire import view
 from gateway.schemas import ID, INSTANT, Schema, or_null
-from gateway.validation import check
-from gateway.views import view
 
 MOMENT = 1_795_271_400_000_000
 NOW = dates.show(MOMENT)
@@ -24,9 +26,9 @@ NOW = dates.show(MOMENT)
 COMPONENT = "#/components/schemas/{name}"
 
 
-def title_of(resource: Resource) -> str:
+def title_of(form: Form) -> str:
     """The name of a record's component."""
-    return "".join(word.capitalize() for word in resource.noun.split())
+    return "".join(word.capitalize() for word in form.noun.split())
 
 
 def example_id(noun: str) -> str:
@@ -83,29 +85,29 @@ def written(made: Shape) -> Shape:
 
 
 @lru_cache(maxsize=256)
-def new(resource: Resource) -> Shape:
+def new(form: Form) -> Shape:
     """The body of a create."""
-    open_fields = [f for f in resource.fields if f.on_create]
+    open_fields = [f for f in form.fields if f.on_create]
     schema = {
         "type": "object",
         "properties": {f.name: _sent(f) for f in open_fields},
         "required": [f.name for f in open_fields if f.required],
     }
-    return Shape(schema, {f.name: f.example for f in open_fields}, f"{title_of(resource)}Create")
+    return Shape(schema, {f.name: f.example for f in open_fields}, f"{title_of(form)}Create")
 
 
 @lru_cache(maxsize=256)
-def changes(resource: Resource) -> Shape:
+def changes(form: Form) -> Shape:
     """The body of an update: whatever is sent is written over the record."""
-    open_fields = [f for f in resource.fields if f.on_update]
+    open_fields = [f for f in form.fields if f.on_update]
     schema = {"type": "object", "properties": {f.name: _sent(f) for f in open_fields}}
     example = {f.name: f.example for f in open_fields if f.reference is None}
-    return Shape(schema, dict([*example.items()][:3]), f"{title_of(resource)}Update")
+    return Shape(schema, dict([*example.items()][:3]), f"{title_of(form)}Update")
 
 
-def some(resource: Resource, names: Sequence[str]) -> Shape:
+def some(form: Form, names: Sequence[str]) -> Shape:
     """A body of these fields alone, none of them required: that of a verb."""
-    fields = [resource.named[name] for name in names]
+    fields = [form.named[name] for name in names]
     schema = {"type": "object", "properties": {f.name: _sent(f) for f in fields}}
     return Shape(schema, {f.name: f.example for f in fields})
 
@@ -193,14 +195,12 @@ def _example(resource: Resource) -> Mapping[str, Any]:
     """The record that the example of a create makes."""
     told = {f.name: f.shown_example for f in resource.fields if f.shown_example is not None}
     sent = {f.name: f.example for f in resource.fields if f.on_create and f.name not in told}
-    values = check(resource, sent, creating=True).values
-    if resource.compute is not None:
-        values = values | resource.compute(None, values, MOMENT)
+    values = check(resource, sent, read=of_json, creating=True).values
     for field in resource.fields:
         if field.made and values.get(field.column) is None:
-            values[field.column] = field.format.parse(field.example)
+            values[field.column] = field.format.accept(field.example, of_json)
     system = (example_id(resource.noun), example_id("user"), 1, MOMENT, None)
     stored = [*system, *(values.get(c) for c in resource.columns[len(SYSTEM_COLUMNS) :])]
-    members = {**view(resource, stored, MOMENT, "UTC").members, **told}
+    members = {**view(record_of(resource, stored, MOMENT, "UTC")).members, **told}
     order = ("id", *resource.named, *(d.name for d in resource.derived), "createdAt")
     return {name: members[name] for name in dict.fromkeys(order) if name in members}

@@ -10,8 +10,8 @@ from prometheus_client.metrics import MetricWrapperBase
 from gateway.__main__ import COMMANDS
 from gateway.catalogue import EVENTS
 from gateway.config import SECTIONS
-from gateway.errors import STATUS
 from gateway.metrics import Metrics
+from gateway.rest.errors import STATUS
 from gateway.rest.events import body_of
 from gateway.rest.routes import ROUTES
 from outbox.clock import SystemClock

@@ -4,35 +4,42 @@ import asyncio
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
-from gateway import actions, listing, store
-from gateway.access import Caller
+from gateway import actions, store
+from gateway.access import Actor
 from gateway.errors import Refusal
+from gateway.query import Query
 from gateway.resource import Resource
 from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
-from gateway.validation import check
-from gateway.views import View
+from gateway.rest.params import expected_of
+from gateway.rest.wire import View, view
 from outbox.database.transaction import Database, Tx
+from tests.support.records import asked
 
-ANA = Caller("a" * 24, "api_key")
-BIA = Caller("b" * 24, "api_key")
-READER = Caller("a" * 24, "api_key", frozenset({"read"}))
+ANA = Actor("a" * 24, "api_key")
+BIA = Actor("b" * 24, "api_key")
+READER = Actor("a" * 24, "api_key", frozenset({"read"}))
 NOWHERE = "0" * 24
+BAD = ("validation_error", "invalid_reference")
 
 
-async def made(db: Database, resource: Resource = CONTACTS, who: Caller = ANA, **body: Any) -> View:
-    draft = check(resource, {"name": "Maria"} | body, creating=True)
-    return await db.write(actions.create, who, resource, draft)
+async def made(db: Database, resource: Resource = CONTACTS, who: Actor = ANA, **body: Any) -> View:
+    draft = asked(resource, {"name": "Maria"} | body, creating=True)
+    return view(await db.write(actions.create, who, resource, draft))
 
 
 async def changed(
-    db: Database, record_id: str, if_match: str | None = None, who: Caller = ANA, **body: Any
+    db: Database, record_id: str, if_match: str | None = None, who: Actor = ANA, **body: Any
 ) -> View:
-    draft = check(CONTACTS, body, creating=False)
-    return await db.write(actions.change, who, CONTACTS, record_id, draft, if_match)
+    draft = asked(CONTACTS, body)
+    expected = expected_of(if_match)
+    return view(await db.write(actions.change, who, CONTACTS, record_id, draft, expected))
+
+
+async def seen(db: Database, record_id: str, who: Actor = ANA) -> View:
+    return view(await db.read(actions.read, who, CONTACTS, record_id))
 
 
 async def events(db: Database) -> list[dict[str, Any]]:
@@ -46,7 +53,7 @@ async def events(db: Database) -> list[dict[str, Any]]:
     ]
 
 
-async def total(db: Database, resource: Resource, owner_id: str = ANA.user_id) -> tuple[int, int]:
+async def total(db: Database, resource: Resource, owner_id: str = ANA.owner_id) -> tuple[int, int]:
     """The running total and the true count."""
 
     async def unit(tx: Tx) -> tuple[int, int]:
@@ -71,7 +78,7 @@ async def test_a_record_comes_back_as_it_was_made(db: Database) -> None:
         db, email="maria@example.com", phone="(11) 98888-7777", position="Buyer",
         companyId=company.members["id"], tags=["vip", "a", "vip"], consent=False,
     )  # fmt: skip
-    again = await db.read(actions.read, ANA, CONTACTS, contact.members["id"])
+    again = await seen(db, contact.members["id"])
     assert again == contact
     assert again.members | {"id": "", "createdAt": ""} == {
         "id": "",
@@ -91,33 +98,35 @@ async def test_a_record_comes_back_as_it_was_made(db: Database) -> None:
 
 async def test_an_upper_case_id_is_the_same_id(db: Database) -> None:
     contact = await made(db)
-    again = await db.read(actions.read, ANA, CONTACTS, contact.members["id"].upper())
+    again = await seen(db, contact.members["id"].upper())
     assert again == contact
 
 
 @pytest.mark.parametrize("record_id", [NOWHERE, "x", "", "a" * 23, "é" * 24, "a" * 25])
 async def test_what_is_not_there_is_not_found(db: Database, record_id: str) -> None:
-    assert (await refused(db.read(actions.read, ANA, CONTACTS, record_id))).status == 404
-    assert (await refused(changed(db, record_id, name=1))).status == 404
-    assert (await refused(db.write(actions.remove, ANA, CONTACTS, record_id))).status == 404
+    assert (await refused(seen(db, record_id))).code == "not_found"
+    assert (await refused(changed(db, record_id, name=1))).code == "not_found"
+    assert (await refused(db.write(actions.remove, ANA, CONTACTS, record_id))).code == "not_found"
 
 
 async def test_another_users_record_is_forbidden_before_anything_else(db: Database) -> None:
     contact = await made(db)
     record_id = contact.members["id"]
-    assert (await refused(db.read(actions.read, BIA, CONTACTS, record_id))).status == 403
-    assert (await refused(changed(db, record_id, '"9"', BIA, name=1))).status == 403
-    assert (await refused(db.write(actions.remove, BIA, CONTACTS, record_id))).status == 403
-    assert await db.read(actions.read, ANA, CONTACTS, record_id) == contact
+    assert (await refused(seen(db, record_id, BIA))).code == "forbidden"
+    assert (await refused(changed(db, record_id, '"9"', BIA, name=1))).code == "forbidden"
+    assert (await refused(db.write(actions.remove, BIA, CONTACTS, record_id))).code == "forbidden"
+    assert await seen(db, record_id) == contact
 
 
 async def test_a_key_that_may_only_read_writes_nothing(db: Database) -> None:
     contact = await made(db)
     record_id = contact.members["id"]
-    assert (await refused(made(db, who=READER))).status == 403
-    assert (await refused(changed(db, record_id, who=READER, name="X"))).status == 403
-    assert (await refused(db.write(actions.remove, READER, CONTACTS, record_id))).status == 403
-    assert (await db.read(actions.read, READER, CONTACTS, record_id)) == contact
+    assert (await refused(made(db, who=READER))).code == "forbidden"
+    assert (await refused(changed(db, record_id, who=READER, name="X"))).code == "forbidden"
+    assert (
+        await refused(db.write(actions.remove, READER, CONTACTS, record_id))
+    ).code == "forbidden"
+    assert (await seen(db, record_id, READER)) == contact
 
 
 async def test_a_change_moves_version_and_updated_at(db: Database) -> None:
@@ -128,7 +137,7 @@ async def test_a_change_moves_version_and_updated_at(db: Database) -> None:
     assert after.members["email"] == "m@example.com"
     assert after.members["updatedAt"] >= after.members["createdAt"]
     assert after.etag == '"2"'
-    assert await db.read(actions.read, ANA, CONTACTS, contact.members["id"]) == after
+    assert await seen(db, contact.members["id"]) == after
 
 
 async def test_a_change_that_changes_nothing_leaves_no_trace(db: Database) -> None:
@@ -146,15 +155,17 @@ async def test_if_match_guards_change_and_removal(db: Database) -> None:
     record_id = contact.members["id"]
     await changed(db, record_id, '"1"', name="Two")
     for stale in ('"1"', 'W/"2"', "2", '"x", "y"'):
-        assert (await refused(changed(db, record_id, stale, name="Three"))).status == 412
         assert (
-            await refused(db.write(actions.remove, ANA, CONTACTS, record_id, stale))
-        ).status == 412
+            await refused(changed(db, record_id, stale, name="Three"))
+        ).code == "precondition_failed"
+        assert (
+            await refused(db.write(actions.remove, ANA, CONTACTS, record_id, expected_of(stale)))
+        ).code == "precondition_failed"
     await changed(db, record_id, '"7", "2"', name="Three")
     await changed(db, record_id, "*", name="Four")
     # What is wrong with the body is told before that the state is stale.
-    assert (await refused(changed(db, record_id, '"1"', name=""))).status == 400
-    await db.write(actions.remove, ANA, CONTACTS, record_id, '"4"')
+    assert (await refused(changed(db, record_id, '"1"', name=""))).code in BAD
+    await db.write(actions.remove, ANA, CONTACTS, record_id, expected_of('"4"'))
 
 
 async def test_events_carry_exactly_the_listed_fields(db: Database) -> None:
@@ -188,7 +199,7 @@ async def test_a_missing_and_a_foreign_reference_are_told_alike(db: Database) ->
     }
     assert told[0].code == "invalid_reference"
     contact = await made(db)
-    assert (await refused(changed(db, contact.members["id"], companyId=foreign))).status == 400
+    assert (await refused(changed(db, contact.members["id"], companyId=foreign))).code in BAD
 
 
 async def test_reference_faults_join_the_others(db: Database) -> None:
@@ -204,15 +215,15 @@ async def test_a_company_that_goes_is_taken_off_its_contacts(db: Database) -> No
     apart = await made(db, companyId=other)
     await db.write(actions.remove, ANA, COMPANIES, company)
     for record_id in linked:
-        contact = await db.read(actions.read, ANA, CONTACTS, record_id)
+        contact = await seen(db, record_id)
         assert "companyId" not in contact.members
         assert contact.etag == '"2"'
         assert "updatedAt" in contact.members
-    assert await db.read(actions.read, ANA, CONTACTS, apart.members["id"]) == apart
+    assert await seen(db, apart.members["id"]) == apart
     names = [e["event"] for e in await events(db)]
     assert names.count("company.deleted") == 1
     assert "contact.updated" not in names
-    assert (await refused(db.write(actions.remove, ANA, COMPANIES, company))).status == 404
+    assert (await refused(db.write(actions.remove, ANA, COMPANIES, company))).code == "not_found"
 
 
 async def test_totals_follow_every_write(db: Database) -> None:
@@ -221,7 +232,7 @@ async def test_totals_follow_every_write(db: Database) -> None:
     for record_id in made_ids[:7]:
         await db.write(actions.remove, ANA, CONTACTS, record_id)
     assert await total(db, CONTACTS) == (13, 13)
-    assert await total(db, CONTACTS, BIA.user_id) == (1, 1)
+    assert await total(db, CONTACTS, BIA.owner_id) == (1, 1)
 
 
 async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
@@ -236,7 +247,7 @@ async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
 async def test_racing_changes_are_all_counted(db: Database) -> None:
     contact = (await made(db)).members["id"]
     await asyncio.gather(*(changed(db, contact, notes=f"note {i}") for i in range(20)))
-    after = await db.read(actions.read, ANA, CONTACTS, contact)
+    after = await seen(db, contact)
     assert after.etag == '"21"'
     versions = [e["version"] for e in await events(db)]
     assert sorted(versions) == list(range(1, 22))
@@ -249,7 +260,7 @@ async def test_racing_changes_under_one_if_match_let_one_win(db: Database) -> No
     )
     won = [o for o in outcomes if isinstance(o, View)]
     assert len(won) == 1
-    assert all(o.status == 412 for o in outcomes if isinstance(o, Refusal))
+    assert all(o.code == "precondition_failed" for o in outcomes if isinstance(o, Refusal))
     assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8
 
 
@@ -277,9 +288,8 @@ async def test_tags_are_found_as_they_change(db: Database) -> None:
     contact = (await made(db, tags=["red", "blue"])).members["id"]
 
     async def tagged(tag: str) -> list[str]:
-        wanted = listing.plan(CONTACTS, {"tag": tag})
-        found = await db.read(actions.page, ANA, CONTACTS, wanted)
-        return [msgspec.to_builtins(record)["id"] for record in found.records]
+        found = await db.read(actions.page, ANA, CONTACTS, Query(filters={"tag": tag}))
+        return [record.id for record in found.records]
 
     assert await tagged("red") == [contact]
     await changed(db, contact, tags=["blue", "green"])

@@ -36,7 +36,7 @@ def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
     try:
         tries.begin(email, share)
     except Refusal as slow:
-        return int(slow.headers["Retry-After"])
+        return int(slow.facts["retry_after"])
     return 0
 
 

@@ -1,17 +1,22 @@
 """The catalogue against the documented contract, and the declarations against each other."""
 
+import importlib
 import json
+import pkgutil
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
+import gateway
 from gateway import statements
 from gateway.catalogue import EVENT_NAMES, EVENTS, RESOURCES
 from gateway.resource import Drop, Remove, Resource, Unset
-from gateway.validation import check
+from gateway.rest.operations import path_of
+from gateway.rest.routes import ROUTES
 from outbox.database.transaction import Database, Tx
+from tests.support.records import asked
 from tests.support.rest import Person
 
 CONTRACT: dict[str, Any] = json.loads(
@@ -36,6 +41,25 @@ async def test_the_api_lists_them(ana: Person) -> None:
     assert reply.body["availableEvents"] == [e["name"] for e in CONTRACT["events"]]
 
 
+def declared() -> list[Resource]:
+    """Every resource that some module of the product declares."""
+    found: dict[str, Resource] = {}
+    for module in pkgutil.walk_packages(gateway.__path__, "gateway."):
+        if not module.name.endswith("__main__"):
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, Resource):
+                    found[value.noun] = value
+    return list(found.values())
+
+
+def test_every_declared_resource_is_catalogued_and_has_a_door() -> None:
+    assert {one.noun for one in declared()} == {one.noun for one in RESOURCES}
+    paths = {(method, path) for method, path, _ in ROUTES}
+    for resource in RESOURCES:
+        path = path_of(resource)
+        assert {("GET", path), ("POST", path), ("GET", f"{path}/{{id}}")} <= paths
+
+
 @every_resource
 def test_event_fields_are_fields_of_the_record(resource: Resource) -> None:
     shown = {"id", "createdAt", "updatedAt"} | set(resource.named)
@@ -46,7 +70,7 @@ def test_event_fields_are_fields_of_the_record(resource: Resource) -> None:
 @every_resource
 def test_examples_pass_their_own_checks(resource: Resource) -> None:
     writable = {f.name: f.example for f in resource.fields if f.on_create}
-    found = check(resource, writable, creating=True)
+    found = asked(resource, writable, creating=True)
     assert found.faults == []
     assert found.ignored == []
     for field in resource.fields:

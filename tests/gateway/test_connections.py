@@ -14,7 +14,8 @@ from gateway.answers import FLOWING
 from gateway.appkeys import METRICS
 from gateway.budgets import Budget
 from gateway.config import Config, Limits
-from gateway.inbound import Connection, Shared
+from gateway.inbound import Connection
+from gateway.shared import Shared
 from outbox.database.transaction import Database
 from tests.support.site import Site, serving
 

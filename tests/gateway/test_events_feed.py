@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.config import Config, Limits, Retention
 from gateway.resources.account import webhooks
 from outbox.database.transaction import Database, Row, Tx
@@ -217,7 +217,7 @@ async def test_test_events_are_not_in_it(api: RestApi, ana: Person) -> None:
         api.db, api.site.app[KEYRING], "https://hooks.example.com/", "contact.created",
         owner=ana.user_id,
     )  # fmt: skip
-    await api.db.write(webhooks.test, Caller(ana.user_id, "session"), webhook_id, "contact.created")
+    await api.db.write(webhooks.test, Actor(ana.user_id, "session"), webhook_id, "contact.created")
     await contacts(ana, "real")
     await fanned_out(api)
     assert names_in(await read(ana)) == ["real"]

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import cnpj, dates, formats, nested
+from gateway import cnpj, dates, formats, instants, nested, numbers
 from gateway.folding import fold
+from gateway.format import Format, Wrong, of_json
 from gateway.nested import Member
-from gateway.resource import Format, Wrong
 from gateway.strictjson import decode
 
 
 def code(check: Format, value: Any) -> str:
     """The fault's code, or "" when the value is taken."""
     try:
-        check.parse(value)
+        check.accept(value, of_json)
     except Wrong as wrong:
         return wrong.code if wrong.message.endswith(".") else f"no sentence: {wrong.message}"
     return ""
@@ -47,10 +47,10 @@ GOOD: list[tuple[Format, list[Any]]] = [
          "00000000000191", "12.abc.345/01de-35"],
     ),
     (formats.boolean(), [True, False]),
-    (formats.integer(0, 100), [0, 100, 5, Decimal("5.0"), Decimal("1e2")]),
-    (formats.money(), [0, 1, Decimal("0.01"), Decimal("999999999999.99"), Decimal("1.10"), 10]),
+    (numbers.integer(0, 100), [0, 100, 5, Decimal("5.0"), Decimal("1e2")]),
+    (numbers.money(), [0, 1, Decimal("0.01"), Decimal("999999999999.99"), Decimal("1.10"), 10]),
     (
-        formats.instant(),
+        instants.instant(),
         ["2026-11-21", "2026-11-21T14:30:00Z", "2026-11-21T14:30:00.123456-03:00",
          "2026-11-21T14:30:00", "2024-02-29", "2026-11-21 14:30:00Z", "2026-11-21t14:30:00z",
          "2016-12-31T23:59:60Z", "2026-11-21T14:30+0530"],
@@ -91,23 +91,23 @@ BAD: list[tuple[Format, str, list[Any]]] = [
          "11111111111111", "１１222333000181"],
     ),
     (formats.boolean(), "wrong_type", [0, 1, "true", None]),
-    (formats.integer(0, 100), "wrong_type", ["5", True, Decimal("5.5"), None, [1]]),
-    (formats.integer(0, 100), "out_of_range", [-1, 101, 10**400, Decimal("1e300")]),
-    (formats.money(), "wrong_type", [True, "1.00", None]),
-    (formats.money(), "out_of_range", [-1, Decimal("-0.01"), 10**12, Decimal("1e300")]),
+    (numbers.integer(0, 100), "wrong_type", ["5", True, Decimal("5.5"), None, [1]]),
+    (numbers.integer(0, 100), "out_of_range", [-1, 101, 10**400, Decimal("1e300")]),
+    (numbers.money(), "wrong_type", [True, "1.00", None]),
+    (numbers.money(), "out_of_range", [-1, Decimal("-0.01"), 10**12, Decimal("1e300")]),
     (
-        formats.money(), "too_precise",
+        numbers.money(), "too_precise",
         [Decimal("0.001"), Decimal("1.999"), Decimal("999999999999.98999999999999999999"),
          Decimal("1.0000000000000000000000000000000000001"), Decimal("1e-400")],
     ),
     (
-        formats.instant(), "invalid_date",
+        instants.instant(), "invalid_date",
         ["", "2026", "2026-13-01", "2026-02-30", "2025-02-29", "2026-11-21T25:00:00Z",
          "2026-11-21T14:60:00Z", "2026-11-21T14:30:61Z", "21/11/2026", "2026-11-21T14:30:00+25:00",
          "2026-11-21T14:30:00+10:99", "0000-01-01", "0001-01-01T00:00:00+10:00", "２０２６-11-21",
          "9999-12-31T23:59:59-01:00", "2026-W01-1", "20261121", "2026-11-21\n", "1700000000"],
     ),
-    (formats.instant(), "wrong_type", [1700000000, None]),
+    (instants.instant(), "wrong_type", [1700000000, None]),
     (formats.one_of("low", "high"), "not_allowed", ["", "Low", "mid", 1, None, ["low"], {}]),
     (formats.id_of("deal"), "invalid_reference", ["", "x" * 24, "0" * 23, "０" * 24]),
     (nested.ids_of("deal", 2), "too_many", [["0" * 24, "1" * 24, "2" * 24]]),
@@ -136,7 +136,7 @@ def test_good_values_are_taken_and_fit_the_schema(check: Format, values: list[An
     [(nested.ids_of("deal", 2), ["0" * 24] * 3), (nested.tags(), ["a"] * 80)],
 )
 def test_repeats_in_a_list_do_not_count(check: Format, repeated: list[str]) -> None:
-    assert check.parse(repeated) == json.dumps(repeated[:1])
+    assert check.accept(repeated, of_json) == json.dumps(repeated[:1])
 
 
 @pytest.mark.parametrize(("check", "expected", "values"), BAD)
@@ -147,14 +147,14 @@ def test_bad_values_are_refused_by_name(check: Format, expected: str, values: li
 
 def test_all_faults_of_a_list_are_told_with_their_places() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.tags().parse(["ok", 1, "fine", " "])
+        nested.tags().accept(["ok", 1, "fine", " "], of_json)
     found = [(w.at, w.code) for w in (caught.value, *caught.value.more)]
     assert found == [("[1]", "wrong_type"), ("[3]", "blank")]
 
 
 def test_the_first_faults_of_a_long_list_are_enough() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.tags().parse([0] * 100_000)
+        nested.tags().accept([0] * 100_000, of_json)
     assert len(caught.value.more) == 19
 
 
@@ -177,13 +177,13 @@ def test_e164(sent: str, found: str | None) -> None:
 @pytest.mark.slow
 @given(st.integers(0, 99_999_999_999_999))
 def test_money_is_exact_both_ways(centavos: int) -> None:
-    money = formats.money()
+    money = numbers.money()
     assert money.show is not None
     shown = money.show(centavos)
-    assert money.parse(decode(json.dumps(shown).encode())) == centavos
-    assert money.parse(shown) == centavos
+    assert money.accept(decode(json.dumps(shown).encode()), of_json) == centavos
+    assert money.accept(shown, of_json) == centavos
     exact = Decimal(centavos).scaleb(-2)
-    assert money.parse(exact) == centavos
+    assert money.accept(exact, of_json) == centavos
 
 
 @pytest.mark.slow
@@ -195,8 +195,8 @@ def test_an_instant_reads_what_it_shows(moment: Any) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", shown)
     assert dates.parse(shown) == micros // 1000 * 1000
     assert shown[:23] == moment.isoformat(timespec="milliseconds")
-    instant = formats.instant()
-    assert instant.parse(shown) == instant.parse(moment.isoformat())
+    instant = instants.instant()
+    assert instant.accept(shown, of_json) == instant.accept(moment.isoformat(), of_json)
 
 
 @pytest.mark.parametrize(
@@ -242,12 +242,12 @@ def test_folding_drops_case_and_accents() -> None:
 
 
 def test_members_of_objects_are_shown_as_they_were_sent() -> None:
-    inner = nested.object_of((Member("price", formats.money(), "Price."),))
+    inner = nested.object_of((Member("price", numbers.money(), "Price."),))
     found = nested.objects(
         (
-            Member("price", formats.money(), "Price.", required=True),
-            Member("quantity", formats.quantity(), "How much."),
-            Member("at", formats.instant(), "When."),
+            Member("price", numbers.money(), "Price.", required=True),
+            Member("quantity", numbers.quantity(), "How much."),
+            Member("at", instants.instant(), "When."),
             Member("name", formats.text(9), "Name."),
             Member("inner", inner, "More."),
         ),
@@ -255,7 +255,7 @@ def test_members_of_objects_are_shown_as_they_were_sent() -> None:
     )
     assert found.show is not None
     sent = [{"price": 10.5, "quantity": 1.5, "name": "x", "inner": {"price": 2}}, {"price": 3}]
-    assert found.show(found.parse(sent)) == sent
-    [dated] = found.show(found.parse([{"price": 1, "at": "2026-11-21"}]))
+    assert found.show(found.accept(sent, of_json)) == sent
+    [dated] = found.show(found.accept([{"price": 1, "at": "2026-11-21"}], of_json))
     assert dated == {"price": 1, "at": "2026-11-21T00:00:00.000Z"}
     assert jsonschema_rs.is_valid(dict(found.shown or {}), sent)

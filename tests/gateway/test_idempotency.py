@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from gateway import idempotency
-from gateway.access import Caller
+from gateway import once
+from gateway.access import Actor
 from gateway.errors import Refusal
-from gateway.idempotency import Answer, Ticket
+from gateway.once import Once, Outcome
+from gateway.rest.params import once_of
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 
@@ -111,16 +112,16 @@ async def test_a_repeat_announces_nothing(api: RestApi, ana: Person) -> None:
     assert await events(api.db) == 1
 
 
-async def _answer(tx: Tx) -> Answer:
-    return Answer(200, b"{}", {})
+async def _answer(tx: Tx) -> Outcome:
+    return Outcome(200, b"{}", {})
 
 
-def _same(found: Answer) -> Answer:
+def _same(found: Outcome) -> Outcome:
     return found
 
 
-def ticket(key: str = "k", body: bytes = b"x") -> Ticket:
-    use = idempotency.ticket(Caller("a" * 24, "api_key"), key, "POST", "/x", body)
+def ticket(key: str = "k", body: bytes = b"x") -> Once:
+    use = once_of(Actor("a" * 24, "api_key"), key, "POST", "/x", body)
     assert use is not None
     return use
 
@@ -129,27 +130,27 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
     """PostgreSQL alone: on SQLite writes wait for each other anyway."""
     if db.engine == "sqlite":
         answers = await asyncio.gather(
-            *(idempotency.write(db, ticket(), _same, _answer) for _ in range(2))
+            *(once.write(db, ticket(), _same, _answer) for _ in range(2))
         )
         assert sorted(a.replayed for a in answers) == [False, True]
         return
     claimed, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(tx: Tx) -> Answer:
+    async def slow(tx: Tx) -> Outcome:
         claimed.set()
         while not go.is_set():
             # A transaction that stood idle would be ended.
             await tx.one("select pg_sleep(0.1)")
         return await _answer(tx)
 
-    first = asyncio.create_task(idempotency.write(db, ticket(), _same, slow))
+    first = asyncio.create_task(once.write(db, ticket(), _same, slow))
     await claimed.wait()
     with pytest.raises(Refusal) as caught:
-        await idempotency.write(db, ticket(), _same, _answer)
+        await once.write(db, ticket(), _same, _answer)
     assert caught.value.code == "idempotency_in_progress"
     go.set()
     assert not (await first).replayed
-    assert (await idempotency.write(db, ticket(), _same, _answer)).replayed
+    assert (await once.write(db, ticket(), _same, _answer)).replayed
 
 
 async def age(db: Database, micros: int) -> None:
@@ -160,17 +161,17 @@ async def age(db: Database, micros: int) -> None:
 
 
 async def test_after_a_day_a_key_is_new_again(db: Database) -> None:
-    await idempotency.write(db, ticket(), _same, _answer)
-    await age(db, idempotency.KEPT - 60_000_000)
-    assert (await idempotency.write(db, ticket(), _same, _answer)).replayed
+    await once.write(db, ticket(), _same, _answer)
+    await age(db, once.KEPT - 60_000_000)
+    assert (await once.write(db, ticket(), _same, _answer)).replayed
     await age(db, 120_000_000)
-    assert not (await idempotency.write(db, ticket(body=b"y"), _same, _answer)).replayed
+    assert not (await once.write(db, ticket(body=b"y"), _same, _answer)).replayed
 
 
 async def test_pruning_takes_the_oldest_in_small_steps(db: Database) -> None:
     for i in range(5):
-        await idempotency.write(db, ticket(f"old{i}"), _same, _answer)
-    await age(db, idempotency.KEPT + 1)
-    await idempotency.write(db, ticket("new"), _same, _answer)
-    assert [await db.write(idempotency.prune, 3) for _ in range(3)] == [3, 2, 0]
-    assert (await idempotency.write(db, ticket("new"), _same, _answer)).replayed
+        await once.write(db, ticket(f"old{i}"), _same, _answer)
+    await age(db, once.KEPT + 1)
+    await once.write(db, ticket("new"), _same, _answer)
+    assert [await db.write(once.prune, 3) for _ in range(3)] == [3, 2, 0]
+    assert (await once.write(db, ticket("new"), _same, _answer)).replayed

@@ -363,9 +363,6 @@ async def test_overdue_is_told_by_the_owners_day(api: RestApi, ana: Person) -> N
         assert (reply.status, reply.body["total"]) == (200, count)
 
     # A day that has ended in one place of the world, and not yet in another.
-    async def unit(tx: Any, zone: str) -> None:
-        await tx.run("update users set timezone = $2 where id = $1", ana.user_id, zone)
-
     async def both(due: int, day: bool) -> list[bool]:
         async def set_due(tx: Any) -> None:
             await tx.run(
@@ -375,7 +372,7 @@ async def test_overdue_is_told_by_the_owners_day(api: RestApi, ana: Person) -> N
         await api.db.write(set_due)
         found = []
         for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
-            await api.db.write(unit, zone)
+            await api.move(ana, zone)
             shown: bool = (await ana.get(path)).body["overdue"]
             listed = (await ana.get("/api/invoices?overdue=true")).body["total"]
             assert listed == int(shown)

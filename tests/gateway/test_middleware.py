@@ -166,7 +166,7 @@ async def faulty(db: Database) -> AsyncIterator[Site]:
         "teapot": web.HTTPExpectationFailed(),
         "moved": web.HTTPFound("/elsewhere"),
         "refused": Refusal(
-            "validation_error", "Wrong.", faults=[Fault("a", "b", "c")], extra={"allowed": ["x"]}
+            "validation_error", "Wrong.", faults=[Fault("a", "b", "c")], facts={"allowed": ["x"]}
         ),
     }
 

@@ -190,7 +190,8 @@ async def test_the_examples_of_creates_can_be_sent(api: RestApi, ana: Person) ->
     # Contacts come first, and may name a company.
     company = await ana.post("/api/companies", {"name": "Acme"})
     made: dict[str, str] = {"companies": company.body["id"]}
-    for method, path, entry in entries():
+    # Invoices may name a quote, and stand before them in the document.
+    for method, path, entry in sorted(entries(), key=lambda one: one[1] == "/api/invoices"):
         if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
             continue
         body = dict(entry["requestBody"]["content"]["application/json"]["example"])

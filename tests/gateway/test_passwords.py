@@ -47,7 +47,7 @@ async def flood(hashing: Passwords, holders: int, each: int) -> list[asyncio.Tas
 
 
 def refused(answers: list[bool | BaseException]) -> int:
-    return sum(isinstance(answer, Refusal) and answer.status == 503 for answer in answers)
+    return sum(isinstance(answer, Refusal) and answer.code == "unavailable" for answer in answers)
 
 
 async def test_one_flooder_fills_only_its_own_line(watched: Watched) -> None:

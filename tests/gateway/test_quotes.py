@@ -254,13 +254,6 @@ async def set_until(api: RestApi, path: str, until: int, *, day: bool) -> None:
     await api.db.write(unit)
 
 
-async def move_to(api: RestApi, who: Person, zone: str) -> None:
-    async def unit(tx: Any) -> None:
-        await tx.run("update users set timezone = $2 where id = $1", who.user_id, zone)
-
-    await api.db.write(unit)
-
-
 async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> None:
     path = await in_state(ana, "sent", validUntil="2999-01-01T00:00:00Z")
     draft = await in_state(ana, "draft", validUntil="2020-01-01")
@@ -302,7 +295,7 @@ async def test_a_day_lasts_until_it_ends_where_the_owner_is(api: RestApi, ana: P
         await set_until(api, path, now - now % DAY + offset * DAY, day=True)
         states = []
         for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
-            await move_to(api, ana, zone)
+            await api.move(ana, zone)
             status = (await ana.get(path)).body["status"]
             assert (await ana.get(f"/api/quotes?status={status}")).body["total"] == 1
             states.append(status)
@@ -312,13 +305,13 @@ async def test_a_day_lasts_until_it_ends_where_the_owner_is(api: RestApi, ana: P
     # The sweeper looks in vain where the day still goes on, then waits.
     still = -1 if found[0] == ["expired", "sent"] else 0
     await set_until(api, path, now - now % DAY + still * DAY, day=True)
-    await move_to(api, ana, "Pacific/Pago_Pago")
+    await api.move(ana, "Pacific/Pago_Pago")
     told = len(await events(api))
     assert await api.db.write(expire_quotes, 10) == 1
     assert await api.db.write(expire_quotes, 10) == 0
     assert (await ana.get(path)).body["status"] == "sent"
     assert len(await events(api)) == told
-    await move_to(api, ana, "Pacific/Kiritimati")
+    await api.move(ana, "Pacific/Kiritimati")
     assert (await ana.get(path)).body["status"] == "expired"
 
 

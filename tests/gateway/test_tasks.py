@@ -8,7 +8,7 @@ import pytest
 from gateway import dates
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.rest import Person, RestApi
 
@@ -63,13 +63,6 @@ async def listed(who: Person, path: str) -> list[str]:
     assert reply.status == 200, reply.text
     assert reply.body["total"] == len(reply.body["data"])
     return [task["title"] for task in reply.body["data"]]
-
-
-async def move(api: RestApi, who: Person, zone: str) -> None:
-    async def unit(tx: Tx) -> None:
-        await tx.run("update users set timezone = $2 where id = $1", who.user_id, zone)
-
-    await api.db.write(unit)
 
 
 async def test_a_task_comes_back_as_it_was_sent(ana: Person) -> None:
@@ -270,7 +263,7 @@ async def test_overdue_by_the_clock_and_by_the_day(ana: Person, wall: Wall) -> N
 async def test_a_day_ends_in_the_zone_of_its_owner(
     api: RestApi, ana: Person, wall: Wall, zone: str, ends: str
 ) -> None:
-    await move(api, ana, zone)
+    await api.move(ana, zone)
     await due(ana, "2026-11-21")
     wall.set(ends)
     assert await listed(ana, "/overdue") == ["2026-11-21"]

@@ -11,7 +11,7 @@ import pytest
 
 import gateway
 import outbox
-from gateway import idempotency
+from gateway import once
 from gateway.config import Retention
 from gateway.credentials import Credentials
 from gateway.metrics import Metrics
@@ -224,7 +224,7 @@ async def _grown(tx: Tx) -> dict[str, int]:
         user_id,
     )
     await by_index(tx)
-    return await buffers(tx, "answers", idempotency.PRUNE, (60_000, 10)) | await buffers(
+    return await buffers(tx, "answers", once.PRUNE, (60_000, 10)) | await buffers(
         tx, "tokens", tokens.PURGE, (60_000, 10)
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 from multidict import CIMultiDictProxy
 
+from gateway.appkeys import CREDENTIALS
 from gateway.config import Config, Limits
 from gateway.resources.account import users
 from outbox.database.transaction import Row, Tx
@@ -101,6 +102,7 @@ class RestApi:
             await tx.run("update users set timezone = $2 where id = $1", who.user_id, zone)
 
         await self.db.write(unit)
+        self.site.app[CREDENTIALS].forget()
 
     async def key_of(self, user_id: str, scopes: Sequence[str] = ("read", "write")) -> Person:
         """Another key of a user."""

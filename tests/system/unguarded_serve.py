@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from gateway import admission, inbound, listing, statements
+from gateway import admission, early, inbound, query, statements
 from gateway.__main__ import main
 from gateway.admission import Admission
 from gateway.budgets import Budget
@@ -37,7 +37,7 @@ def take_any_form() -> None:
 def never_end() -> None:
     """Lists are read as a whole, whatever their size, and nothing that is held counts."""
     statements.BESIDE = 1 << 62
-    listing.MOST = 1_000
+    query.MOST = 1_000
     Budget.take = lambda self, holder, size, *, must=False: True  # type: ignore[method-assign]
     Budget.give = lambda self, holder, size: None  # type: ignore[method-assign]
 
@@ -52,7 +52,7 @@ def keep_all_places() -> None:
     """Whoever has a place keeps it, and probes have none of their own."""
     Admission._make_room = lambda self: False  # type: ignore[method-assign]
     admission.PROBES = 0
-    inbound.PROBE = re.compile(b"$^")
+    early.PROBE = re.compile(b"$^")
 
 
 GUARDS: dict[str, Callable[[], None]] = {

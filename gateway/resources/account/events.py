@@ -1,14 +1,13 @@
 """The events feed as its owner reads it: what may be asked for, and how an event is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway import dates
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
-from gateway.listing import window
 from gateway.schemas import Id, Instant
 from outbox.database.transaction import Tx
 from outbox.events import feed
@@ -37,19 +36,21 @@ class Events(Struct, frozen=True, rename="camel"):
     next_cursor: Id | UnsetType = UNSET
 
 
-async def page(tx: Tx, caller: Caller, query: Mapping[str, str], days: int) -> Events:
-    """A page of the caller's events of the last `days`. Raises forbidden, validation_error."""
-    caller.must("read")
-    after = query.get("after", "").strip().lower()
+async def page(
+    tx: Tx, actor: Actor, *, after: str, names: Collection[str] | None, limit: int, days: int
+) -> Events:
+    """A page of the owner's events of the last `days`, of these names alone where some are given.
+
+    `after` is the id of an event, or empty. Raises forbidden, validation_error.
+    """
+    actor.must("read")
     if after and not is_id(after):
         raise _unknown()
-    _, limit = window(query)
-    types = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     # A name that is not in the catalogue finds nothing.
-    names = tuple(name for name in EVENT_NAMES if name in types) if types else None
+    known = None if names is None else tuple(name for name in EVENT_NAMES if name in names)
     try:
         found = await feed.page(
-            tx, caller.user_id, after=after, names=names, since=tx.now - days * dates.DAY,
+            tx, actor.owner_id, after=after, names=known, since=tx.now - days * dates.DAY,
             limit=limit,
         )  # fmt: skip
     except UnknownPlace:

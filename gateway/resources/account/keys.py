@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from gateway import formats, nested
+from gateway import formats, instants, nested
 from gateway.errors import Refusal
-from gateway.resource import Field, Format, Resource
+from gateway.format import Read
+from gateway.resource import Field, Form
 from gateway.resources.account import users
 from outbox.database.transaction import Row, Tx
 from outbox.ids import Ids
@@ -36,30 +37,27 @@ delete from api_keys where owner_id = $1 and (revoked_at is not null or expires_
 _SCOPE = formats.one_of(*SCOPES)
 
 
-def _scopes(value: Any) -> list[str]:
-    return nested.several(_SCOPE, value, len(SCOPES), least=1)
+def _scopes(value: Any, read: Read) -> list[str]:
+    return nested.several(_SCOPE, value, read, len(SCOPES), least=1)
 
 
-# Declared as a resource for its fields' sake: its rows are this module's affair.
-KEY = Resource(
+KEY = Form(
     noun="key",
-    plural="keys",
-    table="api_keys",
     description="An API key, without its secret part.",
     fields=(
         Field("name", "name", formats.title(100), "What it is for.", "Zapier", required=True),
         Field(
-            "scopes", "scopes", Format(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
+            "scopes", "scopes",
+            nested.composite(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
             "What it may do; both unless sent.", ["read"],
         ),
         Field(
-            "expiresAt", "expires_at", formats.moment(),
+            "expiresAt", "expires_at", instants.moment(),
             "When it ends; never unless sent. A date without a time lasts until that day ends in "
             "the owner's time zone.",
             "2030-01-31",
         ),
     ),
-    events={},
 )  # fmt: skip
 
 
@@ -156,7 +154,7 @@ async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
 async def recognise(tx: Tx, digest: bytes) -> Row | None:
     """The key with this digest and whether its user is shut out, whatever their states."""
     return await tx.one(
-        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at
+        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at, u.timezone
            from api_keys k join users u on u.id = k.owner_id where k.digest = $1""",
         digest,
     )

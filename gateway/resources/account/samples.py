@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway import dates
-from gateway.catalogue import EVENTS
+from gateway.catalogue import EVENTS, RESOURCES
+from gateway.resource import Field, Resource
+from gateway.schemas import INSTANT
 
-DAY = 86_400_000_000
+AHEAD = 14 * dates.DAY
+MARK = " (test)"
 
 
 def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
@@ -14,21 +17,30 @@ def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
 
     `now` is microseconds UTC. KeyError for a name that is not in the catalogue.
     """
+    wanted, noun = EVENTS[event], event.partition(".")[0]
+    [resource] = [one for one in RESOURCES if one.noun == noun]
     at = dates.show(now)
-    later = dates.show(now + 14 * DAY)
-    contact = {"name": "Ana Souza (test)", "email": "ana.souza@example.com",
-               "phone": "+55 11 98888-7777", "position": "Head of Purchasing"}  # fmt: skip
-    company = {"name": "Padaria Modelo Ltda (test)", "cnpj": "11.222.333/0001-81"}
-    deal = {"title": "Yearly supply (test)", "value": 12500.5, "stage": "proposal",
-            "status": "open", "probability": 60}  # fmt: skip
-    task = {"title": "Call back (test)", "dueDate": later, "priority": "high"}
-    invoice = {"number": "TEST-0001", "total": 980.9, "status": "pending", "dueDate": later}
-    quote = {"number": "TEST-0001", "total": 980.9, "status": "draft"}
-    product = {"name": "Coffee beans 1 kg (test)", "price": 89.9}
-    times = {"createdAt": at, "updatedAt": at, "completedAt": at, "paidAt": at}
-    values: Mapping[str, Mapping[str, Any]] = {
-        "contact": contact, "company": company, "deal": deal, "task": task,
-        "invoice": invoice, "quote": quote, "product": product,
-    }  # fmt: skip
-    every = {"id": record_id} | times | dict(values[event.partition(".")[0]])
-    return {name: every[name] for name in EVENTS[event]}
+    known = {"id": record_id, "createdAt": at, "updatedAt": at}
+    return {name: known[name] if name in known else _value(resource, name, now) for name in wanted}
+
+
+def _value(resource: Resource, name: str, now: int) -> Any:
+    for derived in resource.derived:
+        if derived.name == name:
+            return derived.example
+    field = resource.named[name]
+    if field.format.shown is INSTANT:
+        # What is only ever set by the server has happened; what people set is ahead.
+        return dates.show(now + AHEAD if _is_open(field) else now)
+    if field.made and isinstance(field.example, str):
+        return "TEST-0001"
+    return f"{field.example}{MARK}" if _is_title(field) else field.example
+
+
+def _is_open(field: Field) -> bool:
+    return field.on_create or field.on_update
+
+
+def _is_title(field: Field) -> bool:
+    schema = field.format.schema
+    return field.required and schema.get("type") == "string" and "enum" not in schema

@@ -32,6 +32,7 @@ class Session:
     """Whether a new secret waits to be shown once (see `reveal`)."""
     user_name: str
     user_email: str
+    zone: str
 
     def stale(self, now: int) -> bool:
         """Whether its last use should be written down."""
@@ -40,7 +41,8 @@ class Session:
 
 SELECT = """
 select s.id, s.owner_id, s.address, s.agent, s.created_at, s.seen_at, s.expires_at,
-  s.reveal is not null as reveals, u.name as user_name, u.email as user_email
+  s.reveal is not null as reveals, u.name as user_name, u.email as user_email,
+  u.timezone as zone
 from sessions s join users u on u.id = s.owner_id
 where u.disabled_at is null and s.expires_at > $1
 """

@@ -49,7 +49,7 @@ async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
 async def recognise(tx: Tx, digest: bytes) -> Row | None:
     """The token with this digest and whether its user is shut out, expired ones too."""
     return await tx.one(
-        """select t.owner_id, t.expires_at, u.disabled_at
+        """select t.owner_id, t.expires_at, u.disabled_at, u.timezone
            from tokens t join users u on u.id = t.owner_id where t.digest = $1""",
         digest,
     )

@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from gateway import formats, zones
 from gateway.errors import Fault, Refusal
 from gateway.new_passwords import LONGEST, SHORTEST
-from gateway.resource import Field, Resource
+from gateway.resource import Field, Form
 from outbox.database.transaction import Row, Tx
 
 LONGEST_EMAIL = 254
 
-# Declared as a resource for its fields' sake: what is sent to get a token.
-SIGN_IN = Resource(
+SIGN_IN = Form(
     noun="sign-in",
-    plural="sign-ins",
-    table="users",
     description="What a user signs in with.",
     fields=(
         Field(
@@ -27,7 +24,6 @@ SIGN_IN = Resource(
             "correct horse battery", required=True,
         ),
     ),
-    events={},
 )  # fmt: skip
 
 _EMAIL = Field(
@@ -40,11 +36,8 @@ _ZONE = Field(
     "Where days begin and end, for due dates, lists and reports.", zones.DEFAULT,
     default=zones.DEFAULT, nullable=False,
 )  # fmt: skip
-# As above: what is sent to get an account, and what may be changed of one.
-SIGN_UP = Resource(
+SIGN_UP = Form(
     noun="sign-up",
-    plural="sign-ups",
-    table="users",
     description="What makes an account.",
     fields=(
         _EMAIL,
@@ -55,15 +48,11 @@ SIGN_UP = Resource(
         _NAME,
         _ZONE,
     ),
-    events={},
 )  # fmt: skip
-PROFILE = Resource(
+PROFILE = Form(
     noun="profile",
-    plural="profiles",
-    table="users",
     description="What people may change of their account.",
     fields=(_NAME, _ZONE),
-    events={},
 )
 
 
@@ -119,6 +108,12 @@ async def by_email(tx: Tx, email: str) -> Row | None:
 async def one(tx: Tx, user_id: str) -> Row | None:
     """The user with this id, disabled ones too."""
     return await tx.one("select * from users where id = $1", user_id)
+
+
+async def zone_of(tx: Tx, user_id: str) -> str:
+    """The time zone in which the days of this user end."""
+    row = await tx.one("select timezone from users where id = $1", user_id)
+    return str(row["timezone"]) if row else zones.DEFAULT
 
 
 async def hold(tx: Tx, user_id: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from gateway import dates
-from gateway.access import Caller, must_own
+from gateway.access import Actor, must_own
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
 from gateway.resources.account.samples import sample
@@ -108,13 +108,13 @@ def _timeout(text: str, faults: list[Fault]) -> int | None:
 
 
 async def create(
-    tx: Tx, caller: Caller, draft: Draft, *, secret: str, ring: KeyRing, most: int
+    tx: Tx, actor: Actor, draft: Draft, *, secret: str, ring: KeyRing, most: int
 ) -> str:
-    """Make a webhook for the caller; returns its id. Raises conflict past `most` (0: no cap)."""
-    caller.must("write")
+    """Make a webhook for the actor; returns its id. Raises conflict past `most` (0: no cap)."""
+    actor.must("write")
     try:
         return await webhooks.create(
-            tx, owner_id=caller.user_id, draft=draft, secret=secret, ring=ring, most=most
+            tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
         )
     except webhooks.TooMany:
         raise Refusal(
@@ -123,54 +123,54 @@ async def create(
         ) from None
 
 
-async def one(tx: Tx, caller: Caller, webhook_id: str) -> Webhook:
-    """A webhook of the caller. Raises not_found, forbidden."""
+async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
+    """A webhook of the actor. Raises not_found, forbidden."""
     webhook = await webhooks.one(tx, webhook_id)
     if webhook is None:
         raise Refusal("not_found", "There is no such webhook.")
-    must_own(caller, webhook.owner_id, "webhook")
+    must_own(actor, webhook.owner_id, "webhook")
     return webhook
 
 
 async def change(
-    tx: Tx, caller: Caller, webhook_id: str, version: int, draft: Draft, ring: KeyRing
+    tx: Tx, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> None:
     """Save what the owner decided. Raises conflict when it is no longer at `version`."""
-    caller.must("write")
-    await one(tx, caller, webhook_id)
+    actor.must("write")
+    await one(tx, actor, webhook_id)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "It was changed meanwhile; look at it again.")
 
 
-async def pause(tx: Tx, caller: Caller, webhook_id: str) -> bool:
+async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
     """Stop sending; False when it was not active anyway."""
-    caller.must("write")
-    await one(tx, caller, webhook_id)
+    actor.must("write")
+    await one(tx, actor, webhook_id)
     return await parking.pause(tx, webhook_id)
 
 
-async def test(tx: Tx, caller: Caller, webhook_id: str, event: str) -> str:
+async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
     """Enqueue a sample of `event` for this webhook alone; returns the event's id.
 
     Raises validation_error for a name that is not in the catalogue, conflict when it is inactive.
     """
-    caller.must("write")
-    webhook = await one(tx, caller, webhook_id)
+    actor.must("write")
+    webhook = await one(tx, actor, webhook_id)
     if event not in EVENT_NAMES:
         raise Refusal("validation_error", "Choose one of the events in the list.")
     if webhook.state != "active":
         raise Refusal("conflict", "Activate the webhook to send it a test event.")
     record_id = tx.new_id()
     return enqueue(
-        tx, owner_id=caller.user_id, name=event, record_id=record_id, record_version=1,
+        tx, owner_id=actor.owner_id, name=event, record_id=record_id, record_version=1,
         data=sample(event, record_id, tx.now), webhook_id=webhook_id,
     )  # fmt: skip
 
 
-async def listed(tx: Tx, caller: Caller) -> list[Webhook]:
-    """All webhooks of the caller, newest first."""
-    caller.must("read")
-    return await webhooks.listed(tx, caller.user_id)
+async def listed(tx: Tx, actor: Actor) -> list[Webhook]:
+    """All webhooks of the actor, newest first."""
+    actor.must("read")
+    return await webhooks.listed(tx, actor.owner_id)
 
 
 class Record(Struct, frozen=True, rename="camel"):

@@ -1,13 +1,11 @@
 """Activities: the timeline of what happened with a contact, a company or a deal."""
 
-from typing import Any
-
 from gateway import actions, formats, nested
-from gateway.access import Caller
-from gateway.listing import Plan
+from gateway.access import Actor
+from gateway.draft import Draft
+from gateway.query import Page, Query
+from gateway.record import Record
 from gateway.resource import Field, Filter, Reference, Resource
-from gateway.validation import Draft
-from gateway.views import View
 from outbox.database.transaction import Tx
 
 TYPES = ("call", "email", "meeting", "note", "task")
@@ -52,27 +50,28 @@ ACTIVITIES = Resource(
     events={},
     filters=(
         Filter(
-            "type", "type = {}", str, {"type": "string", "enum": list(TYPES)},
-            "Only activities of this kind.",
+            "type", "type = {}", "text", "Only activities of this kind.", TYPES,
         ),
         Filter(
-            "relatedTo", "related_id = {}", str.lower, {"type": "string"},
+            "relatedTo", "related_id = {}", "id",
             "Only activities about this contact, company or deal.",
         ),
         Filter(
-            "relatedType", "related_type = {}", str, {"type": "string", "enum": list(RELATED)},
-            "Only activities about records of this kind.",
+            "relatedType", "related_type = {}", "text",
+            "Only activities about records of this kind.", tuple(RELATED),
         ),
     ),
 )  # fmt: skip
 
 
-async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> View:
-    """`actions.create`, signed by the caller."""
-    draft.values["created_by"] = caller.user_id
-    return await actions.create(tx, caller, resource, draft)
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Make an activity, signed by its owner. See actions.create."""
+    actor.must("write")
+    values = await actions.check(tx, actor, ACTIVITIES, draft)
+    values["created_by"] = actor.owner_id
+    return actions.announce(tx, "created", await actions.insert(tx, actor, ACTIVITIES, values))
 
 
-async def recent(tx: Tx, caller: Caller, limit: int) -> list[Any]:
-    """The caller's latest activities, newest first, as `actions.page` gives them."""
-    return (await actions.page(tx, caller, ACTIVITIES, Plan(1, limit))).records
+async def recent(tx: Tx, actor: Actor, limit: int) -> Page:
+    """The owner's latest activities, newest first. Raises forbidden."""
+    return await actions.page(tx, actor, ACTIVITIES, Query(limit=limit))

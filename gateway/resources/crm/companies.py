@@ -1,16 +1,7 @@
 """Companies: the organisations that contacts and deals belong to."""
 
 from gateway import cnpj, formats
-from gateway.resource import BY_NAME, BY_TIME, Beside, Field, Filter, Remove, Resource, Unset, Wrong
-
-
-def _same_cnpj(text: str) -> str:
-    """The filter finds a company however its number was masked."""
-    normal = cnpj.normal(text)
-    if normal is None:
-        raise Wrong("invalid_cnpj", "No company has this number.")
-    return normal
-
+from gateway.resource import BY_NAME, BY_TIME, Beside, Field, Filter, Remove, Resource, Unset
 
 COMPANIES = Resource(
     noun="company",
@@ -53,7 +44,7 @@ COMPANIES = Resource(
     sorts=(*BY_TIME, BY_NAME),
     filters=(
         Filter(
-            "cnpj", "cnpj_normal = {}", _same_cnpj, {"type": "string"},
+            "cnpj", "cnpj_normal = {}", "cnpj",
             "Only the company with this number, masked or not.",
         ),
     ),

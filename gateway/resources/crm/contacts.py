@@ -65,11 +65,10 @@ CONTACTS = Resource(
         Filter(
             "tag",
             "id in (select record_id from contact_tags where owner_id = $1 and value = {})",
-            str, {"type": "string"}, "Only contacts with this tag, spelt exactly so.",
+            "text", "Only contacts with this tag, spelt exactly so.",
         ),
         Filter(
-            "companyId", f"company_id = {{}} and {LASTS}", str.lower, {"type": "string"},
-            "Only contacts of this company.",
+            "companyId", f"company_id = {{}} and {LASTS}", "id", "Only contacts of this company.",
         ),
     ),
     cascades=(

@@ -1,14 +1,15 @@
 """Deals: the sales that an owner is after, by stage and status."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
 
-from gateway import actions, dates, formats, nested, store
-from gateway.access import Caller
+from gateway import actions, dates, formats, instants, nested, numbers
+from gateway.access import Actor
+from gateway.draft import Draft
 from gateway.errors import Fault
+from gateway.record import Record
 from gateway.resource import (
     BY_TIME,
     LASTS,
@@ -22,30 +23,12 @@ from gateway.resource import (
     Unset,
 )
 from gateway.resources.crm import pipelines
-from gateway.validation import Draft
-from gateway.views import View
+from gateway.resources.crm.pipelines import Pipeline
 from outbox.database.transaction import Tx
-from outbox.ids import is_id
 
 STATUSES = ("open", "won", "lost")
 NO_STAGE = "(none)"
 """Where pipeline-stats counts the deals without a stage."""
-
-
-def _close(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) -> dict[str, Any]:
-    """closedAt follows the status; the reason of a loss goes with the loss."""
-    status = values.get("status")
-    if status is None or before is None:
-        return {}
-    closed: dict[str, Any] = {"closed_at": None if status == "open" else now}
-    if before["status"] == "lost":
-        closed["lost_reason"] = None
-    return closed
-
-
-def _amount(name: str, sql: str, description: str) -> Filter:
-    check = formats.money()
-    return Filter(name, sql, formats.from_query(check), check.schema, description)
 
 
 DEALS = Resource(
@@ -55,7 +38,7 @@ DEALS = Resource(
     description="A possible sale, with its stage in the owner's pipeline.",
     fields=(
         Field("title", "title", formats.title(), "Title.", "Yearly supply", required=True),
-        Field("value", "value", formats.money(), "Estimated value in BRL.", 12500.5, required=True),
+        Field("value", "value", numbers.money(), "Estimated value in BRL.", 12500.5, required=True),
         Field(
             "currency", "currency", formats.one_of("BRL"), "Currency of the value.", "BRL",
             on_create=False, on_update=False, default="BRL",
@@ -70,7 +53,7 @@ DEALS = Resource(
             on_create=False, default="open", nullable=False,
         ),
         Field(
-            "probability", "probability", formats.integer(0, 100), "Chance of winning in percent.",
+            "probability", "probability", numbers.integer(0, 100), "Chance of winning in percent.",
             60,
         ),
         Field(
@@ -83,12 +66,12 @@ DEALS = Resource(
             reference=Reference("contact", "contacts"), listed_in="deal_contacts",
         ),
         Field(
-            "expectedCloseDate", "expected_close_at", formats.instant(),
+            "expectedCloseDate", "expected_close_at", instants.instant(),
             "When it should be closed; a date without a time means that whole day.",
-            "2026-12-15", beside=(Beside("expected_close_day", dates.is_day),),
+            "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
         ),
         Field(
-            "closedAt", "closed_at", formats.instant(), "When it was won or lost.",
+            "closedAt", "closed_at", instants.instant(), "When it was won or lost.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
         ),
         Field(
@@ -104,22 +87,20 @@ DEALS = Resource(
     },
     filters=(
         Filter(
-            "status", "status = {}", str, {"type": "string", "enum": list(STATUSES)},
-            "Only deals of this status.",
+            "status", "status = {}", "text", "Only deals of this status.", STATUSES,
         ),
-        Filter("stage", "stage = {}", str, {"type": "string"}, "Only deals in this stage."),
+        Filter("stage", "stage = {}", "text", "Only deals in this stage."),
         Filter(
             "contactId",
             "id in (select record_id from deal_contacts where owner_id = $1 and value = {})"
             f" and {LASTS}",
-            str.lower, {"type": "string"}, "Only deals that involve this contact.",
+            "id", "Only deals that involve this contact.",
         ),
         Filter(
-            "companyId", f"company_id = {{}} and {LASTS}", str.lower, {"type": "string"},
-            "Only deals with this company.",
+            "companyId", f"company_id = {{}} and {LASTS}", "id", "Only deals with this company.",
         ),
-        _amount("minValue", "value >= {}", "Only deals worth at least this."),
-        _amount("maxValue", "value <= {}", "Only deals worth at most this."),
+        Filter("minValue", "value >= {}", "money", "Only deals worth at least this."),
+        Filter("maxValue", "value <= {}", "money", "Only deals worth at most this."),
     ),
     sorts=(
         *BY_TIME,
@@ -133,63 +114,65 @@ DEALS = Resource(
         Unset("invoices", "deal_id"),
         Remove("activities", "related_id"),
     ),
-    compute=_close,
-    announce_on=("status",),
 )  # fmt: skip
 
 
-async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> View:
-    """`actions.create`, with the stage held to a strict pipeline."""
-    draft = _with(draft, await _stage_faults(tx, caller, draft.sent.get("stage")))
-    return await actions.create(tx, caller, resource, draft)
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Make a deal, its stage held to a strict pipeline. See actions.create."""
+    actor.must("write")
+    new = draft.sent
+    faults = rules(None, new, await pipelines.of(tx, actor) if "stage" in new else None)
+    values = await actions.check(tx, actor, DEALS, draft, faults=faults)
+    return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))
 
 
 async def change(
-    tx: Tx,
-    caller: Caller,
-    resource: Resource,
-    record_id: str,
-    draft: Draft,
-    if_match: str | None = None,
-) -> View:
-    """`actions.change`, with a new stage held to a strict pipeline and a reason to a loss.
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
+    """Write what was sent over a deal. See actions.change.
 
-    What is sent as it is stored is no change, and is not judged.
+    A status that is sent is always announced, changed or not.
     """
-    sent = draft.sent
-    if sent.get("stage") is not None or sent.get("lostReason") is not None:
-        record = None
-        if is_id(record_id):
-            record = await store.fetch(tx, resource, record_id.lower(), lock=True)
-        if record is not None:
-            stored = dict(zip(resource.columns, record, strict=True))
-            new = {n: v for n, v in sent.items() if v != stored[resource.named[n].column]}
-            faults = await _stage_faults(tx, caller, new.get("stage"))
-            if new.get("lostReason") is not None and sent.get("status", stored["status"]) != "lost":
-                message = "Only a lost deal has a reason; send it with status lost."
-                faults.append(Fault("lostReason", "not_lost", message))
-            draft = _with(draft, faults)
-    return await actions.change(tx, caller, resource, record_id, draft, if_match)
+    before = await actions.own(tx, actor, DEALS, record_id, "write", lock=True)
+    named = DEALS.named
+    new = {name: v for name, v in draft.sent.items() if v != before[named[name].column]}
+    faults = rules(before, new, await pipelines.of(tx, actor) if "stage" in new else None)
+    values = await actions.check(tx, actor, DEALS, draft, before, faults)
+    actions.must_match(before, expected)
+    changes = actions.changes_of(before, values)
+    if not changes and "status" not in draft.sent:
+        return before
+    changes |= closing(before, changes, tx.now)
+    return actions.announce(tx, "updated", await actions.update(tx, actor, before, changes))
 
 
-async def _stage_faults(tx: Tx, caller: Caller, stage: str | None) -> list[Fault]:
-    """A fault when the stage is none of a strict pipeline's."""
-    if stage is None:
-        return []
-    wanted = await pipelines.of(tx, caller)
-    if not wanted.strict or stage in wanted.stages:
-        return []
-    stages = ", ".join(wanted.stages)
-    message = f"Your pipeline is strict; send one of: {stages}."
-    return [Fault("stage", "not_allowed", message)]
+def rules(before: Record | None, new: Mapping[str, Any], pipeline: Pipeline | None) -> list[Fault]:
+    """What is wrong with the fields that would change: a new stage, a reason without a loss.
 
-
-def _with(draft: Draft, faults: list[Fault]) -> Draft:
-    """The draft with more faults, which wait until it is known whose deal it is.
-
-    A copy, since the unit may run twice with the one that it was handed.
+    `pipeline` is wanted where `new` has a stage.
     """
-    return replace(draft, faults=[*draft.faults, *faults]) if faults else draft
+    faults = []
+    stage = new.get("stage")
+    stages = pipeline.stages if pipeline is not None and pipeline.strict else None
+    if stage is not None and stages is not None and stage not in stages:
+        message = f"Your pipeline is strict; send one of: {', '.join(stages)}."
+        faults.append(Fault("stage", "not_allowed", message))
+    status = new.get("status", None if before is None else before["status"])
+    if before is not None and new.get("lostReason") is not None and status != "lost":
+        message = "Only a lost deal has a reason; send it with status lost."
+        faults.append(Fault("lostReason", "not_lost", message))
+    return faults
+
+
+def closing(before: Record, changes: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """The further columns of a change: closedAt follows the status, a reason goes with its loss."""
+    status = changes.get("status")
+    if status is None:
+        return {}
+    closed: dict[str, Any] = {"closed_at": None if status == "open" else now}
+    if before["status"] == "lost":
+        closed["lost_reason"] = None
+    return closed
 
 
 class StageStats(Struct, frozen=True):
@@ -213,16 +196,16 @@ class PipelineStats(Struct, frozen=True, rename="camel"):
 _TOTALS = "select stage, status, n, value from deal_totals where owner_id = $1"
 
 
-async def pipeline_stats(tx: Tx, caller: Caller) -> PipelineStats:
-    """Figures over all deals of the caller, whatever their status; stages in pipeline order.
+async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
+    """Figures over all deals of the owner, whatever their status; stages in pipeline order.
 
     Reads the running totals, so it costs the same however many deals there are.
     """
-    caller.must("read")
+    actor.must("read")
     by_status = dict.fromkeys(STATUSES, 0)
     # Added up here: the value of very many deals may pass what the engines can sum.
     by_stage: dict[str, tuple[int, int]] = {}
-    for row in await tx.all(_TOTALS, caller.user_id):
+    for row in await tx.all(_TOTALS, actor.owner_id):
         stage = row["stage"] or NO_STAGE
         count, worth = by_stage.get(stage, (0, 0))
         by_stage[stage] = (count + row["n"], worth + row["value"])
@@ -230,10 +213,10 @@ async def pipeline_stats(tx: Tx, caller: Caller) -> PipelineStats:
     won, lost = by_status["won"], by_status["lost"]
     return PipelineStats(
         sum(by_status.values()),
-        formats.show_money(sum(worth for _, worth in by_stage.values())),
+        numbers.show_money(sum(worth for _, worth in by_stage.values())),
         {
-            name: StageStats(by_stage[name][0], formats.show_money(by_stage[name][1]))
-            for name in in_order(by_stage, await pipelines.of(tx, caller))
+            name: StageStats(by_stage[name][0], numbers.show_money(by_stage[name][1]))
+            for name in in_order(by_stage, await pipelines.of(tx, actor))
         },
         won,
         lost,
@@ -241,7 +224,7 @@ async def pipeline_stats(tx: Tx, caller: Caller) -> PipelineStats:
     )
 
 
-def in_order(stages: Mapping[str, Any], wanted: pipelines.Pipeline) -> list[str]:
+def in_order(stages: Mapping[str, Any], wanted: Pipeline) -> list[str]:
     """The pipeline's stages first, then others by name, and what has none last."""
     place = {stage: i for i, stage in enumerate(wanted.stages)}
     return sorted(stages, key=lambda s: (s == NO_STAGE, place.get(s, len(place)), s))

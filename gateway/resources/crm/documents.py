@@ -8,21 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway import actions, dates, formats, numbering, store
-from gateway.access import Caller
+from gateway import actions, dates, formats, numbering, numbers
+from gateway.access import Actor
+from gateway.draft import Draft
 from gateway.errors import Fault, Refusal
+from gateway.record import Record
 from gateway.resource import Field, Reference, Resource
 from gateway.resources.crm import lines
 from gateway.resources.crm.lines import Line
-from gateway.store import Record
 from gateway.transitions import Table, move
-from gateway.validation import Draft
-from gateway.views import View, view
 from outbox.database.transaction import Tx
 
 AMOUNTS = ("items", "discount", "shipping", "total")
 """The fields from which the amounts of a document come."""
-_STATUS = "status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,8 @@ class Kind:
     table: Table
     open: str
     """The state in which its content may be changed."""
+    stamps: Mapping[str, str]
+    """State → the column of when it was reached: now, unless that is sent."""
     announced: Mapping[str, str] = field(default_factory=dict)
     """State → the change that is announced when it is reached, where that is not `updated`."""
 
@@ -56,46 +56,39 @@ def parties(noun: str) -> tuple[Field, ...]:
     )  # fmt: skip
 
 
-async def create(tx: Tx, caller: Caller, kind: Kind, draft: Draft) -> View:
-    """A new document with the next number. Raises forbidden, or what is wrong with the draft."""
-    caller.must("write")
-    values = await _content(tx, caller, kind, draft)
-    return await issue(tx, caller, kind, values)
+async def create(tx: Tx, actor: Actor, kind: Kind, draft: Draft) -> Record:
+    """Make a document with the next number. Raises forbidden, or what is wrong with the draft."""
+    actor.must("write")
+    return await issue(tx, actor, kind, await _content(tx, actor, kind, draft))
 
 
-async def issue(tx: Tx, caller: Caller, kind: Kind, values: Mapping[str, Any]) -> View:
-    """A new document of checked columns; what has a default may be left out.
+async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> Record:
+    """Make a document of checked columns; what has a default may be left out.
 
     Takes the number last of all locks.
     """
     resource = kind.resource
-    zone = await actions.zone_of(tx, resource, caller)
     defaults = {f.column: f.default for f in resource.fields if f.default is not None}
-    columns = defaults | dict(values)
-    if resource.compute is not None:
-        columns |= resource.compute(None, columns, tx.now)
-    columns["number"] = await numbering.take(tx, caller.user_id, resource.table, kind.prefix)
-    record = await store.insert(tx, resource, caller.user_id, columns)
-    return actions.announce(tx, resource, "created", record, zone)
+    number = await numbering.take(tx, actor.owner_id, resource.table, kind.prefix)
+    columns = {**defaults, **values, "number": number}
+    return actions.announce(tx, "created", await actions.insert(tx, actor, resource, columns))
 
 
 async def change(
-    tx: Tx, caller: Caller, kind: Kind, record_id: str, draft: Draft, if_match: str | None
-) -> View:
+    tx: Tx, actor: Actor, kind: Kind, record_id: str, draft: Draft, expected: frozenset[str] | None
+) -> Record:
     """Write what was sent, content in the open state only; `status` moves as the table allows.
 
     Raises not_found, forbidden, what is wrong with the draft, precondition_failed, conflict,
     invalid_transition.
     """
     resource = kind.resource
-    record = await actions.own(tx, caller, resource, record_id, "write", lock=True)
-    zone = await actions.zone_of(tx, resource, caller)
-    values = await _content(tx, caller, kind, draft, record)
-    before = view(resource, record, tx.now, zone)
-    actions.must_match(before, if_match)
-    current = status_of(before)
+    before = await actions.own(tx, actor, resource, record_id, "write", lock=True)
+    values = await _content(tx, actor, kind, draft, before)
+    actions.must_match(before, expected)
+    current = before["status"]
     wanted = values.pop("status", current)
-    changes = actions.changes_of(resource, record, values)
+    changes = actions.changes_of(before, values)
     if changes and current != kind.open:
         raise Refusal(
             "conflict",
@@ -104,66 +97,58 @@ async def change(
     if wanted != current:
         move(resource.noun, kind.table, current, wanted)
         changes["status"] = wanted
-    return await _write(tx, kind, record, changes, zone) if changes else before
+    return await _write(tx, actor, kind, before, changes) if changes else before
 
 
 async def step(
-    tx: Tx, caller: Caller, kind: Kind, record_id: str, wanted: str, draft: Draft | None = None
-) -> View:
+    tx: Tx, actor: Actor, kind: Kind, record_id: str, wanted: str, draft: Draft | None = None
+) -> Record:
     """Move a document on to `wanted`, with what a draft says of that step.
 
     Raises not_found, forbidden, what is wrong with the draft, invalid_transition, conflict.
     """
     resource = kind.resource
-    record = await actions.own(tx, caller, resource, record_id, "write", lock=True)
+    before = await actions.own(tx, actor, resource, record_id, "write", lock=True)
     draft = draft or Draft()
     draft.must_hold()
-    zone = await actions.zone_of(tx, resource, caller)
-    move(resource.noun, kind.table, status_of(view(resource, record, tx.now, zone)), wanted)
-    values = {column: dates.settled(value, zone) for column, value in draft.values.items()}
-    return await _write(tx, kind, record, values | {"status": wanted}, zone)
+    move(resource.noun, kind.table, before["status"], wanted)
+    values = {column: dates.settled(value, actor.zone) for column, value in draft.values.items()}
+    return await _write(tx, actor, kind, before, values | {"status": wanted})
 
 
-def status_of(found: View) -> str:
-    """The state of a document as it is shown."""
-    status: str = getattr(found.shown, _STATUS)
-    return status
-
-
-async def _write(tx: Tx, kind: Kind, record: Record, changes: dict[str, Any], zone: str) -> View:
-    resource = kind.resource
-    if resource.compute is not None:
-        stored = dict(zip(resource.columns, record, strict=True))
-        changes |= resource.compute(stored, changes, tx.now)
-    record = await store.update(tx, resource, record, changes)
+async def _write(
+    tx: Tx, actor: Actor, kind: Kind, before: Record, changes: dict[str, Any]
+) -> Record:
     wanted = changes.get("status")
-    announced = kind.announced.get(wanted or "", "updated")
-    after = actions.announce(tx, resource, announced, record, zone)
-    if wanted is not None and status_of(after) != wanted:
-        raise Refusal(
-            "conflict",
-            f"This {resource.noun} would be {status_of(after)} at once; set a later date first.",
-        )
+    stamp = kind.stamps.get(wanted or "")
+    if stamp is not None and changes.get(stamp) is None:
+        changes[stamp] = tx.now
+    after = await actions.update(tx, actor, before, changes)
+    actions.announce(tx, kind.announced.get(wanted or "", "updated"), after)
+    if wanted is not None and after["status"] != wanted:
+        noun = kind.resource.noun
+        message = f"This {noun} would be {after['status']} at once; set a later date first."
+        raise Refusal("conflict", message)
     return after
 
 
 async def _content(
-    tx: Tx, caller: Caller, kind: Kind, draft: Draft, record: Record | None = None
+    tx: Tx, actor: Actor, kind: Kind, draft: Draft, before: Record | None = None
 ) -> dict[str, Any]:
     """The columns that a draft asks for, amounts included. Raises what is wrong with it."""
     resource = kind.resource
-    faults = [*await actions.reference_faults(tx, caller, resource, draft, record)]
-    stored = {} if record is None else dict(zip(resource.columns, record, strict=True))
-    before = lines.read(stored.get("items", "[]"))
-    listed = lines.read(draft.values["items"]) if "items" in draft.values else before
-    faults += await lines.product_faults(tx, caller.user_id, listed, before)
+    faults = [*await actions.reference_faults(tx, actor, resource, draft, before)]
+    stored = {} if before is None else before.stored
+    known = lines.read(stored.get("items", "[]"))
+    listed = lines.read(draft.values["items"]) if "items" in draft.values else known
+    faults += await lines.product_faults(tx, actor.owner_id, listed, known)
     values = dict(draft.values)
     # Amounts are not reckoned with what could not be read.
     unread = {fault.field.partition("[")[0] for fault in draft.faults}
     if draft.unreadable is None and unread.isdisjoint(AMOUNTS):
         faults += _reckon(values, stored, listed)
     draft.must_hold(faults)
-    values["items"] = lines.text(lines.named(tx, listed, before))
+    values["items"] = lines.text(lines.named(tx, listed, known))
     return {column: value for column, value in values.items() if column in resource.position}
 
 
@@ -188,14 +173,14 @@ def _reckon(
         return [Fault("total", "required", "Send items or total.")]
     total = subtotal - discount + shipping
     values |= {"subtotal": subtotal, "discount": discount, "shipping": shipping, "total": total}
-    show = formats.show_money
+    show = numbers.show_money
     if subtotal < 0:
         return [Fault("shipping", "too_large", "Send shipping that is not more than the total.")]
     if discount > subtotal:
         return [Fault("discount", "too_large", f"Send a discount of at most {show(subtotal)}.")]
     if asked is not None and asked != total:
         return [Fault("total", "disagrees", f"The items come to {show(total)}; send that or none.")]
-    if max(subtotal, total) > formats.MOST_CENTAVOS:
-        most = show(formats.MOST_CENTAVOS)
+    if max(subtotal, total) > numbers.MOST_CENTAVOS:
+        most = show(numbers.MOST_CENTAVOS)
         return [Fault("total", "out_of_range", f"The total may be {most} at most.")]
     return []

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway import dates, formats
-from gateway.access import Caller
+from gateway import dates, formats, instants, numbers
+from gateway.access import Actor
+from gateway.draft import Draft
+from gateway.record import Record
 from gateway.resource import (
     BY_TIME,
     LASTS,
@@ -15,12 +17,9 @@ from gateway.resource import (
     Reference,
     Resource,
     Sort,
-    Wrong,
 )
 from gateway.resources.crm import documents, lines
 from gateway.resources.crm.documents import Kind
-from gateway.validation import Draft
-from gateway.views import View
 from outbox.database.transaction import Tx
 
 TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
@@ -34,37 +33,12 @@ def _overdue(row: Mapping[str, Any], now: int, zone: str) -> bool:
     return row["status"] == "pending" and dates.passed(row["due_at"], row["due_day"], now, zone)
 
 
-def _stamp(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) -> dict[str, Any]:
-    """When it was paid or canceled: now, unless that was sent."""
-    column = _STAMPS.get(values.get("status", ""))
-    return {column: now} if column and values.get(column) is None else {}
-
-
-def _bound(text: str) -> int | dates.Day:
-    found = dates.bound(text)
-    if found is None:
-        raise Wrong("invalid_date", "No invoice matches a date that cannot be read.")
-    return found
-
-
-def _end(text: str) -> int | dates.Day:
-    """What comes after the bound; a date without a time stands for the whole day."""
-    found = _bound(text)
-    return dates.Day(found.day + dates.DAY) if isinstance(found, dates.Day) else found + 1
-
-
 def _only(name: str, column: str, noun: str) -> Filter:
-    return Filter(
-        name,
-        f"{column} = {{}} and {LASTS}",
-        str.lower,
-        {"type": "string"},
-        f"Only invoices of this {noun}.",
-    )
+    return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only invoices of this {noun}.")
 
 
-_MONEY = formats.money()
-_INSTANT = formats.instant()
+_MONEY = numbers.money()
+_INSTANT = instants.instant()
 
 INVOICES = Resource(
     noun="invoice",
@@ -103,10 +77,10 @@ INVOICES = Resource(
         Field(
             "dueDate", "due_at", _INSTANT,
             "By when; a date without a time lasts until that day ends in the owner's time zone.",
-            "2026-12-15", required=True, beside=(Beside("due_day", dates.is_day),),
+            "2026-12-15", required=True, beside=(Beside("due_day", dates.is_bare, part=True),),
         ),
         Field(
-            "paidAt", "paid_at", formats.moment(),
+            "paidAt", "paid_at", instants.moment(),
             "When it was paid; a date without a time is the beginning of that day in the owner's "
             "time zone.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
@@ -145,22 +119,20 @@ INVOICES = Resource(
     },
     filters=(
         Filter(
-            "status", "status = {}", str, {"type": "string", "enum": list(TRANSITIONS)},
-            "Only invoices of this status.",
+            "status", "status = {}", "text", "Only invoices of this status.", tuple(TRANSITIONS),
         ),
         Filter(
             "overdue",
             "(status = 'pending' and due_at < case when due_day then {today} else {now} end) = {}",
-            formats.from_query(formats.boolean()), {"type": "boolean"},
-            "Only invoices that are overdue, or only those that are not.",
+            "boolean", "Only invoices that are overdue, or only those that are not.",
         ),
         Filter(
-            "from", "created_at >= {}", _bound, _INSTANT.schema,
+            "from", "created_at >= {}", "from",
             "Only invoices made at this time or later; a date without a time begins in the owner's "
             "time zone.",
         ),
         Filter(
-            "to", "created_at < {}", _end, _INSTANT.schema,
+            "to", "created_at < {}", "to",
             "Only invoices made up to this time; a date without a time includes its whole day in "
             "the owner's time zone.",
         ),
@@ -168,7 +140,7 @@ INVOICES = Resource(
         _only("companyId", "company_id", "company"),
         _only("dealId", "deal_id", "deal"),
         _only("quoteId", "quote_id", "quote"),
-        Filter("number", "number = {}", str, {"type": "string"}, "Only the one with this number."),
+        Filter("number", "number = {}", "text", "Only the one with this number."),
     ),
     sorts=(*BY_TIME, Sort("dueDate", "due_at")),
     derived=(
@@ -177,30 +149,31 @@ INVOICES = Resource(
             "Whether it is pending although its due date has passed.", False,
         ),
     ),
-    compute=_stamp,
     deletable=False,
 )  # fmt: skip
 
-INVOICE = Kind(INVOICES, "INV", TRANSITIONS, open="pending", announced={"paid": "paid"})
+INVOICE = Kind(
+    INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"}
+)
 
 
-async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> View:
-    """A new pending invoice. See documents.create."""
-    return await documents.create(tx, caller, INVOICE, draft)
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Make a pending invoice. See documents.create."""
+    return await documents.create(tx, actor, INVOICE, draft)
 
 
 async def change(
-    tx: Tx, caller: Caller, resource: Resource, record_id: str, draft: Draft, if_match: str | None
-) -> View:
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
     """Change a pending invoice; its `status` may be set to what the verbs do. documents.change."""
-    return await documents.change(tx, caller, INVOICE, record_id, draft, if_match)
+    return await documents.change(tx, actor, INVOICE, record_id, draft, expected)
 
 
-async def pay(tx: Tx, caller: Caller, record_id: str, draft: Draft) -> View:
+async def pay(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     """Mark it paid; the draft takes PAY_TAKES. Emits invoice.paid alone. See documents.step."""
-    return await documents.step(tx, caller, INVOICE, record_id, "paid", draft)
+    return await documents.step(tx, actor, INVOICE, record_id, "paid", draft)
 
 
-async def cancel(tx: Tx, caller: Caller, record_id: str, draft: Draft) -> View:
+async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     """Cancel it; the draft takes CANCEL_TAKES. See documents.step."""
-    return await documents.step(tx, caller, INVOICE, record_id, "canceled", draft)
+    return await documents.step(tx, actor, INVOICE, record_id, "canceled", draft)

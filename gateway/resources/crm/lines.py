@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from gateway import formats, nested, store
+from gateway import formats, nested, numbers, store
 from gateway.errors import Fault
+from gateway.format import Format, Read, Wrong
 from gateway.nested import Member
-from gateway.resource import Format, Wrong
 from outbox.database.transaction import Tx
 
 MOST = 200
@@ -35,10 +35,10 @@ MEMBERS = (
     Member("id", formats.text(24), "Names the line of the document that it replaces."),
     Member("productId", formats.id_of("product"), "The product that is sold."),
     Member("description", formats.title(500), "What is sold.", required=True),
-    Member("quantity", formats.quantity(), "How much, with up to 3 decimals.", required=True),
-    Member("unitPrice", formats.money(), "Price of one in BRL.", required=True),
-    Member("discount", formats.money(), "Taken off the line, in BRL."),
-    Member("total", formats.money(), "What the line comes to; checked when sent."),
+    Member("quantity", numbers.quantity(), "How much, with up to 3 decimals.", required=True),
+    Member("unitPrice", numbers.money(), "Price of one in BRL.", required=True),
+    Member("discount", numbers.money(), "Taken off the line, in BRL."),
+    Member("total", numbers.money(), "What the line comes to; checked when sent."),
 )
 EXAMPLE = [{"description": "Coffee beans 1 kg", "quantity": 2, "unitPrice": 89.9, "discount": 9.8}]
 SHOWN_EXAMPLE = [
@@ -50,13 +50,13 @@ def items(least: int) -> Format:
     """The field `items`; what is parsed is `text` of lines, some of them without an id yet."""
     members = nested.object_of(MEMBERS)
 
-    def one(value: Any) -> Line:
-        return _line(members.parse(value))
+    def one(value: Any, read: Read) -> Line:
+        return _line(members.accept(value, read))
 
-    line = Format(one, members.schema)
+    line = nested.composite(one, members.schema)
 
-    def parse(value: Any) -> str:
-        return text(nested.several(line, value, MOST, least))
+    def parts(value: Any, read: Read) -> str:
+        return text(nested.several(line, value, read, MOST, least))
 
     # A line that is shown has all of its members but the product, which it may lack.
     whole = [m.name for m in MEMBERS if m.name != "productId"]
@@ -71,7 +71,7 @@ def items(least: int) -> Format:
             "required": whole,
         },
     }
-    return Format(parse, nested.list_schema(line, MOST, least), _show, shown)
+    return nested.composite(parts, nested.list_schema(line, MOST, least), _show, shown)
 
 
 def text(lines: Sequence[Line]) -> str:
@@ -124,13 +124,13 @@ def half_up(numerator: int, denominator: int) -> int:
 def _line(sent: Mapping[str, Any]) -> Line:
     worth = half_up(sent["quantity"] * sent["unitPrice"], 1000)
     discount = sent.get("discount", 0)
-    if worth > formats.MOST_CENTAVOS:
+    if worth > numbers.MOST_CENTAVOS:
         raise Wrong("out_of_range", "The line comes to more than an amount may be.", ".quantity")
     if discount > worth:
         raise Wrong("too_large", "Send a discount that is not more than the line.", ".discount")
     total = worth - discount
     if sent.get("total", total) != total:
-        comes_to = formats.show_money(total)
+        comes_to = numbers.show_money(total)
         raise Wrong("disagrees", f"The line comes to {comes_to}; send that or none.", ".total")
     return Line(
         sent["description"], sent["quantity"], sent["unitPrice"], total, discount,
@@ -148,8 +148,8 @@ def _shown(line: Line) -> dict[str, Any]:
         shown["productId"] = line.product_id
     return shown | {
         "description": line.description,
-        "quantity": formats.show_quantity(line.quantity),
-        "unitPrice": formats.show_money(line.unit_price),
-        "discount": formats.show_money(line.discount),
-        "total": formats.show_money(line.total),
+        "quantity": numbers.show_quantity(line.quantity),
+        "unitPrice": numbers.show_money(line.unit_price),
+        "discount": numbers.show_money(line.discount),
+        "total": numbers.show_money(line.total),
     }

@@ -1,25 +1,23 @@
 """The pipeline of an owner: the stages of their deals in order. A setting, one for each owner."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import json
 
 from gateway import actions, formats, nested
-from gateway.access import Caller
+from gateway.access import Actor
+from gateway.draft import Draft, refusal
 from gateway.errors import Fault
-from gateway.resource import Field, Resource
+from gateway.resource import Field, Form
 from gateway.strictjson import dumps
-from gateway.validation import Draft, refusal
-from gateway.views import View
 from outbox.database.transaction import Row, Tx
 
 STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
 
-# Declared as a resource for its fields' sake; it has no id, and stays out of the catalogue.
-PIPELINE = Resource(
+PIPELINE = Form(
     noun="pipeline",
-    plural="pipelines",
-    table="pipelines",
     description="The stages of the sales funnel, in the order of boards and reports.",
     fields=(
         Field(
@@ -31,16 +29,16 @@ PIPELINE = Resource(
             "Whether deals may be put into these stages only.", False, default=False,
         ),
     ),
-    events={},
-    deletable=False,
 )  # fmt: skip
 
 
-class Pipeline(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Pipeline:
     """The stages of an owner, and whether their deals may be in no others."""
 
-    stages: list[str]
+    stages: Sequence[str]
     strict: bool
+    version: int = 0
 
 
 _SELECT = "select stages, strict, version from pipelines where owner_id = $1"
@@ -54,46 +52,46 @@ returning stages, strict, version
 """
 
 
-async def of(tx: Tx, caller: Caller) -> Pipeline:
-    """The caller's pipeline; the default one until they have set their own."""
-    return _shown(await tx.one(_SELECT, caller.user_id))
+async def of(tx: Tx, actor: Actor) -> Pipeline:
+    """The owner's pipeline; the default one until they have set their own."""
+    return _pipeline(await tx.one(_SELECT, actor.owner_id))
 
 
-async def read(tx: Tx, caller: Caller) -> View:
+async def read(tx: Tx, actor: Actor) -> Pipeline:
     """`of`, for the owner to see. Raises forbidden."""
-    caller.must("read")
-    return _view(caller, await tx.one(_SELECT, caller.user_id))
+    actor.must("read")
+    return await of(tx, actor)
 
 
-async def change(tx: Tx, caller: Caller, draft: Draft, if_match: str | None = None) -> View:
+async def change(
+    tx: Tx, actor: Actor, draft: Draft, expected: frozenset[str] | None = None
+) -> Pipeline:
     """Set what was sent; null sets the default. Deals stay in the stages where they are.
 
-    Raises forbidden, what is wrong with the draft, precondition_failed.
+    `expected` are versions as text. Raises forbidden, what is wrong with the draft,
+    precondition_failed.
     """
-    caller.must("write")
+    actor.must("write")
     draft.must_hold()
     # A row to lock, so that changes at the same time follow one another.
-    await tx.run(_INSERT, caller.user_id, dumps(STAGES))
-    row: Any = await tx.one(f"{_SELECT} /*postgres for update*/", caller.user_id)
-    before = _view(caller, row)
-    actions.must_match(before, if_match)
+    await tx.run(_INSERT, actor.owner_id, dumps(STAGES))
+    row: Any = await tx.one(f"{_SELECT} /*postgres for update*/", actor.owner_id)
+    before = _pipeline(row)
+    etag = str(before.version)
+    if expected is not None and actions.ANY not in expected and etag not in expected:
+        raise actions.changed_meanwhile(etag)
     stages = draft.values.get("stages", row["stages"])
-    strict = draft.values.get("strict", bool(row["strict"]))
-    if (stages, strict) == (row["stages"], bool(row["strict"])):
+    strict = draft.values.get("strict", before.strict)
+    if (stages, strict) == (row["stages"], before.strict):
         return before
     if strict and not json.decode(stages):
         field = "stages" if "stages" in draft.sent else "strict"
         message = "A strict pipeline has at least one stage; send stages, or strict false."
         raise refusal([Fault(field, "no_stages", message)])
-    return _view(caller, await tx.one(_UPDATE, caller.user_id, stages, strict))
+    return _pipeline(await tx.one(_UPDATE, actor.owner_id, stages, strict))
 
 
-def _view(caller: Caller, row: Row | None) -> View:
-    version = 0 if row is None else row["version"]
-    return View(caller.user_id, _shown(row), f'"{version}"')
-
-
-def _shown(row: Row | None) -> Pipeline:
+def _pipeline(row: Row | None) -> Pipeline:
     if row is None:
-        return Pipeline([*STAGES], False)
-    return Pipeline(json.decode(row["stages"]), bool(row["strict"]))
+        return Pipeline(STAGES, False)
+    return Pipeline(json.decode(row["stages"]), bool(row["strict"]), row["version"])

@@ -1,10 +1,8 @@
 """Products: what an owner sells. The storefront's catalogue is made of the same rows."""
 
-from gateway import formats, nested
+from gateway import formats, nested, numbers
 from gateway.nested import Member
-from gateway.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort
-
-_FLAG = formats.from_query(formats.boolean())
+from gateway.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort, Unique
 
 PRODUCTS = Resource(
     noun="product",
@@ -19,15 +17,15 @@ PRODUCTS = Resource(
         ),
         Field(
             "sku", "sku", formats.title(64), "Stock keeping unit; no two of an owner are the same.",
-            "COF-1000", unique_in="product_skus",
+            "COF-1000", unique=Unique("product_skus"),
         ),
         Field(
             "slug", "slug", formats.slug(), "The part of the shop's address that names it.",
             "coffee-beans-1-kg",
         ),
-        Field("price", "price", formats.money(), "Price in BRL.", 89.9, required=True),
+        Field("price", "price", numbers.money(), "Price in BRL.", 89.9, required=True),
         Field(
-            "compareAtPrice", "compare_at_price", formats.money(), "Price before a reduction.",
+            "compareAtPrice", "compare_at_price", numbers.money(), "Price before a reduction.",
             109.9,
         ),
         Field(
@@ -35,11 +33,11 @@ PRODUCTS = Resource(
             on_create=False, on_update=False, default="BRL",
         ),
         Field(
-            "stock", "stock", formats.integer(0, 1_000_000_000),
+            "stock", "stock", numbers.integer(0, 1_000_000_000),
             "How many there are; null is without limit.", 25, always=True,
         ),
         Field(
-            "weightGrams", "weight_grams", formats.integer(0, 1_000_000_000), "Weight in grams.",
+            "weightGrams", "weight_grams", numbers.integer(0, 1_000_000_000), "Weight in grams.",
             1050,
         ),
         Field(
@@ -83,19 +81,19 @@ PRODUCTS = Resource(
         Filter(
             "category",
             "id in (select record_id from product_categories where owner_id = $1 and value = {})",
-            str, {"type": "string"}, "Only products of this category, spelt exactly so.",
+            "text", "Only products of this category, spelt exactly so.",
         ),
         Filter(
             "sku",
             "id in (select record_id from product_skus where owner_id = $1 and value = {})",
-            str, {"type": "string"}, "Only the product with this sku.",
+            "text", "Only the product with this sku.",
         ),
         Filter(
-            "active", "active = {}", _FLAG, {"type": "boolean"},
+            "active", "active = {}", "boolean",
             "Only products that can be sold, or only those that cannot.",
         ),
         Filter(
-            "published", "published = {}", _FLAG, {"type": "boolean"},
+            "published", "published = {}", "boolean",
             "Only products that the shop shows, or only those that it does not.",
         ),
     ),

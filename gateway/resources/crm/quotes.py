@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway import actions, dates, ends, formats, store
-from gateway.access import Caller
+from gateway import actions, dates, ends, formats, instants, numbers
+from gateway.access import Actor
+from gateway.draft import Draft
 from gateway.errors import Refusal
+from gateway.record import Record, record_of
 from gateway.resource import BY_TIME, LASTS, Beside, Derived, Field, Filter, Resource
+from gateway.resources.account import users
 from gateway.resources.crm import documents, lines
 from gateway.resources.crm.documents import Kind
 from gateway.resources.crm.invoices import INVOICE
 from gateway.transitions import move
-from gateway.validation import Draft
-from gateway.views import View, view
 from outbox.database.transaction import Tx
 
 TRANSITIONS = {
@@ -40,32 +41,17 @@ def _status(row: Mapping[str, Any], now: int, zone: str) -> str:
     return "expired" if lapses and dates.passed(until, row["valid_day"], now, zone) else status
 
 
-def _follow(before: Mapping[str, Any] | None, values: dict[str, Any], now: int) -> dict[str, Any]:
-    """When it was sent, accepted or rejected, and when the sweeper is to look at it."""
-    found: dict[str, Any] = {}
-    if values.get("status") in _STAMPS:
-        found[_STAMPS[values["status"]]] = now
-    if "valid_until" in values or "valid_day" in values:
-        known = {**(before or {}), **values}
-        until = known["valid_until"]
-        found["lapses_at"] = until
-        if until is not None and known["valid_day"]:
-            found["lapses_at"] = until + EARLIEST
-    return found
+def _lapses_at(until: int | dates.Day) -> int:
+    """When the sweeper is to look at it."""
+    return until.day + EARLIEST if isinstance(until, dates.Day) else until
 
 
 def _only(name: str, column: str, noun: str) -> Filter:
-    return Filter(
-        name,
-        f"{column} = {{}} and {LASTS}",
-        str.lower,
-        {"type": "string"},
-        f"Only quotes of this {noun}.",
-    )
+    return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only quotes of this {noun}.")
 
 
-_MONEY = formats.money()
-_INSTANT = formats.instant()
+_MONEY = numbers.money()
+_INSTANT = instants.instant()
 
 QUOTES = Resource(
     noun="quote",
@@ -105,7 +91,10 @@ QUOTES = Resource(
             "validUntil", "valid_until", _INSTANT,
             "Until when it stands; a date without a time lasts until that day ends in the "
             "owner's time zone.",
-            "2026-12-15", beside=(Beside("valid_day", dates.is_day),),
+            "2026-12-15",
+            beside=(
+                Beside("valid_day", dates.is_bare, part=True), Beside("lapses_at", _lapses_at),
+            ),
         ),
         Field(
             "sentAt", "sent_at", _INSTANT, "When it was sent.", "2026-12-01T14:30:00.000Z",
@@ -133,82 +122,78 @@ QUOTES = Resource(
         Filter(
             "status",
             f"case when status = 'sent' and {_PASSED} then 'expired' else status end = {{}}",
-            str, {"type": "string", "enum": list(TRANSITIONS)}, "Only quotes of this status.",
+            "text", "Only quotes of this status.", tuple(TRANSITIONS),
         ),
         _only("contactId", "contact_id", "contact"),
         _only("companyId", "company_id", "company"),
         _only("dealId", "deal_id", "deal"),
-        Filter("number", "number = {}", str, {"type": "string"}, "Only the one with this number."),
+        Filter("number", "number = {}", "text", "Only the one with this number."),
     ),
     sorts=BY_TIME,
     derived=(
         Derived("status", _status, {"type": "string"}, "The status by the clock.", "draft"),
     ),
-    compute=_follow,
-    hidden=("lapses_at",),
     deletable=False,
 )  # fmt: skip
 
-QUOTE = Kind(QUOTES, "Q", TRANSITIONS, open="draft")
+QUOTE = Kind(QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS)
 
 
-async def create(tx: Tx, caller: Caller, resource: Resource, draft: Draft) -> View:
-    """A new draft. See documents.create."""
-    return await documents.create(tx, caller, QUOTE, draft)
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Make a draft. See documents.create."""
+    return await documents.create(tx, actor, QUOTE, draft)
 
 
 async def change(
-    tx: Tx, caller: Caller, resource: Resource, record_id: str, draft: Draft, if_match: str | None
-) -> View:
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
     """Change a draft; its `status` may be set to what the verbs do. See documents.change."""
-    return await documents.change(tx, caller, QUOTE, record_id, draft, if_match)
+    return await documents.change(tx, actor, QUOTE, record_id, draft, expected)
 
 
-async def send(tx: Tx, caller: Caller, record_id: str) -> View:
+async def send(tx: Tx, actor: Actor, record_id: str) -> Record:
     """Mark it sent. See documents.step."""
-    return await documents.step(tx, caller, QUOTE, record_id, "sent")
+    return await documents.step(tx, actor, QUOTE, record_id, "sent")
 
 
-async def accept(tx: Tx, caller: Caller, record_id: str) -> View:
+async def accept(tx: Tx, actor: Actor, record_id: str) -> Record:
     """Mark it accepted by the customer. See documents.step."""
-    return await documents.step(tx, caller, QUOTE, record_id, "accepted")
+    return await documents.step(tx, actor, QUOTE, record_id, "accepted")
 
 
-async def reject(tx: Tx, caller: Caller, record_id: str) -> View:
+async def reject(tx: Tx, actor: Actor, record_id: str) -> Record:
     """Mark it rejected by the customer. See documents.step."""
-    return await documents.step(tx, caller, QUOTE, record_id, "rejected")
+    return await documents.step(tx, actor, QUOTE, record_id, "rejected")
 
 
-async def cancel(tx: Tx, caller: Caller, record_id: str) -> View:
+async def cancel(tx: Tx, actor: Actor, record_id: str) -> Record:
     """Take it back. See documents.step."""
-    return await documents.step(tx, caller, QUOTE, record_id, "canceled")
+    return await documents.step(tx, actor, QUOTE, record_id, "canceled")
 
 
-async def convert(tx: Tx, caller: Caller, record_id: str, draft: Draft) -> View:
+async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     """Make the invoice of an accepted quote, once; the draft takes CONVERT_TAKES of an invoice.
 
     Emits invoice.created alone. Raises not_found, forbidden, what is wrong with the draft,
     invalid_transition, conflict.
     """
-    record = await actions.own(tx, caller, QUOTES, record_id, "write", lock=True)
+    quote = await actions.own(tx, actor, QUOTES, record_id, "write", lock=True)
     draft.must_hold()
-    quote = dict(zip(QUOTES.columns, record, strict=True))
-    zone = await actions.time_zone(tx, caller.user_id)
-    current = documents.status_of(view(QUOTES, record, tx.now, zone))
-    if current != "accepted":
+    if quote["status"] != "accepted":
         # No table leads there: it refuses, and tells which states are open.
-        move("quote", TRANSITIONS, current, "invoiced")
+        move("quote", TRANSITIONS, quote["status"], "invoiced")
     if quote["invoice_id"] is not None:
         raise Refusal(
             "conflict", "This quote has its invoice already.",
-            extra={"invoiceId": quote["invoice_id"]},
+            facts={"invoiceId": quote["invoice_id"]},
         )  # fmt: skip
     copied = ("items", "subtotal", "discount", "total", "contact_id", "company_id", "deal_id",
               "notes")  # fmt: skip
-    due = {"due_at": dates.today(tx.now, zone) + DUE_DAYS * dates.DAY, "due_day": True}
-    values = due | draft.values | {c: quote[c] for c in copied} | {"quote_id": record[0]}
-    invoice = await documents.issue(tx, caller, INVOICE, values)
-    await store.update(tx, QUOTES, record, {"invoice_id": invoice.record_id})
+    due_at = dates.today(tx.now, actor.zone) + DUE_DAYS * dates.DAY
+    values = {"due_at": due_at, "due_day": True, **draft.values}
+    values |= {column: quote[column] for column in copied} | {"quote_id": quote.id}
+    invoice = await documents.issue(tx, actor, INVOICE, values)
+    await actions.update(tx, actor, quote, {"invoice_id": invoice.id})
     return invoice
 
 
@@ -227,13 +212,14 @@ async def expire_quotes(tx: Tx, limit: int) -> int:
     """
     rows = await tx.all(_LAPSING, tx.now, limit)
     for row in rows:
-        record = [row[column] for column in QUOTES.columns]
-        stored = dict(zip(QUOTES.columns, record, strict=True))
-        zone = await actions.time_zone(tx, stored["owner_id"])
-        if _status(stored, tx.now, zone) == "expired":
-            record = list(await store.update(tx, QUOTES, record, {"status": "expired"}))
-            actions.announce(tx, QUOTES, "updated", record, zone)
+        owner_id = row["owner_id"]
+        system = Actor(owner_id, "system", zone=await users.zone_of(tx, owner_id))
+        stored = [row[column] for column in QUOTES.columns]
+        quote = record_of(QUOTES, stored, tx.now, system.zone)
+        if quote["status"] == "expired":
+            after = await actions.update(tx, system, quote, {"status": "expired"})
+            actions.announce(tx, "updated", after)
         else:
             # Its day goes on in the owner's time zone, which may change as well.
-            await tx.run(_LOOK_LATER, record[0], tx.now + LOOK_AGAIN)
+            await tx.run(_LOOK_LATER, quote.id, tx.now + LOOK_AGAIN)
     return len(rows)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.appkeys import KEYRING
 from gateway.catalogue import EVENT_NAMES, EVENTS
 from gateway.config import Config, Egress, Limits
@@ -24,10 +24,10 @@ async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
     return await tx.all(sql, *args)
 
 
-async def caller_of(site: Site, email: str) -> Caller:
+async def caller_of(site: Site, email: str) -> Actor:
     user = await site.db.read(users.by_email, email)
     assert user is not None
-    return Caller(user["id"], "session")
+    return Actor(user["id"], "session")
 
 
 async def test_a_new_webhook_shows_its_secret_once(maria: Guest) -> None:

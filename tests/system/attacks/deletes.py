@@ -11,16 +11,16 @@ from typing import Any
 import aiohttp
 
 from gateway import actions
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.resource import Resource
 from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
-from gateway.validation import check
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.crm_rows import add_activities, add_contacts
+from tests.support.records import asked
 from tests.system.attacks.attack import Attack, Target
 
 MANY_CONTACTS = 60
@@ -55,11 +55,11 @@ async def companies_with_contacts(target: Target) -> None:
 
 
 async def _fill(target: Target, kind: Resource, records: int, add: Add, each: int) -> None:
-    caller = Caller(target.owners[0], "api_key")
+    actor = Actor(target.owners[0], "api_key")
 
     async def one(tx: Tx) -> None:
-        made = await actions.create(tx, caller, kind, check(kind, {"name": "A"}, creating=True))
-        await add(tx, caller.user_id, each, made.record_id)
+        made = await actions.create(tx, actor, kind, asked(kind, {"name": "A"}, creating=True))
+        await add(tx, actor.owner_id, each, made.id)
 
     db: Database = await database.open(target.url, clock=SystemClock(), ids=Ids())
     try:

@@ -1,11 +1,10 @@
 """What was done: activities by period and type."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from gateway import ends
-from gateway.access import Caller
+from gateway.access import Actor
+from gateway.periods import Asked
 from gateway.resources.crm.activities import ACTIVITIES, TYPES
 from gateway.resources.crm.reports.figures import PERIODS, Report, as_rows, asked_of, head
 from outbox.database.transaction import Tx
@@ -48,16 +47,16 @@ class ActivitiesReport(Report, frozen=True, kw_only=True):
     totals: ActivitiesTotals
 
 
-async def activities(tx: Tx, caller: Caller, query: Mapping[str, str]) -> ActivitiesReport:
+async def activities(tx: Tx, actor: Actor, asked: Asked) -> ActivitiesReport:
     """How many activities there were in each period, by type."""
-    asked = await asked_of(tx, caller, query, GROUPS)
-    found = asked.periods()
+    span = asked_of(tx, actor, asked, GROUPS)
+    found = span.periods()
     figures = [[0] * len(TYPES) for _ in found]
-    for row in await tx.all(_ACTIVITIES, caller.user_id, as_rows(found)):
+    for row in await tx.all(_ACTIVITIES, actor.owner_id, as_rows(found)):
         figures[row["n"]][TYPES.index(row["type"])] = row["counted"]
     totals = [sum(column) for column in zip(*figures, strict=True)]
     return ActivitiesReport(
-        **head("activities", asked),
+        **head("activities", span),
         data=[
             ActivitiesRow(group=period.label, **_by_type(row))
             for period, row in zip(found, figures, strict=True)

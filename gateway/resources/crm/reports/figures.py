@@ -4,16 +4,15 @@ Amounts are added up in two parts, whole millions and the rest: together, very m
 what the engines can add.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, json
 from msgspec import field as member
 
 from gateway import dates
-from gateway.access import Caller
-from gateway.actions import time_zone
-from gateway.periods import Period, Span, span
+from gateway.access import Actor
+from gateway.periods import Asked, Period, Span, span
 from outbox.database.transaction import Row, Tx
 
 Money = int | float
@@ -52,15 +51,13 @@ def head(report: str, asked: Span) -> dict[str, Any]:
     }
 
 
-async def asked_of(
-    tx: Tx, caller: Caller, query: Mapping[str, str], group_by: Sequence[str]
-) -> Span:
-    """What a query asks of a report, in the owner's time zone unless it names another.
+def asked_of(tx: Tx, actor: Actor, asked: Asked, group_by: Sequence[str]) -> Span:
+    """What is asked of a report, in the owner's time zone unless it names another.
 
     Raises forbidden, validation_error.
     """
-    caller.must("read")
-    return span(query, group_by, tx.now, await time_zone(tx, caller.user_id))
+    actor.must("read")
+    return span(asked, group_by, tx.now, actor.zone)
 
 
 def parts(column: str) -> str:

@@ -1,12 +1,11 @@
 """Where deals stand: by stage, with what they are worth, how old they are, how they ended."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.dates import DAY
-from gateway.formats import show_money
+from gateway.numbers import show_money
+from gateway.periods import Asked
 from gateway.resources.crm import pipelines
 from gateway.resources.crm.deals import NO_STAGE, in_order, percent
 from gateway.resources.crm.reports.figures import (
@@ -84,21 +83,21 @@ class _Stage:
         )  # fmt: skip
 
 
-async def funnel(tx: Tx, caller: Caller, query: Mapping[str, str]) -> FunnelReport:
+async def funnel(tx: Tx, actor: Actor, asked: Asked) -> FunnelReport:
     """The deals that were made in the time asked for, all of them by default.
 
     The stages of the owner's pipeline stand first in its order, those without deals as well.
     """
-    asked = await asked_of(tx, caller, query, GROUPS)
-    pipeline = await pipelines.of(tx, caller)
+    span = asked_of(tx, actor, asked, GROUPS)
+    pipeline = await pipelines.of(tx, actor)
     stages = {stage: _Stage() for stage in pipeline.stages}
     every = _Stage()
-    for row in await tx.all(_BY_STAGE, caller.user_id, *bounds(asked), tx.now):
+    for row in await tx.all(_BY_STAGE, actor.owner_id, *bounds(span), tx.now):
         figures = (row["status"], row["counted"], worth(row), int(row["age"]))
         stages.setdefault(row["stage"] or NO_STAGE, _Stage()).add(*figures)
         every.add(*figures)
     return FunnelReport(
-        **head("funnel", asked),
+        **head("funnel", span),
         currency="BRL",
         data=[FunnelRow(name, *stages[name].figures()) for name in in_order(stages, pipeline)],
         totals=FunnelTotals(*every.figures()),

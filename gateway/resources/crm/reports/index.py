@@ -1,9 +1,10 @@
 """Every report there is."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from gateway.access import Caller
+from gateway.access import Actor
+from gateway.periods import Asked
 from gateway.resources.crm.reports import activities, funnel, leads, receivables, sales
 from gateway.resources.crm.reports.figures import Report
 from outbox.database.transaction import Tx
@@ -11,10 +12,10 @@ from outbox.database.transaction import Tx
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kind:
-    """One report: its unit, to be run by `db.scan` with the query, and what it groups by."""
+    """One report: its unit, to be run by `db.scan`, and what it groups by."""
 
     name: str
-    unit: Callable[[Tx, Caller, Mapping[str, str]], Awaitable[Report]]
+    unit: Callable[[Tx, Actor, Asked], Awaitable[Report]]
     description: str
     groups: Sequence[str]
     """The values of `groupBy`, the default first."""

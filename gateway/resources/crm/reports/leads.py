@@ -1,11 +1,9 @@
 """Where contacts come from, or when they came, and how many of them became deals."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from gateway.access import Caller
-from gateway.periods import TIMES
+from gateway.access import Actor
+from gateway.periods import TIMES, Asked
 from gateway.resources.crm.deals import percent
 from gateway.resources.crm.reports.figures import (
     PERIODS,
@@ -56,22 +54,22 @@ class LeadsReport(Report, frozen=True, kw_only=True):
     totals: LeadsTotals
 
 
-async def leads(tx: Tx, caller: Caller, query: Mapping[str, str]) -> LeadsReport:
+async def leads(tx: Tx, actor: Actor, asked: Asked) -> LeadsReport:
     """The contacts that were made in the time asked for, which is all time by source."""
-    asked = await asked_of(tx, caller, query, GROUPS)
+    span = asked_of(tx, actor, asked, GROUPS)
     figures: dict[str, tuple[int, int]]
-    if asked.group_by in TIMES:
-        found = asked.periods()
+    if span.group_by in TIMES:
+        found = span.periods()
         figures = {period.label: (0, 0) for period in found}
-        for row in await tx.all(_BY_TIME, caller.user_id, as_rows(found)):
+        for row in await tx.all(_BY_TIME, actor.owner_id, as_rows(found)):
             figures[found[row["n"]].label] = (row["counted"], row["dealing"])
     else:
-        rows = await tx.all(_BY_SOURCE, caller.user_id, *bounds(asked))
+        rows = await tx.all(_BY_SOURCE, actor.owner_id, *bounds(span))
         figures = {row["source"]: (row["counted"], row["dealing"]) for row in rows}
     counted = sum(count for count, _ in figures.values())
     dealing = sum(count for _, count in figures.values())
     return LeadsReport(
-        **head("leads", asked),
+        **head("leads", span),
         data=[LeadsRow(g, n, dealt, percent(dealt, n)) for g, (n, dealt) in figures.items()],
         totals=LeadsTotals(counted, dealing, percent(dealing, counted)),
     )

@@ -1,12 +1,11 @@
 """What is owed: pending invoices by how long they are overdue."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from gateway.access import Caller
+from gateway.access import Actor
 from gateway.dates import DAY, begin, today
-from gateway.formats import show_money
+from gateway.numbers import show_money
+from gateway.periods import Asked
 from gateway.resources.crm.reports.figures import (
     EVER,
     Money,
@@ -63,27 +62,27 @@ class ReceivablesReport(Report, frozen=True, kw_only=True):
     totals: ReceivablesTotals
 
 
-async def receivables(tx: Tx, caller: Caller, query: Mapping[str, str]) -> ReceivablesReport:
+async def receivables(tx: Tx, actor: Actor, asked: Asked) -> ReceivablesReport:
     """The invoices that are pending now; `from` and `to` choose them by their due dates."""
-    asked = await asked_of(tx, caller, query, GROUPS)
-    zone = asked.zone
+    span = asked_of(tx, actor, asked, GROUPS)
+    zone = span.zone
     day = today(tx.now, zone)
     cuts = [day, tx.now]
     for days in _DAYS:
         cuts += [day - days * DAY, begin(day - days * DAY, zone)]
-    if asked.first is None:
+    if span.first is None:
         cuts += [-EVER, -EVER]
     else:
-        cuts += [today(asked.first, zone), asked.first]
-    if asked.until is None:
+        cuts += [today(span.first, zone), span.first]
+    if span.until is None:
         cuts += [EVER, EVER]
     else:
-        cuts += [today(asked.until - 1, zone) + DAY, asked.until]
+        cuts += [today(span.until - 1, zone) + DAY, span.until]
     counts, totals = [0] * len(AGES), [0] * len(AGES)
-    for row in await tx.all(_BY_AGE, caller.user_id, *cuts):
+    for row in await tx.all(_BY_AGE, actor.owner_id, *cuts):
         counts[row["age"]], totals[row["age"]] = row["counted"], worth(row)
     return ReceivablesReport(
-        **head("receivables", asked),
+        **head("receivables", span),
         currency="BRL",
         data=[
             ReceivablesRow(age, count, show_money(total))

@@ -1,11 +1,10 @@
 """What was sold: deals won, invoices issued and paid, by period."""
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from gateway.access import Caller
-from gateway.formats import show_money
+from gateway.access import Actor
+from gateway.numbers import show_money
+from gateway.periods import Asked
 from gateway.resources.crm.reports.figures import (
     PERIODS,
     Money,
@@ -69,17 +68,17 @@ class SalesReport(Report, frozen=True, kw_only=True):
     totals: SalesTotals
 
 
-async def sales(tx: Tx, caller: Caller, query: Mapping[str, str]) -> SalesReport:
+async def sales(tx: Tx, actor: Actor, asked: Asked) -> SalesReport:
     """Deals by the time they were won, invoices by the time they were made and were paid."""
-    asked = await asked_of(tx, caller, query, GROUPS)
-    found = asked.periods()
+    span = asked_of(tx, actor, asked, GROUPS)
+    found = span.periods()
     figures = [[0, 0] * 3 for _ in found]
     for column, sql in ((0, _DEALS_WON), (2, _ISSUED), (4, _PAID)):
-        for row in await tx.all(sql, caller.user_id, as_rows(found)):
+        for row in await tx.all(sql, actor.owner_id, as_rows(found)):
             figures[row["n"]][column : column + 2] = [row["counted"], worth(row)]
     totals = [sum(column) for column in zip(*figures, strict=True)]
     return SalesReport(
-        **head("sales", asked),
+        **head("sales", span),
         currency="BRL",
         data=[
             SalesRow(period.label, *_shown(row)) for period, row in zip(found, figures, strict=True)

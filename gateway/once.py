@@ -1,14 +1,11 @@
-"""Idempotency-Key: the answer of a POST is kept beside its write, and given again to a repeat."""
+"""Writes that happen once: the outcome is kept under a key beside the write, for its repeats."""
 
-import hashlib
 import json
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from gateway.access import Caller
-from gateway.errors import Fault, Refusal
+from gateway.errors import Refusal
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
@@ -17,12 +14,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 KEPT = 24 * 3600 * 1_000_000
-_KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a door answers with, as far as a repeat gets it again."""
+class Outcome:
+    """What a write came to, as the door that made it wrote it down and renders it again."""
 
     status: int
     body: bytes
@@ -31,8 +27,12 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
-    """One use of a key: whose, for which request, and a fingerprint of the body."""
+class Once:
+    """One use of a key: whose, for what, and a fingerprint of what was sent.
+
+    `method` and `path` are the scope of the key beside its owner: the same key may be used for
+    another operation.
+    """
 
     owner_id: str
     key: str
@@ -41,45 +41,29 @@ class Ticket:
     fingerprint: bytes
 
 
-def ticket(caller: Caller, key: str | None, method: str, path: str, body: bytes) -> Ticket | None:
-    """The use of the Idempotency-Key `key`; None without one. Raises validation_error.
-
-    A caller who may not write gets none: the unit refuses it, and no stored answer is shown.
-    """
-    if key is None or "write" not in caller.scopes:
-        return None
-    if _KEY.fullmatch(key) is None:
-        message = "Send an Idempotency-Key of 1 to 255 printable ASCII characters."
-        raise Refusal(
-            "validation_error", message,
-            faults=[Fault("Idempotency-Key", "invalid_header", message)],
-        )  # fmt: skip
-    return Ticket(caller.user_id, key, method, path, hashlib.sha256(body).digest())
-
-
 async def write(
     db: Database,
-    use: Ticket | None,
-    answer: Callable[[T], Answer],
+    use: Once | None,
+    outcome: Callable[[T], Outcome],
     unit: Callable[Concatenate[Tx, P], Awaitable[T]],
     *args: P.args,
     **kwargs: P.kwargs,
-) -> Answer:
-    """`db.write(unit, …)`, answered by `answer`; with a ticket, at most once.
+) -> Outcome:
+    """`db.write(unit, …)`, whose result `outcome` writes down; with a use of a key, at most once.
 
-    A repeat waits for the first and gets its answer. Raises idempotency_mismatch when its body is
+    A repeat waits for the first and gets its outcome. Raises idempotency_mismatch when its body is
     another, idempotency_in_progress when the first takes too long, and what the unit raises.
     """
 
     claiming = False
 
-    async def once(tx: Tx) -> Answer:
+    async def once(tx: Tx) -> Outcome:
         nonlocal claiming
         claiming = use is not None
         if use is not None and not await _claim(tx, use):
             return await _stored(tx, use)
         claiming = False
-        found = answer(await unit(tx, *args, **kwargs))
+        found = outcome(await unit(tx, *args, **kwargs))
         if use is not None:
             await tx.run(_KEEP, *_scope(use), found.status, json.dumps(found.headers), found.body)
         return found
@@ -92,7 +76,7 @@ async def write(
             raise Refusal(
                 "idempotency_in_progress",
                 "The first request with this Idempotency-Key is still running; try again.",
-                headers={"Retry-After": "1"},
+                facts={"retry_after": 1},
             ) from error
         raise
 
@@ -105,7 +89,7 @@ delete from idempotency where (owner_id, key, method, path) in (
 
 
 async def prune(tx: Tx, limit: int) -> int:
-    """Forget up to `limit` answers older than a day; how many went."""
+    """Forget up to `limit` outcomes older than a day; how many went."""
     await by_index(tx)
     return await tx.run(PRUNE, tx.now - KEPT, limit)
 
@@ -129,18 +113,18 @@ where owner_id = $1 and key = $2 and method = $3 and path = $4
 """
 
 
-def _scope(use: Ticket) -> tuple[str, str, str, str]:
+def _scope(use: Once) -> tuple[str, str, str, str]:
     return use.owner_id, use.key, use.method, use.path
 
 
-async def _claim(tx: Tx, use: Ticket) -> bool:
+async def _claim(tx: Tx, use: Once) -> bool:
     """Whether this transaction is the first with the key; waits for one that is at work."""
     # A key that is older than a day is new again, even before it was pruned.
     await tx.run(_EXPIRE, *_scope(use), tx.now - KEPT)
     return await tx.run(_CLAIM, *_scope(use), use.fingerprint, tx.now) == 1
 
 
-async def _stored(tx: Tx, use: Ticket) -> Answer:
+async def _stored(tx: Tx, use: Once) -> Outcome:
     row: Any = await tx.one(_STORED, *_scope(use))
     if bytes(row["fingerprint"]) != use.fingerprint:
         raise Refusal(
@@ -148,4 +132,4 @@ async def _stored(tx: Tx, use: Ticket) -> Answer:
             "This Idempotency-Key was used with another body; use a new key for a new request.",
         )
     headers = json.loads(row["headers"])
-    return Answer(row["status"], bytes(row["body"]), headers, replayed=True)
+    return Outcome(row["status"], bytes(row["body"]), headers, replayed=True)

@@ -1,21 +1,17 @@
-"""A body against a declaration: the values to be stored, or all of its faults at once."""
+"""What is asked of a record, against its declaration: values to be stored, or all faults."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.errors import Fault, Refusal
-from gateway.resource import Field, Resource, Wrong
-from gateway.strictjson import InvalidJson, decode
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
-IGNORED_SHOWN = 10
+from gateway.format import Read, Wrong, typed
+from gateway.resource import Field, Form
 
 
 @dataclass(slots=True)
 class Draft:
-    """What a body asks for. A body that cannot be read at all is `unreadable`.
+    """What is asked for. What cannot be read at all is `unreadable`.
 
     The faults are kept, not raised: whether the record is there, and whose it is, is told first.
     """
@@ -23,7 +19,7 @@ class Draft:
     values: dict[str, Any] = field(default_factory=dict)
     """Stored values by column, only of what was sent (and the defaults of a create)."""
     sent: dict[str, Any] = field(default_factory=dict)
-    """The stored value of each field that was sent, by its JSON name."""
+    """The stored value of each field that was sent, by its name."""
     faults: list[Fault] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     unreadable: Refusal | None = None
@@ -35,35 +31,22 @@ class Draft:
         if self.faults or more:
             raise refusal([*self.faults, *more])
 
-    @property
-    def ignored_header(self) -> str:
-        """The value of X-Ignored-Fields; nothing of a client's text reaches it unchecked."""
-        names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in self.ignored[:IGNORED_SHOWN]]
-        return ", ".join(names + ["…"] * (len(self.ignored) > IGNORED_SHOWN))
-
-
-def draft(
-    resource: Resource, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
-) -> Draft:
-    """Read the bytes of a body; see `check`."""
-    try:
-        sent = decode(body)
-    except InvalidJson as error:
-        return Draft(unreadable=Refusal("invalid_json", str(error)))
-    return check(resource, sent, creating=creating, takes=takes)
-
 
 def check(
-    resource: Resource, sent: Any, *, creating: bool = False, takes: Sequence[str] | None = None
+    form: Form,
+    sent: Mapping[str, Any],
+    *,
+    read: Read = typed,
+    creating: bool = False,
+    takes: Sequence[str] | None = None,
 ) -> Draft:
-    """Check a decoded body: create wants what is required, an update takes what is sent.
+    """Check values by field name, each as `read` takes it from a door.
 
-    With `takes` it takes these fields alone, whoever writes them otherwise: the body of a verb.
+    A create wants what is required, an update takes what is sent. With `takes` these fields alone
+    are open, whoever writes them otherwise: what goes with a verb.
     """
-    if not isinstance(sent, dict):
-        return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
     found = Draft()
-    named = resource.named
+    named = form.named
     for name, value in sent.items():
         wanted = named.get(name)
         if wanted is None or not _is_open(wanted, creating, takes):
@@ -71,9 +54,9 @@ def check(
         elif value is None:
             _clear(found, wanted, creating=creating)
         else:
-            _take(found, wanted, value)
+            _take(found, wanted, value, read)
     if creating:
-        _complete(found, resource, sent)
+        _complete(found, form, sent)
     return found
 
 
@@ -83,9 +66,14 @@ def _is_open(wanted: Field, creating: bool, takes: Sequence[str] | None) -> bool
     return wanted.on_create if creating else wanted.on_update
 
 
-def _take(found: Draft, wanted: Field, value: Any) -> None:
+def _take(found: Draft, wanted: Field, value: Any, read: Read) -> None:
+    form = wanted.format
     try:
-        kept = wanted.format.parse(value)
+        if form.parts is None:
+            value = read(form, value)
+            kept = form.check(value)
+        else:
+            kept = form.parts(value, read)
     except Wrong as wrong:
         found.faults += [Fault(wanted.name + w.at, w.code, w.message) for w in (wrong, *wrong.more)]
         return
@@ -106,8 +94,8 @@ def _clear(found: Draft, wanted: Field, *, creating: bool) -> None:
         found.values[beside.column] = None
 
 
-def _complete(found: Draft, resource: Resource, sent: Mapping[str, Any]) -> None:
-    for wanted in resource.fields:
+def _complete(found: Draft, form: Form, sent: Mapping[str, Any]) -> None:
+    for wanted in form.fields:
         if wanted.name not in sent and wanted.required:
             found.faults.append(Fault(wanted.name, "required", f"Send {wanted.name}."))
         elif wanted.default is not None:

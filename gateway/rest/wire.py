@@ -1,4 +1,4 @@
-"""A stored record as its owner sees it."""
+"""Records as the REST door shows them: JSON members, and the ETag beside them."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,13 +8,10 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from gateway import dates
+from gateway.record import CREATED_AT, ID, UPDATED_AT, Record
 from gateway.resource import SYSTEM_COLUMNS, Resource
-from gateway.store import Record
 
 _FIRST = len(SYSTEM_COLUMNS)
-_VERSION = SYSTEM_COLUMNS.index("version")
-_CREATED_AT = SYSTEM_COLUMNS.index("created_at")
-_UPDATED_AT = SYSTEM_COLUMNS.index("updated_at")
 
 
 class View(Struct, frozen=True):
@@ -23,6 +20,7 @@ class View(Struct, frozen=True):
     record_id: str
     shown: Struct
     etag: str
+    """With its quotes."""
 
     @property
     def members(self) -> dict[str, Any]:
@@ -42,49 +40,40 @@ def shape(resource: Resource) -> type[Struct]:
     return msgspec.defstruct(resource.noun.capitalize(), members, omit_defaults=True, frozen=True)
 
 
-def view(resource: Resource, record: Record, now: int, zone: str) -> View:
-    """The record and its tag. `zone` serves derived fields."""
-    [found] = shown(resource, [record], now, zone)
-    tag = str(record[_VERSION])
-    for derived in resource.derived:
-        value, field = getattr(found, derived.name), resource.named.get(derived.name)
-        if field is None:
-            tag += f"-{derived.name}" if value else ""
-        elif value != record[resource.position[field.column]]:
-            tag += f"-{value}"
-    return View(record[0], found, f'"{tag}"')
+def view(record: Record) -> View:
+    """The record and its tag."""
+    [found] = shown(record.resource, [record])
+    return View(record.id, found, quoted(record.etag))
 
 
-def shown(resource: Resource, records: Sequence[Record], now: int, zone: str) -> list[Struct]:
+def quoted(etag: str) -> str:
+    """A tag as the header ETag has it."""
+    return f'"{etag}"'
+
+
+def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
     """The members of each record; unset fields are left out, unless declared otherwise."""
     make, shows, end = shape(resource), resource.shows, _FIRST + len(resource.fields)
     found = []
     for record in records:
-        values = list(record)
+        values = list(record.row)
         for position, show in shows:
             if (value := values[position]) is not None:
                 values[position] = show(value)
         fields = values[_FIRST:end]
-        if resource.derived:
-            _derive(fields, resource, record, now, zone)
-        created_at, updated_at = values[_CREATED_AT], values[_UPDATED_AT]
+        for wanted, value in zip(resource.derived, record.derived, strict=True):
+            field = resource.named.get(wanted.name)
+            if field is None:
+                fields.append(value)
+            else:
+                fields[resource.position[field.column] - _FIRST] = value
+        updated_at = values[UPDATED_AT]
         found.append(
             make(
-                values[0],
+                values[ID],
                 *fields,
-                dates.show(created_at),
+                dates.show(values[CREATED_AT]),
                 None if updated_at is None else dates.show(updated_at),
             )
         )
     return found
-
-
-def _derive(fields: list[Any], resource: Resource, record: Record, now: int, zone: str) -> None:
-    """Put what is derived after `fields`, or in the place of the field that it stands for."""
-    stored = dict(zip(resource.columns, record, strict=True))
-    for wanted in resource.derived:
-        value, field = wanted.of(stored, now, zone), resource.named.get(wanted.name)
-        if field is None:
-            fields.append(value)
-        else:
-            fields[resource.position[field.column] - _FIRST] = value

@@ -1,0 +1,51 @@
+"""Bodies of requests: their bytes, and the draft that they make."""
+
+import re
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from gateway import bodies
+from gateway.draft import Draft, check
+from gateway.errors import Refusal
+from gateway.format import of_json
+from gateway.resource import Form
+from gateway.rest.errors import JSON
+from gateway.strictjson import InvalidJson, decode
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+IGNORED_SHOWN = 10
+
+
+async def read_body(request: web.Request) -> bytes:
+    """The body's bytes. Raises unsupported_media_type unless it is JSON or says nothing."""
+    kind = request.headers.get("Content-Type")
+    if kind is not None and not _is_json(kind):
+        raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
+    return await bodies.read(request)
+
+
+def draft(
+    form: Form, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
+) -> Draft:
+    """What the bytes of a body ask for; see gateway.draft.check."""
+    try:
+        sent = decode(body)
+    except InvalidJson as error:
+        return Draft(unreadable=Refusal("invalid_json", str(error)))
+    if not isinstance(sent, dict):
+        return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
+    return check(form, sent, read=of_json, creating=creating, takes=takes)
+
+
+def ignored(asked: Draft) -> dict[str, str]:
+    """The header X-Ignored-Fields, if any; nothing of a client's text reaches it unchecked."""
+    if not asked.ignored:
+        return {}
+    names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in asked.ignored[:IGNORED_SHOWN]]
+    return {"X-Ignored-Fields": ", ".join(names + ["…"] * (len(asked.ignored) > IGNORED_SHOWN))}
+
+
+def _is_json(kind: str) -> bool:
+    name, charset = bodies.media_type(kind)
+    return (name == JSON or name.endswith("+json")) and charset in ("utf-8", "utf8", "us-ascii")

@@ -1,0 +1,64 @@
+"""How the REST door refuses: one table of statuses, one of headers, and the error body."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from gateway.appkeys import REQUEST_ID
+from gateway.errors import Refusal
+
+JSON = "application/json"
+STATUS: Mapping[str, int] = {
+    "invalid_json": 400,
+    "validation_error": 400,
+    "invalid_reference": 400,
+    "invalid_cnpj": 400,
+    "unauthenticated": 401,
+    "conflicting_credentials": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "conflict": 409,
+    "invalid_transition": 409,
+    "idempotency_in_progress": 409,
+    "precondition_failed": 412,
+    "payload_too_large": 413,
+    "unsupported_media_type": 415,
+    "idempotency_mismatch": 422,
+    "rate_limited": 429,
+    "internal_error": 500,
+    "unavailable": 503,
+}
+HEADERS: Mapping[str, str] = {
+    "retry_after": "Retry-After",
+    "etag": "ETag",
+    "allow": "Allow",
+    "rate_limit": "RateLimit",
+    "rate_limit_policy": "RateLimit-Policy",
+}
+"""Facts of a refusal that are told in a header; all others stand in the body."""
+CHALLENGE = "Bearer, ApiKey"
+
+
+def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.Response:
+    """The response of a refusal; with `status` in the place of its code's own."""
+    body: dict[str, Any] = {"error": refusal.message, "code": refusal.code}
+    if refusal.faults:
+        body["details"] = [
+            {"field": f.field, "code": f.code, "message": f.message} for f in refusal.faults
+        ]
+    headers = {"Content-Type": JSON}
+    for fact, value in refusal.facts.items():
+        header = HEADERS.get(fact)
+        if header is None:
+            body[fact] = value
+        else:
+            headers[header] = f'"{value}"' if fact == "etag" else str(value)
+    if STATUS[refusal.code] == 401:
+        headers["WWW-Authenticate"] = CHALLENGE
+    body["requestId"] = request[REQUEST_ID]
+    return web.Response(
+        body=msgspec.json.encode(body), status=status or STATUS[refusal.code], headers=headers
+    )

@@ -1,0 +1,214 @@
+"""Query parameters and request headers → the values that lists and writes take.
+
+Only an unreadable `cursor`, `sort` or `updatedSince` is refused; what cannot match finds nothing.
+"""
+
+import binascii
+import hashlib
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway import cnpj, dates, formats, numbers
+from gateway.access import Actor
+from gateway.errors import Fault, Refusal
+from gateway.format import Format, Wrong, of_json
+from gateway.once import Once
+from gateway.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
+from gateway.resource import Kind, Resource
+from gateway.strictjson import InvalidJson, decode
+from outbox.ids import is_id
+
+LARGEST = 2**63 - 1
+_KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
+
+
+def query_of(resource: Resource, given: Mapping[str, str]) -> Query:
+    """What a list is asked. Raises validation_error for cursor, sort and updatedSince."""
+    page, limit = window(given)
+    found = Query(page=page, limit=limit)
+    if not given:
+        return found
+    _narrow(found, resource, given)
+    since = given.get("updatedSince")
+    if since is not None:
+        found.since = bound(since.strip())
+        if found.since is None:
+            raise refused(
+                "updatedSince", "Send an ISO 8601 date-time such as 2026-11-21T14:30:00Z."
+            )
+    if given.get("sort"):
+        found.order = _order(resource, given["sort"])
+    if given.get("cursor"):
+        order = order_of(resource, found)
+        if not walks(order):
+            raise refused("cursor", "A cursor walks the default order; leave sort out.")
+        found.after = _cursor(given["cursor"], order)
+    return found
+
+
+def window(given: Mapping[str, str], limit: int = LIMIT, most: int = MOST) -> tuple[int, int]:
+    """`page` and `limit`; `limit` is what it is without one, and `most` the most."""
+    return _positive(given.get("page"), 1), min(_positive(given.get("limit"), limit), most)
+
+
+def bound(text: str) -> int | dates.Day | None:
+    """An instant or a day; None when the text cannot be read.
+
+    A plus that was not escaped arrives as a space.
+    """
+    found = dates.parse(text)
+    if found is None:
+        found = dates.parse("+".join(text.rsplit(" ", 1)))
+    return dates.Day(found) if found is not None and dates.is_day(text) else found
+
+
+def cursor_of(resource: Resource, query: Query, place: Place) -> str:
+    """The text that leads on to `place`."""
+    kind = "c" if order_of(resource, query) == NEWEST else "u"
+    return urlsafe_b64encode(f"{kind}{place.at}.{place.record_id}".encode()).decode().rstrip("=")
+
+
+def expected_of(if_match: str | None) -> frozenset[str] | None:
+    """The tags of If-Match, without their quotes; None without the header."""
+    if if_match is None:
+        return None
+    # RFC 9110 13.1.1: strong comparison, so a weak tag never matches.
+    tags = (tag.strip() for tag in if_match.split(","))
+    return frozenset(
+        "*" if tag == "*" else tag[1:-1]
+        for tag in tags
+        if tag == "*" or (len(tag) > 1 and tag[0] == tag[-1] == '"')
+    )
+
+
+def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) -> Once | None:
+    """The use of the Idempotency-Key `key`; None without one. Raises validation_error.
+
+    A caller who may not write gets none: the unit refuses it, and no stored outcome is shown.
+    """
+    if key is None or "write" not in actor.scopes:
+        return None
+    if _KEY.fullmatch(key) is None:
+        message = "Send an Idempotency-Key of 1 to 255 printable ASCII characters."
+        raise Refusal(
+            "validation_error", message,
+            faults=[Fault("Idempotency-Key", "invalid_header", message)],
+        )  # fmt: skip
+    return Once(actor.owner_id, key, method, path, hashlib.sha256(body).digest())
+
+
+def refused(name: str, message: str) -> Refusal:
+    """The refusal of a query parameter."""
+    return Refusal(
+        "validation_error",
+        f"{name}: {message}",
+        faults=[Fault(name, "invalid_parameter", message)],
+    )
+
+
+def _narrow(found: Query, resource: Resource, given: Mapping[str, str]) -> None:
+    found.search = given.get("search", "").strip()
+    # Text that cannot be stored matches nothing.
+    found.nothing = not _is_text(found.search)
+    if "ids" in given:
+        found.ids = [i.strip().lower() for i in given["ids"].split(",") if is_id(i.strip())]
+    values = {}
+    for offered in resource.filters:
+        text = given.get(offered.name)
+        if text is None:
+            continue
+        try:
+            values[offered.name] = READ[offered.kind](text)
+        except Wrong:
+            found.nothing = True
+        found.nothing = found.nothing or not _is_text(text)
+    found.filters = values
+
+
+def _json(wanted: Format) -> Callable[[str], Any]:
+    """Text as the JSON form of a value: a number, true, false."""
+
+    def read(text: str) -> Any:
+        try:
+            value = decode(text.encode(errors="replace"))
+        except InvalidJson as error:
+            raise Wrong("wrong_type", str(error)) from None
+        return wanted.accept(value, of_json)
+
+    return read
+
+
+def _bound(text: str) -> int | dates.Day:
+    found = bound(text)
+    if found is None:
+        raise Wrong("invalid_date", "Send an ISO 8601 date or date-time.")
+    return found
+
+
+def _cnpj(text: str) -> str:
+    """A company is found however its number was masked."""
+    normal = cnpj.normal(text)
+    if normal is None:
+        raise Wrong("invalid_cnpj", "Send a CNPJ.")
+    return normal
+
+
+READ: Mapping[Kind, Callable[[str], Any]] = {
+    "text": str,
+    "id": str,
+    "boolean": _json(formats.boolean()),
+    "money": _json(numbers.money()),
+    "cnpj": _cnpj,
+    "from": _bound,
+    "to": _bound,
+}
+"""How the text of a filter is read. Raises Wrong when no record can match."""
+
+
+def _positive(text: str | None, default: int) -> int:
+    if text is None or not (text.isascii() and text.isdigit()):
+        return default
+    digits = text.lstrip("0")
+    # More than fits is read as the most that does: a page far past the end, a limit past the most.
+    return min(int(digits[:20]), LARGEST) if digits else default
+
+
+def _order(resource: Resource, text: str) -> list[tuple[str, bool]]:
+    """`-createdAt,name` as names and whether each is descending; a repeated name counts once."""
+    offered = [sort.name for sort in resource.sorts]
+    keys: list[tuple[str, bool]] = []
+    for part in text.split(","):
+        name = part.strip()
+        if name.removeprefix("-") not in offered:
+            names = ", ".join(offered)
+            raise refused("sort", f"Sort by one or more of {names}; a minus before reverses it.")
+        keys.append((name.removeprefix("-"), name.startswith("-")))
+    return keys
+
+
+def _cursor(text: str, order: str) -> Place:
+    try:
+        plain = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
+        time, _, record_id = plain[1:].partition(".")
+        micros = int(time)
+    except (ValueError, binascii.Error):
+        plain, micros, record_id = "", 0, ""
+    kind = "c" if order == NEWEST else "u"
+    if plain[:1] != kind or not is_id(record_id) or abs(micros) > 2**62:
+        raise refused(
+            "cursor", "Send the nextCursor of the page before, with the same parameters, or none."
+        )
+    return Place(micros, record_id)
+
+
+def _is_text(value: str) -> bool:
+    """Whether PostgreSQL could take it as a parameter."""
+    if "\0" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

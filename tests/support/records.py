@@ -1,0 +1,37 @@
+"""Records in tests of the domain: drafts from JSON values, records as the REST door shows them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from gateway import actions
+from gateway.access import Actor
+from gateway.draft import Draft, check
+from gateway.format import of_json
+from gateway.query import Page
+from gateway.resource import Form, Resource
+from gateway.rest.params import cursor_of, query_of
+from gateway.rest.wire import shown
+from outbox.database.transaction import Database
+
+
+def asked(
+    form: Form,
+    body: Mapping[str, Any],
+    *,
+    creating: bool = False,
+    takes: Sequence[str] | None = None,
+) -> Draft:
+    """What a body with these JSON values asks for."""
+    return check(form, body, read=of_json, creating=creating, takes=takes)
+
+
+async def listed(
+    db: Database, actor: Actor, resource: Resource, given: Mapping[str, str]
+) -> tuple[Page, list[Struct], str | None]:
+    """The page that a query gets, its records as they are shown, and the cursor."""
+    query = query_of(resource, given)
+    found = await db.read(actions.page, actor, resource, query)
+    cursor = None if found.onward is None else cursor_of(resource, query, found.onward)
+    return found, shown(resource, found.records), cursor

@@ -1,0 +1,114 @@
+"""A plain resource touches three places: its file, a line of the catalogue, a migration.
+
+The test adds `suppliers` to a copy of the product, and asks every door of that copy for it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gateway
+import outbox
+from gateway import catalogue, formats
+from gateway.resources.crm import contacts
+from tests.gateway.test_cli import EMAIL
+from tests.support.process import Serving, carteiro, serving_process
+
+pytestmark = pytest.mark.slow
+
+PACKAGE = Path(gateway.__path__[0])
+DECLARATION = '''"""Suppliers: those whom an owner buys from."""
+
+from {resource} import BY_NAME, BY_TIME, Field, Resource
+from {formats} import email, title
+
+SUPPLIERS = Resource(
+    noun="supplier",
+    plural="suppliers",
+    table="suppliers",
+    description="Somebody whom the owner buys from.",
+    fields=(
+        Field("name", "name", title(), "Name.", "Torrefação Sul", required=True),
+        Field("email", "email", email(), "E-mail address.", "sul@example.com"),
+    ),
+    events={{"created": ("id", "name", "createdAt"), "deleted": ("id",)}},
+    search=("name",),
+    folded_sort="name",
+    sorts=(*BY_TIME, BY_NAME),
+)
+'''
+MIGRATION = """create table suppliers (
+  id text /*postgres collate "C"*/ primary key,
+  owner_id text /*postgres collate "C"*/ not null,
+  version bigint not null, created_at bigint not null, updated_at bigint,
+  name text not null, email text,
+  folded text /*postgres collate "C"*/ not null, sort_name text /*postgres collate "C"*/ not null
+);
+"""
+
+
+def with_suppliers(folder: Path) -> list[Path]:
+    """A copy of the product with suppliers; the files that were touched."""
+    for package in (gateway, outbox):
+        source = Path(package.__path__[0])
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    copied = folder / PACKAGE.name
+    place = copied / Path(contacts.__file__).relative_to(PACKAGE).with_name("suppliers.py")
+    module = ".".join(place.relative_to(folder).with_suffix("").parts)
+    resource, form = type(contacts.CONTACTS).__module__, formats.__name__
+    place.write_text(DECLARATION.format(resource=resource, formats=form))
+    index = copied / Path(catalogue.__file__).relative_to(PACKAGE)
+    text = index.read_text()
+    last = text.index("    plain(PRODUCTS),\n")
+    line = f'    plain(importlib.import_module("{module}").SUPPLIERS),\n'
+    index.write_text("import importlib\n" + text[:last] + line + text[last:])
+    number = len(list((copied / "migrations").glob("*.sql"))) + 1
+    migration = copied / "migrations" / f"{number:04d}_suppliers.sql"
+    migration.write_text(MIGRATION)
+    return [place, index, migration]
+
+
+def test_suppliers(tmp_path: Path) -> None:
+    code, data = tmp_path / "code", tmp_path / "data"
+    data.mkdir()
+    touched = with_suppliers(code)
+    assert len(touched) == 3
+    own = {"PYTHONPATH": str(code)}
+    with serving_process(data, **own) as serving:
+        user = ("user", "add", EMAIL, "--name", "Maria", "--password-stdin")
+        done = carteiro(*user, folder=data, stdin="correct horse\n", **own)
+        assert done.returncode == 0, done.stderr
+        done = carteiro("key", "add", EMAIL, "--name", "test", folder=data, **own)
+        by_rest(serving, {"X-API-Key": done.stdout.strip()})
+
+
+def by_rest(serving: Serving, key: dict[str, str]) -> None:
+    """Each operation of a plain resource, its events, and what the document says of them."""
+    path = "/api/suppliers"
+    status, body, headers = serving.ask(path, method="POST", body={"name": "Sul"}, headers=key)
+    made = json.loads(body)
+    assert (status, made["name"], headers["ETag"]) == (201, "Sul", '"1"')
+    one = f"{path}/{made['id']}"
+    status, body, _ = serving.ask(path, method="POST", body={"email": "x"}, headers=key)
+    assert (status, [fault["field"] for fault in json.loads(body)["details"]]) == (
+        400, ["email", "name"],
+    )  # fmt: skip
+    assert serving.ask(one, headers=key)[0] == 200
+    assert serving.ask(one, method="PUT", body={"email": "a@b.example"}, headers=key)[0] == 200
+    status, body, _ = serving.ask(f"{path}?search=SUL&sort=name", headers=key)
+    assert [found["email"] for found in json.loads(body)["data"]] == ["a@b.example"]
+    assert serving.ask(one, method="DELETE", headers=key)[0] == 200
+    assert serving.ask(one, headers=key)[0] == 404
+    events = json.loads(serving.ask("/api/events", headers=key)[1])["data"]
+    assert [event["event"] for event in events] == ["supplier.created", "supplier.deleted"]
+    offered = json.loads(serving.ask("/api/webhooks", headers=key)[1])["availableEvents"]
+    assert {"supplier.created", "supplier.deleted"} <= set(offered)
+    document = json.loads(serving.ask("/api/openapi.json")[1])
+    assert {"get", "post"} <= set(document["paths"][path])
+    assert {"get", "put", "patch", "delete"} <= set(document["paths"][f"{path}/{{id}}"])
+    sample = document["webhooks"]["supplier.created"]
+    assert "Torrefação Sul" in json.dumps(sample, ensure_ascii=False)
