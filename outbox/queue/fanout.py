@@ -14,8 +14,8 @@ from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue import lanes, snapshots
-from outbox.queue.claim import endpoints_of
 from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
+from outbox.queue.loading import endpoints_of
 from outbox.queue.snapshots import Snapshot
 from outbox.states import Origin
 from outbox.webhooks import subscription

@@ -20,7 +20,8 @@ from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.opened import Opened, Unsendable
 from outbox.worker.reports import kind_of
-from outbox.worker.windows import Sending, Windows
+from outbox.worker.slow import Sending
+from outbox.worker.windows import Windows
 
 CUT_OFF = "cut off by our own shutdown"
 TOO_MANY = "cut off: too many requests without an answer were open"

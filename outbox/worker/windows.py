@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
 from outbox.queue.policy import WindowStep
+from outbox.worker.slow import Sending, SlowSends
 
 WIDEST = 32
 SLOW_SECONDS = 1.0
@@ -23,22 +24,6 @@ FAILING_FLOOR = 16
 MOST_BYTES = 128 * 1024 * 1024
 """Bodies that are held in memory for their requests; slow sends may hold half of it."""
 REMEMBERED = 20_000
-
-
-@dataclass(slots=True, eq=False)
-class Sending:
-    """One send under way. `size` is its body's, in bytes."""
-
-    webhook_id: str
-    owner_id: str
-    size: int
-    failing: bool
-    started: float
-    slow: bool = False
-    cut: bool = False
-    done: bool = False
-    objection: str | None = None
-    """Why its request must not leave any more."""
 
 
 @dataclass(slots=True)
@@ -55,40 +40,6 @@ class Window:
         return 0 if self.slow else self.width - self.in_flight
 
 
-class _Slow:
-    """The slow sends that are open, by owner, the oldest first."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.bytes = 0
-        self._owners: dict[str, dict[Sending, None]] = {}
-
-    def add(self, sending: Sending) -> None:
-        self._owners.setdefault(sending.owner_id, {})[sending] = None
-        self.count += 1
-        self.bytes += sending.size
-
-    def remove(self, sending: Sending) -> None:
-        own = self._owners[sending.owner_id]
-        del own[sending]
-        if not own:
-            del self._owners[sending.owner_id]
-        self.count -= 1
-        self.bytes -= sending.size
-
-    def of(self, owner_id: str) -> int:
-        return len(self._owners.get(owner_id, ()))
-
-    def oldest(self, owner_id: str) -> Sending:
-        return next(iter(self._owners[owner_id]))
-
-    def holds_most(self) -> str:
-        return max(self._owners, key=lambda owner_id: len(self._owners[owner_id]))
-
-    def holds_most_bytes(self) -> str:
-        return max(self._owners, key=lambda owner_id: sum(s.size for s in self._owners[owner_id]))
-
-
 class Windows:
     """Slots and windows of one worker."""
 
@@ -96,7 +47,7 @@ class Windows:
         self.slots = slots
         self.bytes = 0
         self._fast: dict[Sending, None] = {}
-        self._slow = _Slow()
+        self._slow = SlowSends()
         self._failing = 0
         self._windows: dict[str, Window] = {}
         self._left: dict[str, int] = {}

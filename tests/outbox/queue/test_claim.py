@@ -9,10 +9,11 @@ from collections.abc import Mapping
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue.claim import RETRY_SHARE, SMALL_BODY, Taken, claim
+from outbox.queue.claim import RETRY_SHARE, Taken, claim
 from outbox.queue.deliveries import Capacity, Claimed
 from outbox.queue.fanout import fan_out
 from outbox.queue.lanes import wake
+from outbox.queue.loading import SMALL_BODY
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
 

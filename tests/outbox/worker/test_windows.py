@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from outbox.queue.deliveries import FIRST_WINDOW, Claimed
 from outbox.queue.policy import WindowStep
-from outbox.worker.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDEST, Sending, Windows
+from outbox.worker.slow import Sending
+from outbox.worker.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDEST, Windows
 
 
 def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
