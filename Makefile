@@ -12,11 +12,17 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ARGS   ?=
 WORKERS ?= 2
 
-PYTEST := $(BIN)/python -m pytest
+# Without compiled files each test process, and each command that tests start, compiles all anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 DAILY  := not faults and not benchmark
 FAST   := $(DAILY) and not slow and not browser
 # Waiting for a disk is a good part of small tests, so their files are in memory where it has room.
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 { print "TMPDIR=/dev/shm" }')
+
+# What pytest does to tests so that a failure shows its values costs seconds, so `test-fast` does it
+# only for those that failed.
+QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_retention_policy=failed \
+	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-fast test-faults check bench proof lock clean setup
@@ -36,8 +42,8 @@ test: $(STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every test but fault injection 
 	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
 
 test-fast: $(STAMP) ## under 30 seconds: SQLite only, no browser, nothing marked slow
-	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_retention_policy=failed \
-	  -m "$(FAST)" -k "not postgres" $(ARGS)
+	@$(QUICK) --assert=plain $(ARGS) || { \
+	  status=$$?; test $$status -ne 1 || $(QUICK) --last-failed $(ARGS); exit $$status; }
 
 test-faults: $(STAMP) ## kills, power cuts, full disks, hostile receivers (root for some of them)
 	@$(PYTEST) -m faults --timeout 1800 $(ARGS)

@@ -1,7 +1,7 @@
 """Wrong passwords of an account: each makes the next try wait longer, and none locks it.
 
 What is counted is the address that was typed in, whether there is such an account or not, so that
-nobody learns from it who has one. A share of the network (proxies.share_of) from which somebody
+nobody learns from it who has one. A share of the network (networks.share_of) from which somebody
 has signed in to the account before is counted by itself: a stranger's tries do not hold it up.
 All of it is in the memory of this process.
 """

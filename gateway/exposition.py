@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from gateway import config
 from gateway.errors import Refusal
-from gateway.proxies import Client, Networks, parse
+from gateway.networks import Networks, parse
+from gateway.proxies import Client
 from outbox.clock import Clock
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -19,7 +19,7 @@ from gateway.appkeys import CALLER
 from gateway.early import FULL, LONG_HEAD, PROBE_LINE, SLOW, status_of
 from gateway.instruments import Reason
 from gateway.logs import logger
-from gateway.proxies import share_of
+from gateway.networks import share_of
 from gateway.shared import Shared
 
 PROBE_SECONDS = 2.0

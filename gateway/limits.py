@@ -11,7 +11,7 @@ from typing import Literal
 from gateway.config import Limits
 from gateway.credentials import AuthObserver
 from gateway.errors import Refusal
-from gateway.proxies import WORTHS, networks_of
+from gateway.networks import WORTHS, networks_of
 from outbox.clock import Clock
 
 Kind = Literal["read", "write"]

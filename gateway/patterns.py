@@ -1,5 +1,7 @@
 """Regular expressions that a check and its JSON Schema share, in what ECMA-262 and Python share."""
 
+import re
+
 # White space, controls, and the format characters and fillers that show nothing.
 BLANK = (
     r"\s\u0000-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -23,3 +25,5 @@ CNPJ = r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[
 PHONE = r"^[0-9+()\-. x]{3,40}$"
 # The form alone: which zones there are is gateway.zones' affair.
 ZONE = r"^[A-Z][0-9A-Za-z_+-]*(?:/[0-9A-Za-z_+-]+){0,2}$"
+# Controls but tab and line ends, and halves of surrogate pairs: no part of a name or a remark.
+NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

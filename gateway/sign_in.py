@@ -3,10 +3,10 @@
 from gateway.attempts import Attempts
 from gateway.credentials import AuthObserver
 from gateway.errors import Refusal
+from gateway.networks import share_of
 from gateway.passwords import Passwords
-from gateway.proxies import share_of
+from gateway.patterns import NOT_TEXT
 from gateway.resources.account import users
-from gateway.resources.account.webhooks import NOT_TEXT
 from outbox.database.transaction import Database
 
 

@@ -1,5 +1,6 @@
 """Fixtures that every part of the tests shares."""
 
+import gc
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,9 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
 
+CASES = 3
+"""Cases of one test that `make test-fast` runs, when each has a database of its own."""
+
 pytest_plugins = ["tests.support.require_all"]
 
 
@@ -19,6 +23,32 @@ def pytest_configure() -> None:
     """Settings of whoever runs the tests stay outside."""
     for name in [name for name in os.environ if name.startswith("CARTEIRO_")]:
         del os.environ[name]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with many cases that each need a database, all but a few are slow."""
+    tests: dict[tuple[str, object], list[pytest.Item]] = {}
+    for item in items:
+        case = getattr(item, "callspec", None)
+        if case is not None and "db_url" in case.params:
+            name = item.nodeid.partition("[")[0]
+            tests.setdefault((name, case.params["db_url"]), []).append(item)
+    for cases in tests.values():
+        for place, item in enumerate(cases):
+            # Evenly spread: neighbours are often much alike.
+            if place and place * CASES // len(cases) == (place - 1) * CASES // len(cases):
+                item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the collected tests, and half of its rounds.
+
+    The tests live to the end, and each server that a test starts is built of many small objects.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from gateway.console import guard, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
+from gateway.patterns import NOT_TEXT
 from gateway.resources.account import keys
-from gateway.resources.account.webhooks import NOT_TEXT
 
 LIST = "/console/keys"
 DAY = 86_400_000_000

@@ -10,8 +10,8 @@ from gateway.console.guard import Visitor
 from gateway.errors import Fault, Refusal
 from gateway.format import Wrong
 from gateway.new_passwords import LONGEST, SHORTEST, fault_of
+from gateway.patterns import NOT_TEXT
 from gateway.resources.account import sessions, users
-from gateway.resources.account.webhooks import NOT_TEXT
 from outbox.database.transaction import Tx
 
 HOME = "/console/webhooks"

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -54,24 +54,34 @@ YEAR = 31_536_000
 
 
 def set_up(app: web.Application) -> None:
-    """Load the templates and the list of static files."""
-    files = {
+    """Hand an application the templates and the list of static files."""
+    app[FILES] = _files()
+    app[ENVIRONMENT] = _environment()
+
+
+@cache
+def _files() -> dict[str, tuple[Path, str]]:
+    return {
         path.relative_to(STATIC).as_posix(): (path, _digest(path))
         for path in sorted(STATIC.rglob("*"))
         if path.suffix in (".css", ".js", ".svg")
     }
-    app[FILES] = files
-    t = partial(translate, ENGLISH)
-    environment = aiohttp_jinja2.setup(
-        app,
-        app_key=ENVIRONMENT,
+
+
+# It depends on nothing of an application, and templates are compiled once for each environment.
+@cache
+def _environment() -> jinja2.Environment:
+    files = _files()
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.globals.update(
-        t=t, static=lambda name: f"/console/static/{name}?v={files[name][1]}"
+        t=partial(translate, ENGLISH),
+        static=lambda name: f"/console/static/{name}?v={files[name][1]}",
     )
     environment.filters.update(
         took=display.took,
@@ -80,6 +90,7 @@ def set_up(app: web.Application) -> None:
         inert=display.inert,
         exact=display.exact,
     )
+    return environment
 
 
 def render(

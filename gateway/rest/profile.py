@@ -9,8 +9,8 @@ from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
 from gateway.auth import authenticate
 from gateway.draft import Draft, refusal
 from gateway.errors import Fault, Refusal
+from gateway.networks import share_of
 from gateway.new_passwords import fault_of
-from gateway.proxies import share_of
 from gateway.resources.account import users
 from gateway.resources.account.users import PROFILE, SIGN_UP
 from gateway.rest import shapes

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gateway.appkeys import CREDENTIALS
+from gateway.appkeys import CREDENTIALS, PASSWORDS
 from gateway.config import Config, Limits
 from gateway.resources.account import keys, tokens, users
 from outbox import database
@@ -117,7 +117,10 @@ async def test_two_good_credentials_of_different_users(site: Site) -> None:
 
 
 async def test_only_digests_are_stored(site: Site) -> None:
-    user_id = await site.user()
+    hashed = await site.app[PASSWORDS].hash(PASSWORD)
+    user_id = await site.db.write(
+        users.add, email="maria@example.com", name="Maria", password_hash=hashed
+    )
     key, token = await site.key(user_id), await site.token()
 
     async def everything(tx: Tx) -> str:

@@ -58,14 +58,14 @@ def test_wrong_words_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
-    made = carteiro(
+    made = command(
         "user", "add", EMAIL, "--name", "Maria", "--timezone", "Asia/Tokyo", "--password-stdin",
         folder=tmp_path, stdin="correct horse\n",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
-    done = carteiro("user", "set", EMAIL, "--name", "Ana", folder=tmp_path)
+    done = command("user", "set", EMAIL, "--name", "Ana", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{EMAIL} is Ana, in Asia/Tokyo.\n")
-    done = carteiro("user", "set", EMAIL, "--timezone", "UTC", folder=tmp_path)
+    done = command("user", "set", EMAIL, "--timezone", "UTC", folder=tmp_path)
     assert done.stdout == f"{EMAIL} is Ana, in UTC.\n"
     for words, told in (
         (("set", EMAIL), "--name or --timezone"),
@@ -74,7 +74,7 @@ def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
         (("set", "x@y.zz", "--name", "X"), "no user x@y.zz"),
         (("add", "b@y.zz", "--name", "B", "--timezone", "utc"), "'utc' is no IANA time zone"),
     ):
-        refused = carteiro("user", *words, folder=tmp_path)
+        refused = command("user", *words, folder=tmp_path)
         assert refused.returncode == 1
         one_line(refused.stderr, told)
 

@@ -193,6 +193,7 @@ async def test_a_missing_content_type_is_json(ana: Person) -> None:
     assert (await ana.call("POST", "/api/contacts", data=b'{"name":"X"}')).status == 201
 
 
+@pytest.mark.slow
 async def test_a_body_past_the_limit_is_too_large(ana: Person) -> None:
     data = b'{"name":"X","junk":"' + b"x" * 1_100_000 + b'"}'
     reply = await ana.call("POST", "/api/contacts", data=data)

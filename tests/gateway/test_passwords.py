@@ -50,6 +50,7 @@ def refused(answers: list[bool | BaseException]) -> int:
     return sum(isinstance(answer, Refusal) and answer.code == "unavailable" for answer in answers)
 
 
+@pytest.mark.slow
 async def test_one_flooder_fills_only_its_own_line(watched: Watched) -> None:
     hashing = hasher(watched)
     stored = await hashing.hash("a good password")
@@ -63,6 +64,7 @@ async def test_one_flooder_fills_only_its_own_line(watched: Watched) -> None:
     hashing.close()
 
 
+@pytest.mark.slow
 async def test_many_flooders_do_not_fill_the_queue_for_others(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

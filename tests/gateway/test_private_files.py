@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.__main__ import main
-from tests.support.process import carteiro, environment, serving_process
+from tests.support.process import carteiro, command, environment, serving_process
 
 DEFAULT = {"CARTEIRO_DATABASE__URL": "sqlite:///data/carteiro.db"}
 ENDINGS = ("", "-wal", "-shm", ".lock")
@@ -32,6 +32,7 @@ def modes(folder: Path) -> dict[str, int]:
     return {path.name: mode(path) for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_serve_makes_files_for_its_user_alone(tmp_path: Path) -> None:
     with serving_process(tmp_path, **DEFAULT) as serving:
         serving.ask("/api/none")
@@ -49,7 +50,7 @@ def test_serve_makes_files_for_its_user_alone(tmp_path: Path) -> None:
     ids=" ".join,
 )  # fmt: skip
 def test_so_does_every_command(tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = carteiro(*words, folder=tmp_path, stdin="correct horse battery\n", **DEFAULT)
+    done = command(*words, folder=tmp_path, stdin="correct horse battery\n", **DEFAULT)
     assert (done.returncode, done.stderr) == (0, "")
     assert mode(tmp_path / "data") == 0o700
     found = modes(tmp_path / "data")
@@ -57,6 +58,7 @@ def test_so_does_every_command(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert set(found.values()) == {0o600}
 
 
+@pytest.mark.slow
 def test_so_does_the_engine_alone(tmp_path: Path) -> None:
     key = tmp_path / "app.key"
     made = carteiro("secrets", "init", folder=tmp_path, CARTEIRO_SECRETS__KEY_FILE=str(key))
@@ -75,6 +77,7 @@ def test_so_does_the_engine_alone(tmp_path: Path) -> None:
         process.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_what_is_found_open_is_named_in_one_line(tmp_path: Path) -> None:
     assert carteiro("migrate", folder=tmp_path, **DEFAULT).returncode == 0
     with serving_process(tmp_path, **DEFAULT) as serving:
@@ -107,7 +110,7 @@ def test_what_is_found_open_is_named_in_one_line(tmp_path: Path) -> None:
 
 def test_another_folder_is_for_whoever_chose_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    done = carteiro("migrate", folder=tmp_path)
+    done = command("migrate", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert mode(tmp_path / "carteiro.db") == 0o600
 

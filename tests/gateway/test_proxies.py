@@ -6,7 +6,8 @@ import pytest
 import structlog
 from multidict import CIMultiDict
 
-from gateway.proxies import Client, Proxies, parse, share_of
+from gateway.networks import parse, share_of
+from gateway.proxies import Client, Proxies
 
 TRUSTED = ("127.0.0.0/8", "::1/128", "10.0.0.0/8")
 

@@ -57,6 +57,7 @@ async def test_who_signed_in_from_there_before_still_gets_in(site: Site) -> None
     ("pattern", "most"),
     [("203.0.113.{}", 10), ("2001:db8:0:{:x}::1", 3), ("2001:db8:0:{:x}00::1", 10)],
 )
+@pytest.mark.slow
 async def test_networks_are_limited_as_well(db: Database, pattern: str, most: int) -> None:
     async with serving(db, Config(limits=Limits(sign_in_per_minute=1))) as site:
         # At once, since tokens flow in meanwhile.

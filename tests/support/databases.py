@@ -42,7 +42,7 @@ class SqliteFiles:
             await _migrated(f"sqlite:///{home}/template.db")
             self._template = home / "template.db"
         target = folder / "test.db"
-        await asyncio.to_thread(shutil.copyfile, self._template, target)
+        shutil.copyfile(self._template, target)
         return f"sqlite:///{target}"
 
 

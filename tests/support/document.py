@@ -41,8 +41,7 @@ def answer_faults(method: str, path: str, status: int, body: Any) -> list[str]:
 
 def faults(schema: Any, value: Any) -> list[str]:
     """Why `value` does not fit; nothing that the schema leaves unnamed may be in it."""
-    components = _strict(DOCUMENT["components"])
-    whole = {"$ref": "#/whole", "whole": _strict(schema), "components": components}
+    whole = {"$ref": "#/whole", "whole": _strict(schema), "components": COMPONENTS}
     validator = jsonschema_rs.validator_for(whole, validate_formats=True)
     return [f"{list(e.instance_path)}: {e.message}" for e in validator.iter_errors(value)]
 
@@ -57,3 +56,7 @@ def _strict(node: Any) -> Any:
     if isinstance(node.get("properties"), dict) and "type" in node:
         found.setdefault("additionalProperties", False)
     return found
+
+
+COMPONENTS: dict[str, Any] = _strict(DOCUMENT["components"])
+"""What every schema may refer to; read once, since it is most of the document."""

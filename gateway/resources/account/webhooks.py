@@ -12,6 +12,7 @@ from gateway import dates
 from gateway.access import Actor, must_own
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
+from gateway.patterns import NOT_TEXT
 from gateway.resources.account.samples import sample
 from gateway.schemas import Id, Instant
 from outbox import webhooks
@@ -27,7 +28,6 @@ LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
 """Bounds of a webhook's own time limit, in seconds."""
-NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def judge(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import queue
 import sqlite3
-import threading
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from outbox.clock import Clock
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job
-from outbox.database.sqlite.threads import Jobs, Reader, Scanner, Writer
+from outbox.database.sqlite.threads import Jobs, Reader, Readers, Scanner, Writer, started
 from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx, scan_places
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
@@ -46,17 +45,11 @@ class SqliteDatabase:
         self._watchers: list[Callable[[Collection[str]], None]] = []
         self._closed = False
         self._writes: Jobs = queue.SimpleQueue()
-        self._reads: Jobs = queue.SimpleQueue()
-        self._scans: Jobs = queue.SimpleQueue()
-        self._writer = _started(Writer(file, clock, ids, self._writes, self._finish))
+        self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
+        self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
+        self._writer = started(Writer(file, clock, ids, self._writes, self._finish))
         # As many as there are threads, so that nothing waits behind a scan of its own owner.
         self._places = scan_places(SCANNERS)
-        self._readers = [
-            (jobs, _started(kind(file, clock, ids, jobs, self._finish)))
-            for kind, jobs in [
-                *[(Reader, self._reads)] * READERS, *[(Scanner, self._scans)] * SCANNERS,
-            ]
-        ]  # fmt: skip
 
     def apart(self, purpose: Purpose) -> SqliteDatabase:
         return self
@@ -113,7 +106,7 @@ class SqliteDatabase:
     ) -> Job:
         return Job(unit, args, kwargs, self._loop.create_future(), self.clock.monotonic())
 
-    def _put(self, jobs: Jobs, job: Job) -> asyncio.Future[Any]:
+    def _put(self, jobs: Jobs | Readers, job: Job) -> asyncio.Future[Any]:
         if self._closed:
             raise DatabaseUnavailable("connection", "the database is closed")
         jobs.put(job)
@@ -154,19 +147,14 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
-        for jobs, _ in self._readers:
-            jobs.put(None)
-        for _, thread in self._readers:
-            await asyncio.to_thread(thread.join)
-        self._writes.put(None)
-        await asyncio.to_thread(self._writer.join)
+        await asyncio.to_thread(self._end)
         self._file.release()
 
-
-def _started(work: Reader | Writer) -> threading.Thread:
-    thread = threading.Thread(target=work.run, name="sqlite", daemon=True)
-    thread.start()
-    return thread
+    def _end(self) -> None:
+        self._reads.close()
+        self._scans.close()
+        self._writes.put(None)
+        self._writer.join()
 
 
 async def open(

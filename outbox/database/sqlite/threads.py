@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import queue
 import sqlite3
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from outbox.clock import Clock
@@ -38,7 +40,7 @@ class Reader:
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
-        self._connection: sqlite3.Connection | None = self._connect()
+        self._connection: sqlite3.Connection | None = None
 
     def run(self) -> None:
         """Until the None that `close` puts."""
@@ -96,9 +98,9 @@ class Scanner(Reader):
     """
 
     together = 1
+    _wanted: Job | None = None
 
     def _connect(self) -> sqlite3.Connection:
-        self._wanted: Job | None = None
         connection = super()._connect()
         connection.set_progress_handler(self._unwanted, LOOK_STEPS)
         return connection
@@ -109,6 +111,48 @@ class Scanner(Reader):
 
     def _unwanted(self) -> bool:
         return self._wanted is not None and self._wanted.abandoned
+
+
+class Readers:
+    """Threads of one kind and the queue they share; one starts when a job finds none idle.
+
+    Most commands read once or not at all, and a connection costs a reading of the whole schema.
+    """
+
+    def __init__(
+        self, kind: type[Reader], most: int, file: File, clock: Clock, ids: Ids, finish: Finish
+    ) -> None:
+        self._jobs: Jobs = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._most = most
+        self._threads: list[threading.Thread] = []
+        self._finish = finish
+        self._reader = partial(kind, file, clock, ids, self._jobs, self._done)
+
+    def put(self, job: Job) -> None:
+        """Hand `job` to a thread; call it on the event loop."""
+        if len(self._threads) < self._most and not self._idle.acquire(blocking=False):
+            self._threads.append(started(self._reader()))
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """Wait until all threads have ended what was put, then are gone."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _done(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
+        # A batch of several jobs frees one thread, so this may count too few, never too many.
+        self._idle.release()
+        self._finish(op, jobs)
+
+
+def started(work: Reader | Writer) -> threading.Thread:
+    """A running thread that does `work`."""
+    thread = threading.Thread(target=work.run, name="sqlite", daemon=True)
+    thread.start()
+    return thread
 
 
 class Writer:

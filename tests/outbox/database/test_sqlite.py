@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -61,6 +62,22 @@ async def test_a_command_beside_a_server_never_checkpoints(file: Database, tmp_p
     await beside.write(note, "beside")
     await beside.close()
     assert await file.read(noted) == {"beside"}
+
+
+async def test_a_reading_thread_starts_when_a_unit_finds_none_idle(file: Database) -> None:
+    def threads() -> int:
+        return sum(thread.name == "sqlite" for thread in threading.enumerate())
+
+    async def met(tx: Tx) -> None:
+        both.wait(timeout=30)
+
+    both = threading.Barrier(2)
+    assert threads() == 1
+    assert [await file.read(noted) for _ in range(5)] == [set()] * 5
+    assert threads() == 2
+    for _ in range(3):
+        await asyncio.gather(file.scan("one", met), file.scan("another", met))
+    assert threads() == 4
 
 
 async def test_concurrent_writes_share_commits(file: Database) -> None:

@@ -228,6 +228,7 @@ def test_refusals_by_address_share_one_text(host: str) -> None:
 
 
 @given(st.text(max_size=60))
+@pytest.mark.slow
 def test_any_text_is_judged_with_a_sentence(text: str) -> None:
     for url in (text, f"https://{text}", f"https://{text}.example/"):
         try:
@@ -458,6 +459,7 @@ async def test_an_old_answer_serves_while_the_name_servers_are_down() -> None:
         await guard.resolve("good", 443)
 
 
+@pytest.mark.slow
 async def test_an_old_answer_serves_when_a_new_one_takes_long() -> None:
     names, clock = Names(slow=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
@@ -505,6 +507,7 @@ async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPa
     assert names.asked.count("slow") <= 2
 
 
+@pytest.mark.slow
 async def test_look_ups_take_a_bounded_number_of_threads() -> None:
     names = Names(**{f"h{n}": ["1.1.1.1"] for n in range(100)})
     names.hold.clear()

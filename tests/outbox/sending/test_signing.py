@@ -42,6 +42,7 @@ def test_the_body_signature_of_a_published_example() -> None:
 
 
 @given(secret=secrets, body=bodies)
+@pytest.mark.slow
 def test_gidgethub_accepts_the_body_signature_and_nothing_else(secret: str, body: bytes) -> None:
     signature = sign_body(secret, body)
     sansio.validate_event(body, signature=signature, secret=secret)
@@ -52,6 +53,7 @@ def test_gidgethub_accepts_the_body_signature_and_nothing_else(secret: str, body
 
 
 @given(secret=secrets, body=bodies)
+@pytest.mark.slow
 def test_standardwebhooks_accepts_the_trio_and_nothing_else(secret: str, body: bytes) -> None:
     # The library refuses what is older than five minutes, and a test run may be.
     now = int(time.time())
