@@ -18,7 +18,7 @@ from gateway.formats import missing
 from gateway.query import Page, Query
 from gateway.record import OWNER_ID, VERSION, Record, record_of
 from gateway.resource import Resource
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.events import enqueue
 from outbox.ids import is_id
 

@@ -31,11 +31,11 @@ from gateway.rest.routes import add_routes
 from gateway.sign_in import SignIn
 from gateway.tracing import Marks
 from gateway.upkeep import Upkeep
-from outbox import sqlite
-from outbox.addresses import Rules, parse_place
-from outbox.database import Database
-from outbox.egress import Guard
-from outbox.sealing import KeyRing
+from outbox.database import sqlite
+from outbox.database.transaction import Database
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.webhooks.secrets import KeyRing
 
 Role = Literal["api", "worker", "all"]
 ROLES: tuple[Role, ...] = ("api", "worker", "all")

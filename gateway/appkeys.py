@@ -17,10 +17,10 @@ from gateway.passwords import Passwords
 from gateway.proxies import Client
 from gateway.sign_in import SignIn
 from outbox.clock import Clock
-from outbox.database import Database
-from outbox.egress import Guard
+from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.sealing import KeyRing
+from outbox.sending.guard import Guard
+from outbox.webhooks.secrets import KeyRing
 
 CONFIG = web.AppKey("CONFIG", Config)
 CLOCK = web.AppKey("CLOCK", Clock)

@@ -9,10 +9,10 @@ from collections import Counter
 from gateway import statements
 from gateway.resource import Cascade, Drop, Remove, Resource, Unset
 from gateway.store import slot, tally
-from outbox.bulk import items
 from outbox.clock import Clock
-from outbox.database import Tx
-from outbox.plans import by_index
+from outbox.database.plans import by_index
+from outbox.database.sql import items
+from outbox.database.transaction import Tx
 
 MOST = 500
 """Dependants that go with a record in its own transaction."""

@@ -17,7 +17,7 @@ from gateway.resources.crm.invoices import INVOICES
 from gateway.resources.crm.products import PRODUCTS
 from gateway.resources.crm.quotes import QUOTES
 from gateway.resources.crm.tasks import TASKS
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 Create = Callable[[Tx, Actor, Draft], Awaitable[Record]]
 Change = Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Record]]

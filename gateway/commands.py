@@ -23,10 +23,10 @@ from gateway.rest.openapi import document as openapi_document
 from gateway.rest.routes import ROUTES
 from gateway.serve import serve as run_server
 from outbox.clock import SystemClock
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.sealing import write_key_file
+from outbox.webhooks.secrets import write_key_file
 
 Say = Callable[[str], None]
 USERS_AT_ONCE = 500

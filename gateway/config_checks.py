@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gateway.origins import normal
-from outbox.addresses import parse_place
+from outbox.sending.addresses import parse_place
 
 POSTGRES = ("postgresql://", "postgres://")
 

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from gateway.access import Actor
 from gateway.resources.account import keys, tokens
-from outbox.database import Database
+from outbox.database.transaction import Database
 
 Scheme = Literal["api_key", "bearer", "password", "session"]
 Outcome = Literal["ok", "bad", "throttled", "expired", "revoked"]

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from gateway import cascades
 from gateway.resource import Resource
-from outbox.bulk import IDS, items
-from outbox.database import Database, Tx
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Database, Tx
 
 REST = 3.0
 """Times as long as a unit took; so the others have three quarters of the time."""

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Protocol
 
-from outbox import skew
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
+from outbox.worker import skew
 
 STALE_SECONDS = 30.0
 PROBE_SECONDS = 2.0

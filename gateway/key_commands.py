@@ -9,7 +9,7 @@ from gateway import dates, tables
 from gateway.commands import Say, filled, user_of
 from gateway.config import Config
 from gateway.resources.account import keys
-from outbox.database import Row
+from outbox.database.transaction import Row
 from outbox.errors import CannotStart
 
 DAY = 86_400_000_000

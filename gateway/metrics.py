@@ -12,9 +12,10 @@ from gateway.credentials import Outcome as AuthOutcome
 from gateway.credentials import Scheme
 from gateway.instruments import Instruments, Reason, Surface
 from outbox.errors import DatabaseFault
-from outbox.gauges import Gauges, Waiting
-from outbox.observer import AttemptKind, ClaimResult, End, Rescue
-from outbox.outcome import Name
+from outbox.observer import ClaimResult, Rescue
+from outbox.queue.gauges import Gauges
+from outbox.queue.waiting import Waiting
+from outbox.states import AttemptKind, End, OutcomeName
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CLASSES = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
@@ -71,7 +72,7 @@ class Metrics(Instruments):
         """The webhooks with series of their own from now on, told what waits at which."""
         return self.webhooks.choose(waiting, self._clock.monotonic())
 
-    # outbox.retention.Ledger.
+    # outbox.queue.retention.Ledger.
 
     def purged(self, table: str, count: int) -> None:
         self._purged[(table,)].inc(count)
@@ -109,7 +110,7 @@ class Metrics(Instruments):
         self._busy.set(busy)
 
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
     ) -> None:
         self._attempts[kind, outcome].inc()
         self._attempt[("success" if outcome == "success" else "failure",)](seconds)

@@ -23,9 +23,9 @@ from gateway.metrics import Metrics
 from gateway.proxies import Proxies
 from gateway.tracing import Marks
 from outbox.clock import Clock
-from outbox.database import Patience, patience
+from outbox.database.transaction import Patience, patience
 from outbox.errors import DatabaseUnavailable
-from outbox.events import Origin, origin
+from outbox.events import Cause, cause
 
 # At most 64 characters that cannot break a log line, a header or a query.
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
@@ -105,7 +105,7 @@ def frame(
         client = proxies.client(request.remote or "", request.scheme, request.host, headers)
         request[REQUEST_ID] = request_id
         request[CLIENT] = client
-        origin.set(Origin(request_id, trace.traceparent))
+        cause.set(Cause(request_id, trace.traceparent))
         patience.set(Patience())
         path = request.path
         surface = surface_of(path)

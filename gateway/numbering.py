@@ -1,6 +1,6 @@
 """Numbers of documents: one series per owner and kind, without gaps and without repeats."""
 
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 _TAKE = """
 insert into counters (owner_id, series, n) values ($1, $2, 1)

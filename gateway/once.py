@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gateway.errors import Refusal
-from outbox.database import Database, Tx
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
-from outbox.plans import by_index
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,8 +14,8 @@ import argon2
 
 from gateway.errors import Refusal
 from outbox.clock import Clock
+from outbox.database.places import Crowded, Places
 from outbox.ids import Ids
-from outbox.places import Crowded, Places
 
 T = TypeVar("T")
 

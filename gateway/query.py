@@ -11,7 +11,7 @@ from gateway import dates, statements, store
 from gateway.folding import BETWEEN, fold
 from gateway.record import CREATED_AT, ID, UPDATED_AT, Record, Row, record_of
 from gateway.resource import CHANGED, Filter, Resource
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 LIMIT = 20
 MOST = 100

@@ -20,7 +20,7 @@ from gateway.config import Config
 from gateway.connections import Runner
 from gateway.resources.account import sessions
 from outbox.clock import SystemClock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 

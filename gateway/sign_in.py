@@ -7,7 +7,7 @@ from gateway.networks import share_of
 from gateway.passwords import Passwords
 from gateway.patterns import NOT_TEXT
 from gateway.resources.account import users
-from outbox.database import Database
+from outbox.database.transaction import Database
 
 
 class SignIn:

@@ -8,14 +8,14 @@ import outbox
 from gateway.config import Config
 from outbox import database, private_files
 from outbox.clock import Clock
-from outbox.database import Database, Tx
+from outbox.database.migrate import migrate, pending, read_migrations
+from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.migrate import migrate, pending, read_migrations
-from outbox.sealing import KeyRing, parse_keys, read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing, parse_keys, read_key_file, write_key_file
 
 SOURCES = [
-    ("outbox", Path(outbox.__path__[0]) / "migrations"),
+    ("outbox", Path(outbox.__path__[0]) / "database" / "migrations"),
     ("gateway", Path(gateway.__path__[0]) / "migrations"),
 ]
 SQLITE = "sqlite:///"

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from gateway import ends
 from gateway.resource import Cascade, Drop, Resource, Unique
-from outbox.bulk import IDS
+from outbox.database.sql import IDS
 
 BESIDE = 4_096
 """Bytes that the long texts of a record may come to for it to be read beside many others."""

@@ -14,7 +14,7 @@ from gateway.folding import fold, fold_all
 from gateway.record import ID, Row
 from gateway.resource import Field, Resource, Unique
 from gateway.strictjson import decode
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 # Writers of one owner spread over this many counters, so that they seldom wait for each other.
 SLOTS = 16

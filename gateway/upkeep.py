@@ -1,7 +1,7 @@
 """What goes on beside requests and deliveries: readings for the metrics, and small housekeeping.
 
-Installation-wide duties run on the node that leads (outbox.duties); what is in the memory of a
-process, or of its machine, is its own affair.
+Installation-wide duties run on the node that leads (outbox.worker.duties); what is in the memory
+of a process, or of its machine, is its own affair.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens
 from gateway.resources.crm import quotes
 from gateway.webhook_series import IDLE_SECONDS
-from outbox import retention
-from outbox.database import Database, Tx
-from outbox.duties import Duties
-from outbox.gauges import Readings
-from outbox.retention import Retention
-from outbox.scheduler import Scheduler
+from outbox.database.transaction import Database, Tx
+from outbox.queue import retention
+from outbox.queue.gauges import Readings
+from outbox.queue.retention import Retention
+from outbox.worker.duties import Duties
+from outbox.worker.scheduler import Scheduler
 
 READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0

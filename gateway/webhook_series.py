@@ -20,10 +20,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW
-from outbox.gauges import Endpoint, Waiting
-from outbox.observer import End
-from outbox.outcome import Name
+from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW
+from outbox.queue.gauges import Standing
+from outbox.queue.waiting import Waiting
+from outbox.states import End, OutcomeName
 
 OTHER = "other"
 IDLE_SECONDS = 3600.0
@@ -55,10 +55,17 @@ class WebhookSeries(Collector):
         self._other = Series("", 0.0)
         self._newcomers: Counter[str] = Counter()
         self._waiting: Mapping[str, Waiting] | None = {}
-        self._standing: Mapping[str, Endpoint] = {}
+        self._standing: Mapping[str, Standing] = {}
 
     def attempt(
-        self, webhook_id: str, host: str, outcome: Name, seconds: float, *, now: float, wall: int
+        self,
+        webhook_id: str,
+        host: str,
+        outcome: OutcomeName,
+        seconds: float,
+        *,
+        now: float,
+        wall: int,
     ) -> None:
         """An attempt was settled; `now` is monotonic seconds, `wall` microseconds UTC."""
         series = self._of(webhook_id, host, now)
@@ -116,7 +123,7 @@ class WebhookSeries(Collector):
             self._series.setdefault(webhook_id, Series("", now))
 
     def refresh(
-        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Endpoint]
+        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Standing]
     ) -> None:
         """Take over a new reading of the database.
 

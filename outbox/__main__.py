@@ -11,19 +11,20 @@ import structlog
 
 from outbox import database, private_files
 from outbox.clock import SystemClock
-from outbox.database import Database
-from outbox.duties import Duties
-from outbox.egress import Guard, Rules, parse_place
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.migrate import migrate
-from outbox.retention import Retention, expire_secrets
-from outbox.scheduler import Scheduler
-from outbox.sealing import read_key_file
-from outbox.send import Sender
-from outbox.worker import Worker, WorkerSettings
+from outbox.queue.retention import Retention, expire_secrets
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.webhooks.secrets import read_key_file
+from outbox.worker import WorkerSettings
+from outbox.worker.duties import Duties
+from outbox.worker.run import Running
+from outbox.worker.scheduler import Scheduler
 
-MIGRATIONS = Path(__file__).parent / "migrations"
+MIGRATIONS = Path(database.__file__).parent / "migrations"
 GRACE_SECONDS = 10.0
 RETENTION_SECONDS = 3600.0
 SECRETS_SECONDS = 600.0
@@ -80,9 +81,8 @@ async def _drain(args: argparse.Namespace) -> None:
     db = await database.open(args.database, clock=clock, ids=ids, serving=True)
     try:
         await migrate(db, [("outbox", MIGRATIONS)])
-        sender = Sender(Guard(rules, clock), clock)
         settings = WorkerSettings(slots=args.slots, service=args.service)
-        worker = Worker(db, ring, sender, clock=clock, ids=ids, settings=settings)
+        running = Running(db, ring, Guard(rules, clock), settings)
         loop = asyncio.get_running_loop()
         told = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -92,15 +92,12 @@ async def _drain(args: argparse.Namespace) -> None:
         scheduler.every(duties.look_seconds, "duties", duties.look)
         duties.start()
         scheduler.start()
-        running = asyncio.create_task(worker.run())
+        running.start()
         print(f"draining {args.database}", flush=True)
         await told.wait()
         scheduler.stop()
         await duties.stop()
-        await worker.drain(GRACE_SECONDS)
-        await sender.close()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await running.drain(GRACE_SECONDS)
     finally:
         await db.close()
 

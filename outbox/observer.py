@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from outbox.errors import DatabaseFault
-from outbox.outcome import Name
+from outbox.states import AttemptKind, End, OutcomeName
 
-AttemptKind = Literal["first", "retry", "replay", "test"]
-End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
 ClaimResult = Literal["rows", "empty", "error"]
 Rescue = Literal["startup", "lease", "unheld"]
 
@@ -45,7 +43,7 @@ class Observer(DatabaseObserver, Protocol):
         """Sends allowed at once, and sends under way."""
 
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
     ) -> None:
         """An attempt and its row were settled; `seconds` is the request's own time."""
 
@@ -94,7 +92,7 @@ class Unwatched:
     def started(self, kind: AttemptKind, lag: float) -> None: ...
     def slots(self, total: int, busy: int) -> None: ...
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: Name, seconds: float
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
     ) -> None: ...
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None: ...
     def rescued(self, reason: Rescue, count: int) -> None: ...

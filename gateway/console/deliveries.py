@@ -11,10 +11,11 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import users, webhooks
-from outbox import endpoints, log, replay
-from outbox.database import Tx
-from outbox.endpoints import Webhook
-from outbox.log import Announced, Attempt, Delivery
+from outbox import webhooks as endpoints
+from outbox.database.transaction import Tx
+from outbox.queue import log, replay
+from outbox.queue.log import Announced, Attempt, Delivery
+from outbox.webhooks import Webhook
 
 CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
 OFFERED: tuple[log.Filter, ...] = (

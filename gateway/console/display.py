@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gateway import dates
-from outbox.endpoints import Webhook
-from outbox.log import Attempt, Delivery
+from outbox.queue.log import Attempt, Delivery
+from outbox.webhooks import Webhook
 
 T = Callable[..., str]
 SECOND = 1_000_000
@@ -116,7 +116,7 @@ def webhook_state(webhook: Webhook) -> str:
 
 
 def delivery_state(delivery: Delivery, active: bool) -> str:
-    """The one word for a delivery, of outbox.log.SHOWN."""
+    """The one word for a delivery, of outbox.queue.log.SHOWN."""
     if delivery.state != "ready":
         return delivery.state
     if not active:

@@ -12,7 +12,7 @@ from gateway.format import Wrong
 from gateway.new_passwords import LONGEST, SHORTEST, fault_of
 from gateway.patterns import NOT_TEXT
 from gateway.resources.account import sessions, users
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 HOME = "/console/webhooks"
 

@@ -11,7 +11,7 @@ from gateway.draft import check
 from gateway.errors import Fault, Refusal
 from gateway.resources.account import sessions, users
 from gateway.resources.account.users import PROFILE
-from outbox.database import Row
+from outbox.database.transaction import Row
 
 ADDRESS = "/console/account"
 FIELDS = ("name", "timezone")

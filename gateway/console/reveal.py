@@ -7,7 +7,7 @@ from aiohttp import web
 from gateway.appkeys import DB, KEYRING
 from gateway.console.guard import Visitor
 from gateway.resources.account import sessions
-from outbox.sealing import SealBroken
+from outbox.webhooks.secrets import SealBroken
 
 
 async def later(request: web.Request, visitor: Visitor, subject: str, secret: str) -> None:

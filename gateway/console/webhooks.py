@@ -13,11 +13,10 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.errors import Refusal
 from gateway.resources.account import webhooks
-from outbox import log, parking
-from outbox.database import Tx
-from outbox.endpoints import Draft, Webhook, open_headers
-from outbox.envelope import MOST_CUSTOM, Header
-from outbox.signing import SECRET_BYTES, new_secret
+from outbox.database.transaction import Tx
+from outbox.queue import log, parking
+from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
+from outbox.webhooks import Draft, Webhook, open_headers
 
 LIST = "/console/webhooks"
 COUNTED = 100_000

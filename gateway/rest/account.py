@@ -24,7 +24,7 @@ from gateway.rest.entries import id_of
 from gateway.rest.errors import JSON
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
-from outbox.database import Row
+from outbox.database.transaction import Row
 from outbox.ids import is_id
 
 PRIVATE = {"Cache-Control": "no-store"}

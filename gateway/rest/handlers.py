@@ -25,7 +25,7 @@ from gateway.rest.operations import Operation, path_of
 from gateway.rest.params import cursor_of, expected_of, once_of, query_of
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]

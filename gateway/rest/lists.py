@@ -20,7 +20,7 @@ from gateway.query import Page
 from gateway.resource import Resource
 from gateway.rest.errors import JSON
 from gateway.rest.wire import shown, view
-from outbox.database import P, T, Tx
+from outbox.database.transaction import P, T, Tx
 
 AT_ONCE = 50
 """Records read together while a page is on its way."""

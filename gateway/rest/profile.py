@@ -19,7 +19,7 @@ from gateway.rest.body import draft, ignored, read_body
 from gateway.rest.errors import JSON
 from gateway.rest.operations import operation
 from gateway.schemas import Id, Instant
-from outbox.database import Row
+from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
 

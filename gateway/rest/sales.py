@@ -25,7 +25,7 @@ from gateway.rest.handlers import show, show_change
 from gateway.rest.operations import Handler, Parameter, operation
 from gateway.rest.params import bound, expected_of, window
 from gateway.rest.wire import View, quoted
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
 

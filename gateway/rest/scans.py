@@ -12,8 +12,8 @@ from gateway.auth import charge
 from gateway.errors import Refusal
 from gateway.inbound import Connection
 from gateway.limits import COSTS, Costly
-from outbox.database import Tx
-from outbox.places import Crowded
+from outbox.database.places import Crowded
+from outbox.database.transaction import Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from gateway.metrics import Metrics
 from gateway.rest.errors import STATUS
 from gateway.rest.events import body_of
 from gateway.rest.routes import ROUTES
-from outbox.body import encode
 from outbox.clock import SystemClock
+from outbox.events.body import encode
 from tests.architecture.tree import ROOT
 
 
@@ -83,7 +83,7 @@ def test_the_events_page_has_an_example_of_each_as_the_code_makes_it() -> None:
 
 def test_the_events_page_names_every_header() -> None:
     page = (ROOT / "docs/events.md").read_text()
-    source = (ROOT / "outbox/envelope.py").read_text()
+    source = (ROOT / "outbox/sending/request.py").read_text()
     sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source))
     assert sent
     assert sorted(name for name in sent if f"`{name}`" not in page) == []

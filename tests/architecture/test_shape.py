@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.architecture.tree import PACKAGES, ROOT, modules
+from tests.architecture.tree import ROOT, modules
 
 NOTED, LIMIT = 350, 400
 LARGER: dict[str, str] = {}
@@ -67,8 +67,8 @@ def test_the_map_says_what_each_module_is_for() -> None:
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    for package in PACKAGES:
-        names = sorted(path.name for path in (ROOT / package / "migrations").glob("*.sql"))
-        assert names, package
+    for folder in ("outbox/database/migrations", "gateway/migrations"):
+        names = sorted(path.name for path in (ROOT / folder).glob("*.sql"))
+        assert names, folder
         assert all(re.fullmatch(r"\d{4}_[a-z0-9_]+\.sql", name) for name in names), names
         assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))

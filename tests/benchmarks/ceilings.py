@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.counted_serve import FILE
 from tests.benchmarks.figures import Verdict, rounded

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gateway.__main__ import main
-from outbox.postgres.hosts import Hosts
-from outbox.sqlite.file import File
+from outbox.database.postgres.hosts import Hosts
+from outbox.database.sqlite.file import File
 
 FILE = "STATEMENTS"
 # Appending is one step whichever thread does it; adding to a number is not.
@@ -42,8 +42,8 @@ OPENED = File.connect
 
 def counted() -> int:
     """Run the command line to its end; its exit status."""
-    vars(import_module("outbox.postgres.hosts"))["Hosts"].connect = connect
-    vars(import_module("outbox.sqlite.file"))["File"].connect = opened
+    vars(import_module("outbox.database.postgres.hosts"))["Hosts"].connect = connect
+    vars(import_module("outbox.database.sqlite.file"))["File"].connect = opened
     status = main()
     Path(os.environ[FILE]).write_text(str(len(SENT)), encoding="ascii")
     return status

@@ -22,15 +22,15 @@ from gateway.config import load
 from gateway.delivery import Delivery
 from gateway.metrics import Metrics
 from gateway.serve import tune_interpreter
-from outbox import taking
-from outbox.addresses import Rules, parse_place
-from outbox.claim import Taken
 from outbox.clock import SystemClock
-from outbox.database import Tx
-from outbox.deliveries import Room
-from outbox.egress import Guard
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.observer import End
+from outbox.queue.claim import Taken
+from outbox.queue.deliveries import Capacity
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.states import End
+from outbox.worker import taking
 
 
 class Counting(Metrics):
@@ -56,10 +56,10 @@ def watch_claims() -> list[float]:
     seconds: list[float] = []
     claim = taking.claim  # type: ignore[attr-defined] # where the drain calls it
 
-    async def timed(tx: Tx, room: Room, born: Mapping[str, int]) -> Taken:
+    async def timed(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
         began = time.thread_time()
         try:
-            return await claim(tx, room, born)
+            return await claim(tx, capacity, born)
         finally:
             seconds.append(time.thread_time() - began)
 

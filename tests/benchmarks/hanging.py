@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
 
-from outbox import endpoints
-from outbox.database import Tx
-from outbox.endpoints import Draft
+from outbox import webhooks
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.sealing import KeyRing
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import Child, child
 from tests.benchmarks.figures import Verdict, in_ms, quantile
 from tests.benchmarks.idle_commit import arrivals
@@ -287,4 +287,4 @@ async def _settle_in(tx: Tx, owner: str, urls: Sequence[str], ring: KeyRing) -> 
             timeout_ms=LATE_TIMEOUT_MS if owner == LATE_OWNER else None,
         )
         secret = new_secret(ids.token(32))
-        await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=ring)
+        await webhooks.create(tx, owner_id=owner, draft=draft, secret=secret, ring=ring)

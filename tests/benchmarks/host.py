@@ -16,12 +16,13 @@ from gateway import logs
 from gateway.serve import tune_interpreter
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Tx
-from outbox.egress import Guard, Rules, parse_place
+from outbox.database.transaction import Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.sealing import read_key_file
-from outbox.send import Sender
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
+from outbox.webhooks.secrets import read_key_file
 from outbox.worker import Worker, WorkerSettings
 
 RULES = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"),))

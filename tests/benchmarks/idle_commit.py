@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.engines import fresh
 from tests.benchmarks.figures import Verdict, in_ms, quantile

@@ -22,8 +22,8 @@ from gateway.folding import fold, fold_all
 from gateway.resource import Resource
 from gateway.resources.crm.contacts import CONTACTS
 from gateway.resources.crm.deals import DEALS
-from outbox import bulk
-from outbox.database import Database, Tx
+from outbox.database import sql
+from outbox.database.transaction import Database, Tx
 from tests.benchmarks.engines import fresh
 from tests.benchmarks.figures import Verdict, in_ms, median
 from tests.benchmarks.product import product
@@ -32,7 +32,7 @@ from tests.benchmarks.staging import Person
 
 FEW = 1_000
 AT_ONCE = 1_280
-"""Ten statements of the largest size that outbox.bulk makes."""
+"""Ten statements of the largest size that outbox.database.sql makes."""
 ASKED = 31
 FOUND = 10
 """Records that the search finds, however many there are."""
@@ -159,7 +159,7 @@ async def _some(tx: Tx, resource: Resource, owner_id: str, some: Sequence[dict[s
         rows.append(tuple(row.values()))
         slot = store.slot(record_id)
         slots[slot] = slots.get(slot, 0) + 1
-    await bulk.insert(tx, resource.table, statements.written(resource), rows)
+    await sql.insert(tx, resource.table, statements.written(resource), rows)
     await store.tally(tx, owner_id, resource.table, slots)
 
 

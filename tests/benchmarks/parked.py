@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from outbox import endpoints
-from outbox.database import Tx
+from outbox import webhooks
+from outbox.database.transaction import Tx
+from outbox.queue import parking
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.figures import Verdict, median, quantile, rounded
 from tests.benchmarks.sizes import Size
@@ -85,8 +86,8 @@ async def _stage(folder: Path, url: str, size: Size) -> None:
 
 async def _let_wait(tx: Tx, owner_id: str, count: int) -> None:
     """Half of the rows at a paused webhook, half as retries of an active one, days ahead."""
-    paused, active = [webhook.id for webhook in await endpoints.listed(tx, owner_id)]
-    await endpoints.pause(tx, paused)
+    paused, active = [webhook.id for webhook in await webhooks.listed(tx, owner_id)]
+    await parking.pause(tx, paused)
     event = await tx.one("select id from events limit 1")
     assert event is not None
     half = count // 2

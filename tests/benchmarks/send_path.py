@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gateway.config import Delivery
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.figures import Verdict, median, rounded
 from tests.benchmarks.sizes import Size

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from gateway.resources.account import keys, users
 from gateway.startup import SOURCES
-from outbox import database, endpoints
+from outbox import database
+from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
-from outbox.endpoints import Draft
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.migrate import migrate
-from outbox.sealing import KeyRing, read_key_file, write_key_file
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing, read_key_file, write_key_file
 
 EVENTS_A_UNIT = 500
 

@@ -12,7 +12,7 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.console import CONFIG
 from tests.support.databases import SqliteFiles

@@ -13,7 +13,7 @@ from aiohttp import web
 from gateway.appkeys import PASSWORDS
 from gateway.config import Service
 from gateway.resources.account import users
-from outbox.database import Database
+from outbox.database.transaction import Database
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, send_test
 from tests.support.console import CONFIG

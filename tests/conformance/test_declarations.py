@@ -23,7 +23,7 @@ from gateway.resource import (
     Unset,
 )  # fmt: skip
 from gateway.rest.wire import view
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed
 
 ANA = Actor("a" * 24, "api_key")

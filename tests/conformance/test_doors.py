@@ -17,7 +17,7 @@ from gateway.query import MOST, Page, Place, Query
 from gateway.record import Record
 from gateway.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
 from gateway.rest.wire import view
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 
 ANA = Actor("a" * 24, "storefront", store_id="1" * 24)
 BIA = Actor("b" * 24, "storefront", store_id="2" * 24)

@@ -8,10 +8,10 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.migrate import migrate, pending, read_migrations
+from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.migrate import migrate, pending, read_migrations
 from tests.support.databases import PostgresServer
 
 FIRST = """

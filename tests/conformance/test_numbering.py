@@ -10,7 +10,7 @@ from gateway.errors import Refusal
 from gateway.resources.crm import invoices
 from gateway.resources.crm.invoices import INVOICES
 from gateway.resources.crm.products import PRODUCTS
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.records import asked
 
 ANA = Actor("a" * 24, "api_key")

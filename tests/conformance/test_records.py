@@ -15,7 +15,7 @@ from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
 from gateway.rest.params import expected_of
 from gateway.rest.wire import View, view
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.records import asked
 
 ANA = Actor("a" * 24, "api_key")

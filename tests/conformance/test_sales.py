@@ -15,7 +15,7 @@ from gateway.resources.crm.contacts import CONTACTS
 from gateway.resources.crm.deals import DEALS
 from gateway.resources.crm.pipelines import PIPELINE
 from gateway.resources.crm.tasks import TASKS
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.observer import Unwatched
 from tests.support.records import asked, listed
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from outbox.database import SCANS_WAITING, Database, Tx
-from outbox.places import Crowded
+from outbox.database.places import Crowded
+from outbox.database.transaction import SCANS_WAITING, Database, Tx
 
 LONG = """
 with recursive numbers (n) as (

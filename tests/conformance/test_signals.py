@@ -9,7 +9,7 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 
 NODES = ("n1", "n2", "n3", "n4")

@@ -7,9 +7,9 @@ from typing import Literal
 
 import pytest
 
-from outbox.database import Database, Purpose, Tx
+from outbox.database.transaction import Database, Insert, Purpose, Tx
 from outbox.errors import DatabaseFault
-from outbox.events import Origin, enqueue, origin
+from outbox.events import Cause, cause, enqueue
 
 
 class Nope(Exception):
@@ -73,7 +73,7 @@ async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
 
 
 async def test_the_origin_of_the_caller_is_kept_with_the_event(db: Database) -> None:
-    origin.set(Origin(request_id="req-7", traceparent="00-1-2-01"))
+    cause.set(Cause(request_id="req-7", traceparent="00-1-2-01"))
     await db.write(add, 1)
 
     async def kept(tx: Tx) -> tuple[str, str]:
@@ -115,6 +115,45 @@ async def test_a_read_sees_one_snapshot(db: Database) -> None:
         *(db.write(add, n) for n in range(2, 60)),
     )
     assert all(first == second for first, second in readings)
+
+
+FIRST = Insert(
+    "insert into first (id, n) values ($1, $2)",
+    found="select exists (select 1 from first where id = $1) as found",
+)
+SECOND = Insert(
+    "insert into second (id) values ($1)",
+    found="select exists (select 1 from second where id = $1) as found",
+)
+
+
+async def test_rows_put_off_are_written_with_the_unit_and_in_order(db: Database) -> None:
+    """Rows of several tables; the unit's own statements do not see them yet."""
+
+    async def tables(tx: Tx) -> None:
+        await tx.run("create table first (id text primary key, n integer)")
+        await tx.run("create table second (id text primary key)")
+
+    async def put_off(tx: Tx, fails: bool = False) -> int:
+        for number in range(3):
+            tx.later(FIRST, (f"{fails}-{number}", number))
+            tx.later(SECOND, (f"{fails}-{number}",))
+        seen = await tx.all("select id from first where id = $1", f"{fails}-0")
+        if fails:
+            raise ValueError("on purpose")
+        return len(seen)
+
+    async def found(tx: Tx) -> list[tuple[str, int]]:
+        rows = await tx.all(
+            "select first.id, n from first join second on second.id = first.id order by n"
+        )
+        return [(row["id"], row["n"]) for row in rows]
+
+    await db.write(tables)
+    assert await db.write(put_off) == 0
+    with pytest.raises(ValueError):
+        await db.write(put_off, fails=True)
+    assert await db.read(found) == [("False-0", 0), ("False-1", 1), ("False-2", 2)]
 
 
 async def test_many_returns_what_each_statement_gave(db: Database) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outbox.database import Database
+from outbox.database.transaction import Database
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
 

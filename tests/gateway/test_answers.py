@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.config import Config, Metrics, Server
-from outbox.database import Database
+from outbox.database.transaction import Database
 from tests.support.rest import Person
 from tests.support.site import Site, serving
 

@@ -10,7 +10,7 @@ from gateway.config import Config, Limits
 from gateway.resources.account import keys, tokens, users
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.rest import Person, RestApi
 from tests.support.site import PASSWORD, Site, serving

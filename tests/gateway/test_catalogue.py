@@ -15,7 +15,7 @@ from gateway.catalogue import EVENT_NAMES, EVENTS, RESOURCES
 from gateway.resource import Drop, Remove, Resource, Unset
 from gateway.rest.operations import path_of
 from gateway.rest.routes import ROUTES
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.records import asked
 from tests.support.rest import Person
 

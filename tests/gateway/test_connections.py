@@ -16,7 +16,7 @@ from gateway.budgets import Budget
 from gateway.config import Config, Limits
 from gateway.inbound import Connection
 from gateway.shared import Shared
-from outbox.database import Database
+from outbox.database.transaction import Database
 from tests.support.site import Site, serving
 
 pytestmark = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)

@@ -13,7 +13,7 @@ import pytest
 from gateway.appkeys import KEYRING
 from gateway.config import Config, Egress, Limits
 from gateway.rest.routes import ROUTES
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from tests.support.document import answer_faults
 from tests.support.drain import add_webhook
 from tests.support.receiver import receiver

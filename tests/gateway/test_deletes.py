@@ -12,7 +12,7 @@ from gateway.resource import Drop, Remove, Resource, Unset
 from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.crm_rows import add_activities, add_contacts, add_deals
 from tests.support.rest import Person, Reply, RestApi
 

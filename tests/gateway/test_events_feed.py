@@ -12,16 +12,16 @@ import pytest
 from gateway.access import Actor
 from gateway.config import Config, Limits, Retention
 from gateway.resources.account import webhooks
-from outbox import feed
-from outbox.database import Database, Row, Tx
-from outbox.deliveries import Room
-from outbox.fanout import fan_out
+from outbox.database.transaction import Database, Row, Tx
+from outbox.events import feed
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
 from tests.support.drain import add_webhook
 from tests.support.rest import Person, Reply, RestApi
 from tests.support.site import serving
 
 DAY = 86_400_000_000
-ROOM = Room("node", "claim", 0, 0, 0, {}, 0)
+ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 
 
 async def fanned_out(api: RestApi) -> None:

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from gateway.health import FRESH_SECONDS, Health
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.errors import DatabaseFault
 from tests.support.site import serving
 

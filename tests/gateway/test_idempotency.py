@@ -10,7 +10,7 @@ from gateway.access import Actor
 from gateway.errors import Refusal
 from gateway.once import Once, Outcome
 from gateway.rest.params import once_of
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 
 BODY = {"name": "Maria", "unknown": 1}

@@ -12,7 +12,7 @@ from gateway.resource import Resource
 from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
 from gateway.rest.params import query_of
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support import records
 from tests.support.records import asked
 

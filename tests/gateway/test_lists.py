@@ -13,7 +13,7 @@ from gateway.config import Config, Limits
 from gateway.resources.crm.activities import ACTIVITIES
 from gateway.resources.crm.tasks import TASKS
 from gateway.rest.lists import MOST_BYTES
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person
 from tests.support.site import Site, serving
 

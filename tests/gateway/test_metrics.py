@@ -14,11 +14,12 @@ from gateway.config import Metrics as Settings
 from gateway.metrics import Metrics
 from gateway.webhook_series import IDLE_SECONDS, WebhookSeries
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
-from outbox.deliveries import FAILING_WINDOW, FIRST_WINDOW
-from outbox.gauges import Endpoint, Gauges, Waiting
+from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
-from outbox.retention import Ledger
+from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW
+from outbox.queue.gauges import Gauges, Standing
+from outbox.queue.retention import Ledger
+from outbox.queue.waiting import Waiting
 from tests.support.requirements import need
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
 from tests.support.site import Site, serving
@@ -281,7 +282,7 @@ def test_standing_and_waiting_of_webhooks() -> None:
     series.window("a", 5)
     series.refresh(
         {"a": Waiting(2, 1.5), "b": Waiting(3, 9.0), "c": Waiting(4, 4.0)},
-        {"a": Endpoint(False, 1), "b": Endpoint(True, None)},
+        {"a": Standing(False, 1), "b": Standing(True, None)},
     )
     found = Values(series).found
     assert found["webhook_endpoint_pending", "a"] == 2
@@ -301,8 +302,8 @@ def test_a_webhook_has_its_series_from_its_first_waiting_delivery_on() -> None:
     series.refresh(
         waiting,
         {
-            "b": Endpoint(False, None, "b.example", True),
-            "c": Endpoint(True, 5_000_000, "c.example"),
+            "b": Standing(False, None, "b.example", True),
+            "c": Standing(True, 5_000_000, "c.example"),
         },
     )
     found = Values(series).found

@@ -15,9 +15,9 @@ from gateway.appkeys import METRICS
 from gateway.config import Config, Server, load
 from gateway.errors import Fault, Refusal
 from gateway.rest.routes import ROUTES
-from outbox.database import Database, Tx
+from outbox import events
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.events import origin
 from tests.support.site import Site, serving
 
 # Nothing here depends on the engine.
@@ -241,7 +241,7 @@ async def test_events_carry_the_request_and_its_trace(site: Site) -> None:
 
 async def test_the_origin_does_not_reach_the_next_request(site: Site) -> None:
     await answered(site, "GET", "/livez", headers={"X-Request-Id": "first"})
-    assert origin.get().request_id is None
+    assert events.cause.get().request_id is None
 
 
 async def test_origins_of_the_configuration_may_be_spelled_in_any_way(db: Database) -> None:

@@ -19,7 +19,7 @@ from gateway.rest import apidocs
 from gateway.rest.openapi import Components
 from gateway.rest.operations import Operation, Shape
 from gateway.rest.routes import ROUTES
-from outbox import envelope
+from outbox.sending import request
 from tests.support.document import DOCUMENT, entries, faults, resolved
 from tests.support.process import command
 from tests.support.rest import Person, RestApi
@@ -178,7 +178,7 @@ def test_every_event_is_a_webhook_with_exactly_its_fields() -> None:
 
 
 def test_the_headers_of_deliveries_are_told() -> None:
-    source = Path(envelope.__file__).read_text()
+    source = Path(request.__file__).read_text()
     sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source)) - {"X-Webhook-Test"}
     for entry in DOCUMENT["webhooks"].values():
         assert {parameter["name"] for parameter in entry["post"]["parameters"]} == sent

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from gateway.config import Config, Limits
-from outbox.database import SCANS_WAITING, Database, Tx
+from outbox.database.transaction import SCANS_WAITING, Database, Tx
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
 

@@ -7,7 +7,7 @@ import pytest
 from gateway.attempts import DELAYS
 from gateway.config import Config, Limits
 from gateway.resources.account import keys, sessions, tokens
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import guest
 from tests.support.rest import UNLIMITED
 from tests.support.site import PASSWORD, Site, serving

@@ -8,7 +8,7 @@ import pytest
 from gateway import dates
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.rest import Person, RestApi
 

@@ -18,11 +18,11 @@ from gateway.metrics import Metrics
 from gateway.resources.account import keys, sessions, tokens, users
 from gateway.startup import SOURCES
 from gateway.upkeep import BATCHES, Upkeep
-from outbox.database import Database, Tx
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.plans import by_index
-from outbox.retention import DAY
-from tests.outbox.test_retention import Past
+from outbox.queue.retention import DAY
+from tests.outbox.queue.test_retention import Past
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 from tests.support.waiting import until
@@ -47,7 +47,7 @@ TEMPORARY = {
 LASTING = {
     "outbox_state": "one row",
     "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
-    "nodes": "the drain removes those whose lease has ended; see outbox.nodes",
+    "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
     "duties": "one row a duty",
     "wakes": "a note goes when its lane is looked at, within seconds",
     "users": "an account stays until it is removed",

@@ -9,10 +9,10 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Tx
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.migrate import migrate
-from outbox.sealing import read_key_file, write_key_file
+from outbox.webhooks.secrets import read_key_file, write_key_file
 from tests.support.databases import SOURCES
 from tests.support.drain import add_webhook, inbox, make
 

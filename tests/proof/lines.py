@@ -106,7 +106,11 @@ async def hanging_receivers(seed: int) -> Outcome:
 async def duties_and_gauges(seed: int) -> Outcome:
     """One run a period on four nodes, taken over within 35 s; gauges beside a million rows."""
     outcome = await _measure("gauges")
-    files = ("outbox/test_leadership.py", "outbox/test_duties.py", "gateway/test_upkeep.py")
+    files = (
+        "outbox/database/test_leadership.py",
+        "outbox/worker/test_duties.py",
+        "gateway/test_upkeep.py",
+    )
     every = ("-m", "faults or not faults")
     await select(outcome, *(f"tests/{file}" for file in files), *every, at_least=25)
     return outcome

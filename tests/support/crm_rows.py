@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from gateway.store import tally
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 _NUMBERS = """
 /*sqlite (with recursive c (n) as (select 1 union all select n + 1 from c where n < $1)

@@ -18,11 +18,11 @@ import gateway
 import outbox
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.migrate import migrate
 from outbox.ids import Ids
-from outbox.migrate import migrate
 
 SOURCES = [
-    ("outbox", Path(outbox.__path__[0]) / "migrations"),
+    ("outbox", Path(outbox.__path__[0]) / "database" / "migrations"),
     ("gateway", Path(gateway.__path__[0]) / "migrations"),
 ]
 

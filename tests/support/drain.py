@@ -10,18 +10,19 @@ from typing import Any
 
 from aiohttp import web
 
-from outbox import endpoints
+from outbox import webhooks
 from outbox.clock import Clock, SystemClock
-from outbox.database import Database, Row, Tx
-from outbox.egress import Guard, Rules, parse_place
-from outbox.endpoints import Draft
+from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.policy import Schedule
-from outbox.sealing import KeyRing, new_key_line, parse_keys
-from outbox.send import Sender
-from outbox.signing import new_secret
+from outbox.queue.policy import Schedule
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.sending.request import new_secret
+from outbox.sending.send import Sender
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
 
 OWNER = "0" * 24
@@ -130,7 +131,7 @@ async def add_webhook(
     """Its id and its secret."""
     secret = new_secret(Ids().token(32))
     webhook_id = await db.write(
-        endpoints.create,
+        webhooks.create,
         owner_id=owner,
         draft=Draft(url=url, events=events or ("thing.made",), **draft),
         secret=secret,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from outbox.database import Tx
-from outbox.dialect import translate
+from outbox.database.sql import translate
+from outbox.database.transaction import Tx
 
 MODES = ("force_custom_plan", "force_generic_plan")
 

@@ -13,7 +13,7 @@ from gateway.query import Page
 from gateway.resource import Form, Resource
 from gateway.rest.params import cursor_of, query_of
 from gateway.rest.wire import shown
-from outbox.database import Database
+from outbox.database.transaction import Database
 
 
 def asked(

@@ -12,7 +12,7 @@ from multidict import CIMultiDictProxy
 from gateway.appkeys import CREDENTIALS
 from gateway.config import Config, Limits
 from gateway.resources.account import users
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 
 UNLIMITED = Config(limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0))

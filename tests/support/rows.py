@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 WEBHOOKS = """
 insert into webhooks (id, owner_id, version, url, events, state, ordered, secret, since_pos,

@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from outbox.clock import SystemClock
-from outbox.egress import Guard, Rules, parse_place
-from outbox.lookups import LookUp, ask_system
-from outbox.send import Outcome, Sender
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.guard import Guard
+from outbox.sending.lookups import LookUp, ask_system
+from outbox.sending.outcome import Outcome
+from outbox.sending.send import Sender
 
 LOOPBACK = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"), parse_place("::1")))
 HEADERS = [("Content-Type", "application/json"), ("X-Webhook-Event", "contact.created")]

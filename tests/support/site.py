@@ -13,8 +13,8 @@ from gateway.appkeys import METRICS
 from gateway.config import Config
 from gateway.connections import Runner
 from gateway.resources.account import keys, users
-from outbox.database import Database
-from outbox.sealing import new_key_line, parse_keys
+from outbox.database.transaction import Database
+from outbox.webhooks.secrets import new_key_line, parse_keys
 
 PASSWORD = "correct horse battery"
 HASHED = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.resources.account import keys, users
-from outbox import database, endpoints
+from outbox import database
+from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
-from outbox.database import Tx
-from outbox.endpoints import Draft
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.migrate import migrate
-from outbox.sealing import KeyRing, read_key_file, write_key_file
-from outbox.signing import new_secret
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing, read_key_file, write_key_file
 from tests.support.databases import SOURCES
 
 EVENT = "contact.created"

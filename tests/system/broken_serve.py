@@ -15,10 +15,10 @@ from typing import Any
 from gateway import delivery
 from gateway.__main__ import main
 from outbox import worker
-from outbox.deliveries import Settled
-from outbox.outcome import Outcome, unanswered
-from outbox.send import Sender
-from outbox.settling import Settling
+from outbox.queue.deliveries import Result
+from outbox.sending.outcome import Outcome, unanswered
+from outbox.sending.send import Sender
+from outbox.worker.settling import Settling
 
 WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
 
@@ -56,7 +56,7 @@ class HastySender(Sender):
 class HastySettling(Settling):
     """Tells the sender what is written down."""
 
-    async def _write(self, batch: list[Settled], told: bool = False) -> float | None:
+    async def _write(self, batch: list[Result], told: bool = False) -> float | None:
         wait = await super()._write(batch, told)
         for settled in batch if wait is not None else ():
             event = PLEDGES.settled.pop((settled.delivery.event_id, settled.url), None)

@@ -19,12 +19,13 @@ from urllib.request import urlopen
 
 import asyncpg
 
-from outbox import endpoints, parking, replay
-from outbox.database import Database
-from outbox.endpoints import Draft
+from outbox import webhooks
+from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.replay import NotReplayable
-from outbox.sealing import KeyRing
+from outbox.queue import parking, replay
+from outbox.queue.replay import NotReplayable
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.idle_commit import arrivals
 from tests.support.drain import Counted, add_webhook, make, ring, rows, worker_for
@@ -95,13 +96,13 @@ class _Town:
             self.done["write"] += 1
 
     async def edit(self, place: int) -> None:
-        webhook = await self.db.read(endpoints.one, self.ids[place])
+        webhook = await self.db.read(webhooks.one, self.ids[place])
         assert webhook is not None
         draft = Draft(webhook.url, webhook.events, f"edited {self.done['edit']}")
-        await self.db.write(endpoints.change, webhook.id, webhook.version, draft, self.key)
+        await self.db.write(webhooks.change, webhook.id, webhook.version, draft, self.key)
 
     async def pause(self, place: int) -> None:
-        await self.db.write(endpoints.pause, self.ids[place])
+        await self.db.write(parking.pause, self.ids[place])
         await asyncio.sleep(self.dice.uniform(0, 0.5))
         await parking.activate(self.db, self.ids[place], self.dice.choice(parking.CHOICES))
 

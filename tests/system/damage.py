@@ -13,12 +13,13 @@ from typing import Any
 
 from aiohttp import web
 
-from outbox import endpoints, parking
-from outbox.database import Database, Tx
-from outbox.endpoints import Draft
+from outbox import webhooks
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.sealing import KeyRing
-from outbox.signing import new_secret
+from outbox.queue import parking
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.figures import in_ms, quantile
 from tests.support.drain import Counted, Inbox, add_webhook, inbox, make, ring, rows, worker_for
 from tests.support.engines import Engine
@@ -79,7 +80,7 @@ async def _create(
 ) -> str:
     """A webhook, spoiled before anybody can see it."""
     draft, secret = Draft(url=url, events=(EVENT,)), new_secret(Ids().token(32))
-    webhook_id = await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=key)
+    webhook_id = await webhooks.create(tx, owner_id=owner, draft=draft, secret=secret, ring=key)
     if spoiled is not None:
         column, value = spoiled
         done = await tx.run(
@@ -109,7 +110,7 @@ async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "
         await db.write(make, "damaged", EVENT, owner)
         return webhook_id
     # An event is spoiled between its fan-out and its claim.
-    await db.write(endpoints.pause, webhook_id)
+    await db.write(parking.pause, webhook_id)
     event_id = await db.write(make, "damaged", EVENT, owner)
     await until(lambda: deliveries_of(db, webhook_id))
     if kind in EVENTS:

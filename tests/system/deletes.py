@@ -18,7 +18,7 @@ import aiohttp
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.benchmarks.figures import quantile, rounded
 from tests.support.crm_rows import add_activities, add_contacts

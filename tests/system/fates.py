@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import asyncpg
 
+from outbox.database.postgres.fate import Fates, mark, marking
+from outbox.database.postgres.server import Server
 from outbox.errors import OutcomeUnknown
-from outbox.postgres.fate import EVENTS, Fates, mark
-from outbox.postgres.server import Server
+from outbox.events import INSERT
 from tests.system.staging import address
 
 ASKERS = 8
@@ -87,10 +88,10 @@ async def _trial(
     loop = asyncio.get_running_loop()
     event_id = f"{number:024x}"
     await connection.execute("begin")
-    row = await connection.fetchrow(EVENTS, event_id, *INSERTED)
-    marked = await mark(connection, row, event_id)
+    row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
+    marked = await mark(connection, row, (INSERT, event_id))
     if number % WITHOUT_EVENT == 0:
-        marked = replace(marked, event_id=None)
+        marked = replace(marked, wrote=None)
     ends = "rollback" if dice.randrange(ROLLED_BACK) == 0 else "commit"
     if not wait:
         await connection.execute(ends)

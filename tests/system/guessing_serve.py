@@ -10,7 +10,7 @@ import os
 import sys
 
 from gateway.__main__ import main
-from outbox.postgres.fate import Fates, Mark
+from outbox.database.postgres.fate import Fates, Mark
 
 
 async def guessed(self: Fates, mark: Mark, deadline: float) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from outbox.database import Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 
 BLOCKS = """
 select sum(pg_stat_get_xact_blocks_fetched(c.oid)) as blocks

@@ -13,7 +13,7 @@ from gateway.__main__ import main
 from gateway.attempts import Attempts
 from gateway.limits import RateLimits
 from gateway.passwords import Passwords
-from outbox.places import Places
+from outbox.database.places import Places
 
 WAITING = 64
 _init = Passwords.__init__

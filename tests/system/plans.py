@@ -18,10 +18,11 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from outbox import endpoints, parking
-from outbox.database import Database
+from outbox import webhooks
+from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
-from outbox.sealing import KeyRing
+from outbox.queue import parking
+from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.figures import quantile, rounded
 from tests.support.databases import with_name
@@ -236,9 +237,9 @@ async def _driven(address: str, key: KeyRing, each: int) -> tuple[list[Unit], li
         few, many = min(1_500, each), min(4_000, 2 * each)
         await timed("a drain of 32 slots", _drain(db, key, slots=CLAIM, sends=few))
         await timed("a drain of 256 slots", _drain(db, key, slots=256, sends=many))
-        hooks = [webhook.id for webhook in await plain.read(endpoints.listed, OWNER)]
+        hooks = [webhook.id for webhook in await plain.read(webhooks.listed, OWNER)]
         for webhook_id, parked in zip(hooks, parking.CHOICES, strict=False):
-            await plain.write(endpoints.pause, webhook_id)
+            await plain.write(parking.pause, webhook_id)
             await timed(f"activate {parked}", parking.activate(db, webhook_id, parked))
         await timed("remove", parking.remove(db, hooks[-1]))
     return seen, late

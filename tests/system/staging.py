@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.engines import Engine

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer
 from tests.support.drain import add_webhook, drain, inbox, make, ring, rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 from tests.support.engines import Engine
 from tests.system.damage import EVENT, KINDS, damage, deliveries_of, ended, run_damage, wrong_with

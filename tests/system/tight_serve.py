@@ -12,8 +12,8 @@ import sys
 import time
 
 from gateway.__main__ import main
-from outbox.sqlite.steps import Job
-from outbox.sqlite.threads import Writer
+from outbox.database.sqlite.steps import Job
+from outbox.database.sqlite.threads import Writer
 
 PAGES = 2
 """How far the file may grow in one batch; a record with long notes needs more."""

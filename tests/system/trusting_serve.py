@@ -12,8 +12,8 @@ from typing import Any
 
 from gateway.__main__ import main
 
-FATE: Any = import_module("outbox.postgres.fate")
-UNITS: Any = import_module("outbox.postgres.units")
+FATE: Any = import_module("outbox.database.postgres.fate")
+UNITS: Any = import_module("outbox.database.postgres.units")
 
 
 async def trusted(connection: Any) -> bool:

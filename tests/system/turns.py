@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from outbox.database import Database
-from outbox.sealing import KeyRing
+from outbox.database.transaction import Database
+from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.figures import rounded
 from tests.support.drain import Counted, add_webhook, make, ring, rows, worker_for

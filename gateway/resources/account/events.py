@@ -9,9 +9,9 @@ from gateway.access import Actor
 from gateway.catalogue import EVENT_NAMES
 from gateway.errors import Fault, Refusal
 from gateway.schemas import Id, Instant
-from outbox import feed
-from outbox.database import Tx
-from outbox.feed import UnknownPlace
+from outbox.database.transaction import Tx
+from outbox.events import feed
+from outbox.events.feed import UnknownPlace
 from outbox.ids import is_id
 
 

@@ -17,7 +17,7 @@ from gateway.errors import Refusal
 from gateway.format import Read
 from gateway.resource import Field, Form
 from gateway.resources.account import users
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from outbox.ids import Ids
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gateway.errors import Refusal
 from gateway.resources.account import users
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 SEEN_EVERY = 300_000_000
 """A session's last use is written at most every five minutes."""

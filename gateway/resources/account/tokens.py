@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from gateway.resources.account import users
 from gateway.resources.account.keys import digest_of
-from outbox.database import Row, Tx
+from outbox.database.plans import by_index
+from outbox.database.transaction import Row, Tx
 from outbox.ids import Ids
-from outbox.plans import by_index
 
 PREFIX = "cst_"
 KEPT = 86_400_000_000

@@ -7,7 +7,7 @@ from gateway import formats, zones
 from gateway.errors import Fault, Refusal
 from gateway.new_passwords import LONGEST, SHORTEST
 from gateway.resource import Field, Form
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 LONGEST_EMAIL = 254
 

@@ -1,6 +1,6 @@
 """Webhooks as their owner manages them: what may be asked for, and who may touch which.
 
-The record of `GET /api/webhooks` is made here too; the row itself is outbox.endpoints' affair.
+The record of `GET /api/webhooks` is made here too; the row itself is outbox.webhooks' affair.
 """
 
 import re
@@ -15,12 +15,14 @@ from gateway.errors import Fault, Refusal
 from gateway.patterns import NOT_TEXT
 from gateway.resources.account.samples import sample
 from gateway.schemas import Id, Instant
-from outbox import egress, endpoints
-from outbox.database import Tx
-from outbox.endpoints import Draft, Webhook
-from outbox.envelope import MASK, Header, check_headers
+from outbox import webhooks
+from outbox.database.transaction import Tx
 from outbox.events import enqueue
-from outbox.sealing import KeyRing
+from outbox.queue import parking
+from outbox.sending import addresses, urls
+from outbox.sending.request import MASK, Header, check_headers
+from outbox.webhooks import Draft, Webhook
+from outbox.webhooks.secrets import KeyRing
 
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
@@ -32,7 +34,7 @@ def judge(
     *,
     url: str,
     events: Sequence[str],
-    rules: egress.Rules,
+    rules: addresses.Rules,
     description: str = "",
     timeout: str = "",
     headers: str = "",
@@ -51,8 +53,8 @@ def judge(
         faults.append(Fault("url", "too_long", f"A URL has at most {LONGEST_URL} characters."))
     else:
         try:
-            egress.check_url(url, rules)
-        except egress.Refused as refused:
+            urls.check_url(url, rules)
+        except urls.Refused as refused:
             said = str(refused)
             faults.append(Fault("url", f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}."))
     unknown = sorted(set(events) - set(EVENT_NAMES))
@@ -111,10 +113,10 @@ async def create(
     """Make a webhook for the actor; returns its id. Raises conflict past `most` (0: no cap)."""
     actor.must("write")
     try:
-        return await endpoints.create(
+        return await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
         )
-    except endpoints.TooMany:
+    except webhooks.TooMany:
         raise Refusal(
             "conflict",
             f"You have {most} webhooks, as many as this installation allows; delete one first.",
@@ -123,7 +125,7 @@ async def create(
 
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
     """A webhook of the actor. Raises not_found, forbidden."""
-    webhook = await endpoints.one(tx, webhook_id)
+    webhook = await webhooks.one(tx, webhook_id)
     if webhook is None:
         raise Refusal("not_found", "There is no such webhook.")
     must_own(actor, webhook.owner_id, "webhook")
@@ -136,7 +138,7 @@ async def change(
     """Save what the owner decided. Raises conflict when it is no longer at `version`."""
     actor.must("write")
     await one(tx, actor, webhook_id)
-    if not await endpoints.change(tx, webhook_id, version, draft, ring):
+    if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "It was changed meanwhile; look at it again.")
 
 
@@ -144,7 +146,7 @@ async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
     """Stop sending; False when it was not active anyway."""
     actor.must("write")
     await one(tx, actor, webhook_id)
-    return await endpoints.pause(tx, webhook_id)
+    return await parking.pause(tx, webhook_id)
 
 
 async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
@@ -168,7 +170,7 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
 async def listed(tx: Tx, actor: Actor) -> list[Webhook]:
     """All webhooks of the actor, newest first."""
     actor.must("read")
-    return await endpoints.listed(tx, actor.owner_id)
+    return await webhooks.listed(tx, actor.owner_id)
 
 
 class Record(Struct, frozen=True, rename="camel"):

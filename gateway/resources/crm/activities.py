@@ -6,7 +6,7 @@ from gateway.draft import Draft
 from gateway.query import Page, Query
 from gateway.record import Record
 from gateway.resource import Field, Filter, Reference, Resource
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 TYPES = ("call", "email", "meeting", "note", "task")
 RELATED = {"contact": "contacts", "company": "companies", "deal": "deals"}

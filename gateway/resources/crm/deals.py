@@ -24,7 +24,7 @@ from gateway.resource import (
 )
 from gateway.resources.crm import pipelines
 from gateway.resources.crm.pipelines import Pipeline
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 STATUSES = ("open", "won", "lost")
 NO_STAGE = "(none)"

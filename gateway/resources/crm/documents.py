@@ -17,7 +17,7 @@ from gateway.resource import Field, Reference, Resource
 from gateway.resources.crm import lines
 from gateway.resources.crm.lines import Line
 from gateway.transitions import Table, move
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 AMOUNTS = ("items", "discount", "shipping", "total")
 """The fields from which the amounts of a document come."""

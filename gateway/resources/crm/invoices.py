@@ -20,7 +20,7 @@ from gateway.resource import (
 )
 from gateway.resources.crm import documents, lines
 from gateway.resources.crm.documents import Kind
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
 METHODS = ("pix", "boleto", "card", "transfer", "cash")

@@ -13,7 +13,7 @@ from gateway import formats, nested, numbers, store
 from gateway.errors import Fault
 from gateway.format import Format, Read, Wrong
 from gateway.nested import Member
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 MOST = 200
 

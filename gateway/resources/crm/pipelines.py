@@ -12,7 +12,7 @@ from gateway.draft import Draft, refusal
 from gateway.errors import Fault
 from gateway.resource import Field, Form
 from gateway.strictjson import dumps
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
 

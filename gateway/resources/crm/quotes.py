@@ -14,7 +14,7 @@ from gateway.resources.crm import documents, lines
 from gateway.resources.crm.documents import Kind
 from gateway.resources.crm.invoices import INVOICE
 from gateway.transitions import move
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 TRANSITIONS = {
     "draft": ("sent", "accepted", "canceled"),

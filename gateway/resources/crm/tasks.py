@@ -5,7 +5,7 @@ from gateway.access import Actor
 from gateway.query import Page, Query
 from gateway.record import Record
 from gateway.resource import BY_TIME, LASTS, Beside, Field, Filter, Reference, Resource, Sort
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 Bound = int | dates.Day
 PRIORITIES = ("low", "medium", "high")

@@ -9,9 +9,9 @@ from aiohttp import web
 
 from gateway.appkeys import KEYRING
 from gateway.config import Config
-from outbox import log
-from outbox.database import Database
-from outbox.log import Delivery
+from outbox.database.transaction import Database
+from outbox.queue import log
+from outbox.queue.log import Delivery
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, add_webhook, inbox
 from tests.support.site import Site, serving

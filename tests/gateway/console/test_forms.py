@@ -8,7 +8,7 @@ import pytest
 from gateway.config import Config, Limits
 from gateway.console import forms
 from gateway.errors import Refusal
-from outbox.database import Database
+from outbox.database.transaction import Database
 from tests.support.console import Guest, guest
 from tests.support.site import Site, serving
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest
 
 LIST = "/console/keys"

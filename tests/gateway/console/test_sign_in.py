@@ -7,7 +7,7 @@ import pytest
 
 from gateway.config import Config, Limits, Server, load
 from gateway.resources.account import sessions, users
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from tests.support.console import Guest, guest
 from tests.support.site import PASSWORD, Site, serving
 

@@ -11,8 +11,8 @@ from gateway.appkeys import KEYRING
 from gateway.catalogue import EVENT_NAMES, EVENTS
 from gateway.config import Config, Egress, Limits
 from gateway.resources.account import users, webhooks
-from outbox import endpoints
-from outbox.database import Database, Row, Tx
+from outbox import webhooks as endpoints
+from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import Guest, guest
 from tests.support.site import Site, serving
 

@@ -13,7 +13,7 @@ from gateway.demo import ledger, table
 from gateway.demo.receiver import Inbox, Receiver
 from gateway.demo.server import Page
 from outbox.clock import SystemClock
-from outbox.signing import sign_body, sign_standard
+from outbox.sending.request import sign_body, sign_standard
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 BODY = msgspec.json.encode({"event": "contact.created", "timestamp": 1, "data": {"id": "a1"}})

@@ -17,7 +17,7 @@ from gateway.resources.crm.companies import COMPANIES
 from gateway.resources.crm.contacts import CONTACTS
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.crm_rows import add_activities, add_contacts
 from tests.support.records import asked

@@ -11,7 +11,7 @@ from gateway.resources.crm.activities import ACTIVITIES
 from gateway.resources.crm.tasks import TASKS
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from tests.system.attacks.attack import Attack, Target
 

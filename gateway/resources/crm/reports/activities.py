@@ -7,7 +7,7 @@ from gateway.access import Actor
 from gateway.periods import Asked
 from gateway.resources.crm.activities import ACTIVITIES, TYPES
 from gateway.resources.crm.reports.figures import PERIODS, Report, as_rows, asked_of, head
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 GROUPS = ("day", "week", "month")
 _ACTIVITIES = f"""

@@ -13,7 +13,7 @@ from msgspec import field as member
 from gateway import dates
 from gateway.access import Actor
 from gateway.periods import Asked, Period, Span, span
-from outbox.database import Row, Tx
+from outbox.database.transaction import Row, Tx
 
 Money = int | float
 PART = 1_000_000

@@ -17,7 +17,7 @@ from gateway.resources.crm.reports.figures import (
     parts,
     worth,
 )
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 GROUPS = ("stage",)
 _SECOND = 1_000_000

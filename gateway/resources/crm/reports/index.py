@@ -7,7 +7,7 @@ from gateway.access import Actor
 from gateway.periods import Asked
 from gateway.resources.crm.reports import activities, funnel, leads, receivables, sales
 from gateway.resources.crm.reports.figures import Report
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -13,7 +13,7 @@ from gateway.resources.crm.reports.figures import (
     bounds,
     head,
 )
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 GROUPS = ("source", "day", "week", "month")
 _WITH_DEAL = """

@@ -15,7 +15,7 @@ from gateway.resources.crm.reports.figures import (
     parts,
     worth,
 )
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 GROUPS = ("age",)
 AGES = ("current", "1-30", "31-60", "61-90", "90+")

@@ -15,7 +15,7 @@ from gateway.resources.crm.reports.figures import (
     parts,
     worth,
 )
-from outbox.database import Tx
+from outbox.database.transaction import Tx
 
 GROUPS = ("month", "week", "day")
 _DEALS_WON = f"""

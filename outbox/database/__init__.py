@@ -1,0 +1,61 @@
+"""Open a database on either engine; what it offers is outbox.database.transaction."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from outbox.clock import Clock
+from outbox.database.transaction import Database, SynchronousCommit
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+
+
+async def open(
+    url: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    serving: bool = False,
+    synchronous: Literal["full", "normal"] = "full",
+    pool_size: int = 10,
+    direct_url: str = "",
+    synchronous_commit: SynchronousCommit = "on",
+) -> Database:
+    """Open `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host:port/name`.
+
+    `serving` takes the lock of the one server process of an SQLite file, and lets this
+    connection checkpoint. `synchronous="normal"` loses acknowledged writes at a power cut.
+    A PostgreSQL URL may name several hosts. With a `direct_url`, `url` is that of a PgBouncer.
+    Raises CannotStart with one clear line.
+    """
+    if url.startswith("sqlite:///"):
+        if direct_url:
+            raise CannotStart(
+                "database.direct_url is for PostgreSQL behind a PgBouncer; leave it empty on SQLite"
+            )
+        from outbox.database import sqlite
+
+        return await sqlite.open(
+            url.removeprefix("sqlite:///"),
+            clock=clock, ids=ids, serving=serving, synchronous=synchronous,
+        )  # fmt: skip
+    if url.startswith(("postgresql://", "postgres://")):
+        # asyncpg is an extra: an SQLite installation does without it.
+        try:
+            from outbox.database import postgres
+        except ModuleNotFoundError as missing:
+            if missing.name != "asyncpg":
+                raise
+            raise CannotStart(
+                "PostgreSQL needs the package asyncpg; install it beside this program, by "
+                "`pip install asyncpg` or `pipx inject carteiro asyncpg`"
+            ) from None
+
+        return await postgres.open(
+            url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous,
+            direct_url=direct_url, synchronous_commit=synchronous_commit,
+        )  # fmt: skip
+    raise CannotStart(
+        "database.url must start with sqlite:/// or postgresql://, for example "
+        "sqlite:///data/carteiro.db"
+    )

@@ -1,0 +1,144 @@
+"""Migrations: numbered SQL files, each run once, in one transaction, and never changed after."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from outbox.database.sql import translate
+from outbox.database.transaction import Database, Engine, Tx
+from outbox.errors import CannotStart
+
+_NAME = re.compile(r"(\d{4})_\w+\.sql")
+_TRIGGER = re.compile(r"\s*create trigger\b.*\bbegin\b", re.S | re.I)
+_LEDGER = """
+create table if not exists schema_migrations (
+  component text not null,
+  number bigint not null,
+  name text not null,
+  checksum text not null,
+  applied_at bigint not null,
+  primary key (component, number)
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file of a component."""
+
+    component: str
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def statements(self, engine: Engine) -> list[str]:
+        """What `engine` runs, one by one. A statement ends with `;` at the end of a line."""
+        found: list[str] = []
+        lines: list[str] = []
+        for line in translate(self.text, engine).splitlines():
+            lines.append(line)
+            text = "\n".join(lines)
+            if line.rstrip().endswith(";") and not _open(text):
+                found.append(text.strip().removesuffix(";"))
+                lines = []
+        return found + ["\n".join(lines)] * bool("".join(lines).strip())
+
+
+def _open(text: str) -> bool:
+    """Whether `text` ends inside a body of its own: a quoted function, or a trigger's."""
+    body = _TRIGGER.match(text) is not None and not text.rstrip().lower().endswith("\nend;")
+    return body or text.count("$$") % 2 == 1
+
+
+def read_migrations(component: str, folder: Path) -> list[Migration]:
+    """The migrations of a folder, in order. Raises CannotStart for a gap or a wrong name."""
+    found: list[Migration] = []
+    for path in sorted(folder.glob("*.sql")):
+        match = _NAME.fullmatch(path.name)
+        if match is None or int(match[1]) != len(found) + 1:
+            raise CannotStart(f"the migration {path.name} is misnamed or out of sequence")
+        text = path.read_text(encoding="utf-8")
+        found.append(Migration(component, int(match[1]), path.stem, text))
+    return found
+
+
+async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
+    """Bring the schema up to date; the names of what was applied now.
+
+    Safe to run from several processes at once and to run again after a kill: each file is one
+    transaction. Raises CannotStart when the schema is newer than this program or a file that was
+    applied has changed.
+    """
+    db = db.apart("migration")
+    await db.write(_prepare)
+    applied: list[str] = []
+    for component, folder in sources:
+        migrations = read_migrations(component, folder)
+        newest = await db.read(_newest, component)
+        if newest > len(migrations):
+            raise CannotStart(
+                f"the database schema is newer than this program ({component} {newest:04d}, "
+                f"known up to {len(migrations):04d}); run the newer program"
+            )
+        applied += [m.name for m in migrations if await db.write(_apply, m)]
+    return applied
+
+
+async def pending(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
+    """The names of migrations that are not applied yet."""
+    db = db.apart("migration")
+    await db.write(_prepare)
+    names = []
+    for component, folder in sources:
+        newest = await db.read(_newest, component)
+        names += [m.name for m in read_migrations(component, folder) if m.number > newest]
+    return names
+
+
+_LOCK = "select pg_advisory_xact_lock(7201964)"
+
+
+async def _prepare(tx: Tx) -> None:
+    if tx.engine == "postgres":
+        # `create table if not exists` alone can fail when two processes race.
+        await tx.run(_LOCK)
+    await tx.run(_LEDGER)
+
+
+async def _newest(tx: Tx, component: str) -> int:
+    row = await tx.one(
+        "select coalesce(max(number), 0) as newest from schema_migrations where component = $1",
+        component,
+    )
+    return int(row["newest"]) if row else 0
+
+
+async def _apply(tx: Tx, migration: Migration) -> bool:
+    """Apply `migration` unless it is there; whether it was applied now."""
+    if tx.engine == "postgres":
+        await tx.run(_LOCK)
+    row = await tx.one(
+        "select checksum from schema_migrations where component = $1 and number = $2",
+        migration.component, migration.number,
+    )  # fmt: skip
+    if row is not None:
+        if row["checksum"] != migration.checksum:
+            raise CannotStart(
+                f"the migration {migration.name} was changed after it had been applied; "
+                "restore the file"
+            )
+        return False
+    for statement in migration.statements(tx.engine):
+        await tx.run(statement)
+    await tx.run(
+        "insert into schema_migrations (component, number, name, checksum, applied_at)"
+        " values ($1, $2, $3, $4, $5)",
+        migration.component, migration.number, migration.name, migration.checksum, tx.now,
+    )  # fmt: skip
+    return True

@@ -1,0 +1,161 @@
+"""The PostgreSQL driver: each unit is its own transaction on a pooled connection.
+
+What differs from SQLite is here: limits, retries after a lost race or connection, the fate of a
+COMMIT whose answer never came, and the NOTIFY that wakes other nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import Concatenate, Literal
+
+import asyncpg
+
+from outbox.clock import Clock
+from outbox.database.leadership import Leadership, Pace
+from outbox.database.postgres import pooler
+from outbox.database.postgres.faults import LOST
+from outbox.database.postgres.leadership import PostgresLeadership
+from outbox.database.postgres.limits import DRAIN, LEASE, MIGRATION, REQUESTS, Limits
+from outbox.database.postgres.server import Server
+from outbox.database.postgres.signals import Signals
+from outbox.database.postgres.units import Turn, Units
+from outbox.database.transaction import (
+    PACE,
+    LetGo,
+    P,
+    Purpose,
+    SynchronousCommit,
+    T,
+    Tx,
+    scan_places,
+)
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.observer import DatabaseObserver, Unwatched
+
+APART: dict[Purpose, tuple[Limits, int]] = {
+    "drain": (DRAIN, 2), "lease": (LEASE, 1), "migration": (MIGRATION, 1),
+}  # fmt: skip
+"""What has connections of its own, and how many."""
+
+
+class PostgresDatabase:
+    """`Database` on a PostgreSQL server."""
+
+    engine: Literal["sqlite", "postgres"] = "postgres"
+
+    def __init__(
+        self,
+        server: Server,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        size: int,
+        home: PostgresDatabase | None = None,
+    ) -> None:
+        """With a `home`, that database on other connections: it tells and hears through its own."""
+        self.clock = clock
+        self.ids = ids
+        self._server = server
+        self._home = home or self
+        self._observer: DatabaseObserver = Unwatched()
+        self._signals: Signals = home._signals if home is not None else Signals(server, clock)
+        self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
+        # Scans leave connections to what is quick.
+        self._places = scan_places(max(1, size // 3))
+        self._apart: dict[Purpose, PostgresDatabase] = {}
+
+    async def open(self) -> None:
+        """Connect once. Raises as asyncpg does, or CannotStart."""
+        pool = await self._units.open()
+        await pool.release(await pool.acquire())
+        if self._server.pooled:
+            await pooler.check(pool, self.ids)
+            await (await self._server.connect()).close()
+
+    @property
+    def observer(self) -> DatabaseObserver:
+        return self._home._observer
+
+    @observer.setter
+    def observer(self, observer: DatabaseObserver) -> None:
+        self._home._observer = observer
+
+    def apart(self, purpose: Purpose) -> PostgresDatabase:
+        kept = self._home._apart
+        if purpose not in kept:
+            limits, size = APART[purpose]
+            kept[purpose] = PostgresDatabase(
+                self._server, self.clock, self.ids, limits, size, self._home
+            )
+        return kept[purpose]
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        return PostgresLeadership(self._server, self.clock, pace)
+
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+        return self._signals.listen(callback, node)
+
+    def announce(self) -> None:
+        self._signals.announce()
+
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+        return self._signals.on_change(callback)
+
+    async def close(self) -> None:
+        if self._home is self:
+            await self._signals.close()
+        for other in self._apart.values():
+            await other.close()
+        await self._units.close()
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await self._units.read(unit, args, kwargs)
+
+    async def scan(
+        self,
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        return await self._units.read(unit, args, kwargs, Turn(self._places, owner))
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        written = await self._units.write(unit, args, kwargs)
+        if written.made_work or written.changed:
+            self._signals.committed(written.made_work, written.changed)
+        return written.result
+
+
+async def open(
+    url: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    pool_size: int,
+    synchronous: Literal["full", "normal"],
+    direct_url: str = "",
+    synchronous_commit: SynchronousCommit = "on",
+) -> PostgresDatabase:
+    """Connect to the server at `url`. Raises CannotStart with one clear line."""
+    server = Server(url, direct_url, synchronous_commit if synchronous == "full" else "off")
+    db = PostgresDatabase(server, clock, ids, REQUESTS, pool_size)
+    try:
+        await db.open()
+    except (*LOST, asyncpg.PostgresError, ValueError) as error:
+        await db.close()
+        raise CannotStart(
+            f"cannot reach PostgreSQL: {error or type(error).__name__}; "
+            f"check database.url{' and direct_url' * server.pooled} and that the server runs"
+        ) from error
+    except CannotStart:
+        await db.close()
+        raise
+    return db

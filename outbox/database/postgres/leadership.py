@@ -1,0 +1,110 @@
+"""Leadership on PostgreSQL: a session advisory lock on a connection of its own.
+
+The server itself ends a session that has been silent (`idle_session_timeout`, PostgreSQL 14), and
+the lock goes with it. So a node that was killed, frozen or cut off cannot keep it, and no clocks
+are compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import asyncpg
+import structlog
+
+from outbox.clock import Clock, sleep_until_set
+from outbox.database.leadership import Pace
+from outbox.database.postgres.hosts import CONNECT_SECONDS
+from outbox.database.postgres.server import Server
+
+KEY = 7201966
+LIMIT = "select set_config('idle_session_timeout', $1, false)"
+TRY = "select pg_try_advisory_lock($1)"
+
+log = structlog.get_logger("outbox")
+
+
+class PostgresLeadership:
+    """Stands for leader on a session of its own, past any pooler."""
+
+    def __init__(self, server: Server, clock: Clock, pace: Pace) -> None:
+        self._server = server
+        self._clock = clock
+        self._pace = pace
+        self._since = 0
+        self._until = 0
+        self._told = False
+        self._callbacks: list[Callable[[], None]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def leads(self) -> bool:
+        # By boot time, which also passes while the machine sleeps.
+        return self._clock.boot() < self._until
+
+    @property
+    def settled(self) -> bool:
+        return self.leads and self._clock.boot() - self._since >= self._pace.beat * 1_000_000
+
+    def on_loss(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._stand(), name="leadership")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _stand(self) -> None:
+        while True:
+            try:
+                await self._hold()
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                log.warning("leadership_connection_lost", error=repr(error))
+            except Exception:
+                log.exception("leadership_failed")
+            finally:
+                self._lose()
+            await asyncio.sleep(self._pace.beat)
+
+    async def _hold(self) -> None:
+        """One session: ask for the lock until it is ours, then keep it by signs of life."""
+        gone = asyncio.Event()
+        connection = await self._server.connect()
+        connection.add_termination_listener(lambda _: gone.set())
+        try:
+            limit = f"{round(self._pace.silence * 1000)}ms"
+            await connection.execute(LIMIT, limit, timeout=CONNECT_SECONDS)
+            while not gone.is_set():
+                # From before the question: the server counts its silence from after it.
+                asked = self._clock.boot()
+                if not await connection.fetchval(TRY, KEY, timeout=self._pace.beat):
+                    await sleep_until_set(gone, self._pace.beat)
+                    continue
+                self._lead(asked)
+                while not await sleep_until_set(gone, self._pace.beat):
+                    asked = self._clock.boot()
+                    await connection.execute("select 1", timeout=self._pace.beat)
+                    self._lead(asked)
+        finally:
+            connection.terminate()
+
+    def _lead(self, asked: int) -> None:
+        if not self._told:
+            log.info("leading")
+            self._told = True
+            self._since = self._clock.boot()
+        self._until = asked + round(self._pace.silence * 1_000_000)
+
+    def _lose(self) -> None:
+        self._until = 0
+        if self._told:
+            self._told = False
+            log.info("no_longer_leading")
+            for callback in self._callbacks:
+                callback()

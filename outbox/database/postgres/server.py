@@ -1,0 +1,94 @@
+"""The server as configured: its addresses, its pools, and how a transaction begins there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal
+
+import asyncpg
+
+from outbox.database.postgres.hosts import Connection, Hosts
+from outbox.database.postgres.limits import MIGRATION, Limits
+
+IDLE_SECONDS = 300.0
+"""A pooled connection that is not used for so long is closed."""
+READ = "begin isolation level repeatable read read only"
+WRITE = "begin"
+
+
+class Server:
+    """Where connections come from.
+
+    With a `direct_url`, `url` leads to a PgBouncer in transaction mode: it hands each transaction
+    to any of its sessions, so settings are made inside of it, and nothing outlives it.
+    """
+
+    def __init__(self, url: str, direct_url: str, synchronous_commit: str) -> None:
+        self.pooled = bool(direct_url)
+        self._hosts = Hosts(url)
+        self._direct = Hosts(direct_url) if direct_url else self._hosts
+        self._synchronous_commit = synchronous_commit
+        self._version = 0
+        """The server's major version, once a connection has told."""
+
+    async def pool(self, limits: Limits, size: int) -> asyncpg.Pool:
+        """Up to `size` connections for transactions, made when wanted."""
+        direct = limits is MIGRATION
+        session = direct or not self.pooled
+        pool: asyncpg.Pool = await asyncpg.create_pool(
+            connect=(self._direct if direct else self._hosts).connect,
+            min_size=0,
+            max_size=size,
+            statement_cache_size=512,
+            # A migration is over soon, and then nobody wants its connection.
+            max_inactive_connection_lifetime=1.0 if direct else IDLE_SECONDS,
+            reset=_keep,
+            init=partial(self._prepare, limits if session else None),
+            server_settings=self._session(limits) if session else None,
+        )
+        return pool
+
+    async def connect(self) -> Connection:
+        """A connection past any pooler, for LISTEN and for what a pool cannot do."""
+        return await self._direct.connect(server_settings=self._session(MIGRATION))
+
+    async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
+        """Make the settings that only a newer server takes; a start with others would fail."""
+        self._version = connection.get_server_version().major
+        if limits is not None:
+            always = limits.settings(0)
+            for name, value in limits.settings(self._version).items():
+                if name not in always:
+                    await connection.execute(f"set {name} = {value}")
+
+    def begin(
+        self, op: Literal["read", "write"], limits: Limits, statement: float | None = None
+    ) -> str:
+        """What begins a transaction on a connection of `pool(limits, …)`.
+
+        `statement` is another limit for its statements, in seconds.
+        """
+        settings: dict[str, str] = {}
+        if self.pooled and limits is not MIGRATION:
+            settings |= self._settings(limits, self._version)
+        if statement is not None and limits.statement:
+            settings["statement_timeout"] = str(int(min(statement, limits.statement) * 1000))
+        begin = READ if op == "read" else WRITE
+        return "; ".join(
+            [begin, *(f"set local {name} = '{value}'" for name, value in settings.items())]
+        )
+
+    def _session(self, limits: Limits) -> dict[str, str]:
+        return {"application_name": "carteiro", **self._settings(limits, 0)}
+
+    def _settings(self, limits: Limits, version: int) -> Mapping[str, str]:
+        return {
+            **limits.settings(version),
+            "synchronous_commit": self._synchronous_commit,
+            "jit": "off",
+        }
+
+
+async def _keep(_: object) -> None:
+    """Connections come back clean (units set nothing), so the pool's reset query is left out."""

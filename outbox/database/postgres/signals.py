@@ -1,0 +1,251 @@
+"""What processes tell each other: that there is work, and which webhooks were changed.
+
+One connection hears NOTIFY and sends it, after COMMIT: inside the transaction it takes a lock of
+the whole cluster and halves the write rate. A wake-up that is missed is made good by the poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from functools import partial
+
+import asyncpg
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
+
+from outbox.clock import Clock, sleep_until_set
+from outbox.database.postgres.faults import LOST
+from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
+from outbox.database.postgres.server import Server
+from outbox.database.transaction import LetGo
+
+CHANNEL = "carteiro_outbox"
+NOTIFY_SECONDS = 0.005
+NODES_SECONDS = 3.0
+ANNOUNCE_SECONDS = 0.05
+LAST_WORD_SECONDS = 1.0
+NAMES = 200
+"""Webhooks named by one payload, which PostgreSQL limits to 8,000 bytes."""
+
+_SEND = "select pg_notify($1, payload) from unnest(cast($2 as text[])) as payload"
+# Each ear holds a lock named after its node, and the server lets go of it when that one dies; its
+# lease goes on for a while, and a wake-up for it would wait for somebody's poll.
+_HERE = "select pg_advisory_lock_shared(7201967, hashtext($1))"
+_NOT_HERE = "select pg_advisory_unlock_shared(7201967, hashtext($1))"
+_NODES = """
+select n.id from nodes n
+where n.alive_until > due_now() and exists (
+  select 1 from pg_locks l where l.locktype = 'advisory' and l.classid = 7201967
+    and cast(l.objid as bigint) = cast(hashtext(n.id) as bigint) & 4294967295 and l.granted)
+order by n.id
+"""
+# A minute for clocks that differ.
+_CHANGED = "select id from webhooks where updated_at >= $1 - 60000000"
+
+Wake = Callable[[], None]
+Changed = Callable[[Collection[str]], None]
+
+
+class Signals:
+    """One process's ear and mouth.
+
+    Payloads: `work` (all), `work NODE`, `changed ID ID …`, `here` (another node listens).
+    """
+
+    def __init__(self, server: Server, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._listeners: list[tuple[Wake, Callable[[], str] | None]] = []
+        self._watchers: list[Changed] = []
+        self._live: list[str] = []
+        self._turn = 0
+        self._announced = float("-inf")
+        self._heard_until: int | None = None
+        self._pid: int | None = None
+        self._named: set[str] = set()
+        self._looked = float("-inf")
+        self._payloads: dict[str, None] = {}
+        self._changed: dict[str, None] = {}
+        self._something = asyncio.Event()
+        self._said = asyncio.Event()
+        self._said.set()
+        self._task: asyncio.Task[None] | None = None
+
+    def listen(self, callback: Wake, node: Callable[[], str] | None) -> LetGo:
+        """Call `callback` when there is work for the node that `node` names (None: any)."""
+        self._listeners.append((callback, node))
+        self._start()
+        return partial(self._listeners.remove, (callback, node))
+
+    def on_change(self, callback: Changed) -> LetGo:
+        """Call `callback` with the webhooks that any process has changed."""
+        self._watchers.append(callback)
+        self._start()
+        return partial(self._watchers.remove, callback)
+
+    def committed(self, made_work: bool, changed: Collection[str]) -> None:
+        """A transaction of this process has been committed."""
+        if changed:
+            self._tell_changed(changed)
+            self._changed |= dict.fromkeys(sorted(changed))
+            self._send_soon()
+        if made_work:
+            self._wake_one()
+
+    def announce(self) -> None:
+        """There is work left: wake one other node, not more often than makes sense."""
+        now = self._clock.monotonic()
+        others = [node for node in self._live if node not in self._here()]
+        if others and now - self._announced >= ANNOUNCE_SECONDS:
+            self._announced = now
+            self._turn += 1
+            self._payloads[f"work {others[self._turn % len(others)]}"] = None
+            self._send_soon()
+
+    async def close(self) -> None:
+        """Say what is still to be said, if that can be done soon, and stop."""
+        if self._task is None:
+            return
+        await sleep_until_set(self._said, LAST_WORD_SECONDS)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def _wake_one(self) -> None:
+        """The next of the live nodes in rotation; all of them while none is known."""
+        here = self._here()
+        for callback, node in self._listeners:
+            if node is None:
+                callback()
+        if not self._live or self._pid is None:
+            # Nobody to choose from, or no way to tell them.
+            self._wake_here()
+            self._payloads["work"] = None
+        else:
+            self._turn += 1
+            chosen = self._live[self._turn % len(self._live)]
+            if chosen in here:
+                here[chosen]()
+                return
+            self._payloads[f"work {chosen}"] = None
+        self._send_soon()
+
+    def _here(self) -> dict[str, Wake]:
+        return {node(): callback for callback, node in self._listeners if node is not None}
+
+    def _wake_here(self) -> None:
+        for callback, node in self._listeners:
+            if node is not None:
+                callback()
+
+    def _tell_changed(self, ids: Collection[str]) -> None:
+        for callback in self._watchers:
+            callback(ids)
+
+    def _send_soon(self) -> None:
+        self._something.set()
+        self._said.clear()
+        self._start()
+
+    def _start(self) -> None:
+        """A process that only takes writes tells the others of them, too."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._keep(), name="postgres-signals")
+
+    async def _keep(self) -> None:
+        """Connect, again and again."""
+        forever = AsyncRetrying(
+            retry=retry_if_exception_type((*LOST, asyncpg.PostgresError)),
+            wait=wait_exponential(multiplier=0.1, max=2),
+        )
+        async for attempt in forever:
+            with attempt:
+                connection = await self._server.connect()
+                try:
+                    await self._serve(connection)
+                finally:
+                    self._pid = None
+                    connection.terminate()
+
+    async def _serve(self, connection: Connection) -> None:
+        await connection.add_listener(CHANNEL, self._heard)
+        self._pid = connection.get_server_pid()
+        self._named = set()
+        await self._catch_up(connection)
+        while True:
+            # Before anything is sent: who is there may have changed while we were away.
+            await self._name(connection)
+            self._live = await self._nodes(connection)
+            self._heard_until = self._clock.wall()
+            self._looked = self._clock.monotonic()
+            while (left := self._looked + NODES_SECONDS - self._clock.monotonic()) > 0:
+                if await sleep_until_set(self._something, left):
+                    await self._send(connection)
+                    await asyncio.sleep(NOTIFY_SECONDS)
+
+    async def _send(self, connection: Connection) -> None:
+        self._something.clear()
+        payloads, changed = list(self._payloads), list(self._changed)
+        groups = [changed[n : n + NAMES] for n in range(0, len(changed), NAMES)]
+        told = [*(f"changed {' '.join(group)}" for group in groups), *payloads]
+        try:
+            await connection.execute(_SEND, CHANNEL, told, timeout=CONNECT_SECONDS)
+        except BaseException:
+            # What was changed must be told; the rest may as well.
+            self._something.set()
+            raise
+        for payload in payloads:
+            self._payloads.pop(payload, None)
+        for webhook_id in changed:
+            self._changed.pop(webhook_id, None)
+        if not self._payloads and not self._changed:
+            self._said.set()
+
+    async def _catch_up(self, connection: Connection) -> None:
+        """What was told while nobody listened is found by looking once."""
+        self._wake_here()
+        for callback, node in self._listeners:
+            if node is None:
+                callback()
+        if self._heard_until is not None and self._watchers:
+            rows = await connection.fetch(_CHANGED, self._heard_until, timeout=CONNECT_SECONDS)
+            if rows:
+                self._tell_changed([row["id"] for row in rows])
+
+    async def _name(self, connection: Connection) -> None:
+        """Hold the locks of the nodes that listen here."""
+        here = set(self._here())
+        for node in sorted(here - self._named):
+            await connection.fetchval(_HERE, node, timeout=CONNECT_SECONDS)
+            self._payloads["here"] = None
+            self._send_soon()
+        for node in sorted(self._named - here):
+            await connection.fetchval(_NOT_HERE, node, timeout=CONNECT_SECONDS)
+        self._named = here
+
+    async def _nodes(self, connection: Connection) -> list[str]:
+        try:
+            rows = await connection.fetch(_NODES, timeout=CONNECT_SECONDS)
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError):
+            # The schema is not there yet.
+            return []
+        return [row["id"] for row in rows]
+
+    def _heard(self, _: object, pid: int, channel: str, payload: str) -> None:
+        if pid == self._pid:
+            return
+        kind, _, rest = payload.partition(" ")
+        if kind == "changed":
+            self._tell_changed(rest.split())
+            return
+        if kind == "here":
+            self._looked = float("-inf")
+            self._something.set()
+            return
+        here = self._here()
+        for callback, node in self._listeners:
+            if node is None:
+                callback()
+        if rest in here:
+            here[rest]()
+        elif not rest:
+            self._wake_here()

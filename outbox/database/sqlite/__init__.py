@@ -1,0 +1,179 @@
+"""The SQLite driver: one thread writes, a few read, and each steps units to their end.
+
+Nothing else writes to or checkpoints the file while a server runs: SQLite before 3.51.3 can
+corrupt a WAL when two connections write and checkpoint at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate, Literal
+
+from outbox import private_files
+from outbox.clock import Clock
+from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.sqlite.file import File
+from outbox.database.sqlite.steps import Job
+from outbox.database.sqlite.threads import Jobs, Reader, Readers, Scanner, Writer, started
+from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx, scan_places
+from outbox.errors import CannotStart, DatabaseUnavailable
+from outbox.ids import Ids
+from outbox.observer import DatabaseObserver, Unwatched
+
+VERSION = sqlite3.sqlite_version
+READERS = 2
+SCANNERS = 2
+
+
+class SqliteDatabase:
+    """`Database` on one SQLite file."""
+
+    engine: Literal["sqlite", "postgres"] = "sqlite"
+
+    def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.observer: DatabaseObserver = Unwatched()
+        self._file = file
+        self._loop = asyncio.get_running_loop()
+        self._listeners: list[Callable[[], None]] = []
+        self._watchers: list[Callable[[Collection[str]], None]] = []
+        self._closed = False
+        self._writes: Jobs = queue.SimpleQueue()
+        self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
+        self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
+        self._writer = started(Writer(file, clock, ids, self._writes, self._finish))
+        # As many as there are threads, so that nothing waits behind a scan of its own owner.
+        self._places = scan_places(SCANNERS)
+
+    def apart(self, purpose: Purpose) -> SqliteDatabase:
+        return self
+
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+        self._listeners.append(callback)
+        return partial(self._listeners.remove, callback)
+
+    def announce(self) -> None:
+        """There is no other node."""
+
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+        self._watchers.append(callback)
+        return partial(self._watchers.remove, callback)
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        return Alone()
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._put(self._writes, self._job(unit, args, kwargs))
+        return result
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._put(self._reads, self._job(unit, args, kwargs))
+        return result
+
+    async def scan(
+        self,
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        job = self._job(unit, args, kwargs)
+        async with self._places.place(owner):
+            answer = self._put(self._scans, job)
+            try:
+                result: T = await asyncio.shield(answer)
+            except asyncio.CancelledError:
+                job.abandoned = True
+                # Its thread is free again only then.
+                await asyncio.wait([answer])
+                answer.exception()
+                raise
+            return result
+
+    def _job(
+        self, unit: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Job:
+        return Job(unit, args, kwargs, self._loop.create_future(), self.clock.monotonic())
+
+    def _put(self, jobs: Jobs | Readers, job: Job) -> asyncio.Future[Any]:
+        if self._closed:
+            raise DatabaseUnavailable("connection", "the database is closed")
+        jobs.put(job)
+        return job.future
+
+    def _finish(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
+        """From a thread: answer all of `jobs` with one wake-up of the loop."""
+        self._loop.call_soon_threadsafe(self._answer, op, jobs)
+
+    def _answer(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
+        wake = False
+        changed: set[str] = set()
+        now = self.clock.monotonic()
+        for job in jobs:
+            self.observer.transaction(op, now - job.began)
+            if job.error is None:
+                wake = wake or job.wake
+                changed |= job.changed
+            elif isinstance(job.error, DatabaseUnavailable) and not job.abandoned:
+                self.observer.fault(job.error.kind)
+            # A caller that was cancelled no longer waits; its unit took place all the same.
+            if job.future.done():
+                continue
+            if job.error is not None:
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)
+        # Whoever waits for these answers resumes after this, so it meets what is told here as done.
+        if changed:
+            for watcher in self._watchers:
+                watcher(changed)
+        if wake:
+            for callback in self._listeners:
+                callback()
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close; the writer last, so that it alone checkpoints."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.to_thread(self._end)
+        self._file.release()
+
+    def _end(self) -> None:
+        self._reads.close()
+        self._scans.close()
+        self._writes.put(None)
+        self._writer.join()
+
+
+async def open(
+    path: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    serving: bool,
+    synchronous: Literal["full", "normal"],
+) -> SqliteDatabase:
+    """Open or create the file at `path`. Raises CannotStart with one clear line."""
+    name = Path(path)
+    file = File(name, clock, serving, synchronous)
+    try:
+        name.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
+        if serving:
+            file.lock()
+        file.prepare()
+        return SqliteDatabase(file, clock, ids)
+    except (OSError, sqlite3.Error) as error:
+        file.release()
+        raise CannotStart(f"cannot open the database {name}: {error}") from error

@@ -1,0 +1,174 @@
+"""A unit on a connection: the transaction it is handed, and how it is stepped to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+from outbox.database.sql import translate
+from outbox.database.transaction import Insert, Row
+from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
+from outbox.ids import Ids
+
+T = TypeVar("T")
+
+# Primary result codes of sqlite.org/rescode.html, as the closed list of outbox.errors.
+_FAULTS: dict[int, DatabaseFault] = {
+    sqlite3.SQLITE_BUSY: "busy",
+    sqlite3.SQLITE_LOCKED: "busy",
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_NOMEM: "io",
+    sqlite3.SQLITE_INTERRUPT: "io",
+    sqlite3.SQLITE_IOERR: "io",
+    sqlite3.SQLITE_CANTOPEN: "io",
+    sqlite3.SQLITE_READONLY: "io",
+    sqlite3.SQLITE_CORRUPT: "corrupt",
+    sqlite3.SQLITE_NOTADB: "corrupt",
+}
+
+
+def fault_of(error: BaseException) -> BaseException:
+    """What the caller gets for `error`: engine troubles by name, everything else as it is."""
+    if isinstance(error, sqlite3.Error):
+        kind = _FAULTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if kind is not None:
+            return DatabaseUnavailable(kind, f"SQLite: {error}")
+    return error
+
+
+def _readable(raw: bytes) -> str:
+    """Text that need not be UTF-8 any more."""
+    return raw.decode("utf-8", "replace")
+
+
+class SqliteTx:
+    """`Tx` on one connection; its methods never suspend, so a unit can be stepped to its end."""
+
+    __slots__ = ("_connection", "_ids", "changed", "now", "put_off", "wake", "wrote")
+    engine: Literal["sqlite", "postgres"] = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection, ids: Ids, now: int) -> None:
+        self._connection = connection
+        self._ids = ids
+        self.now = now
+        self.put_off: list[tuple[Insert, Sequence[Any]]] = []
+        self.wake = False
+        self.changed: set[str] = set()
+        self.wrote = False
+        """Whether a statement ran that may have changed something."""
+
+    def new_id(self) -> str:
+        return self._ids.new(self.now)
+
+    def later(self, insert: Insert, row: Sequence[Any]) -> None:
+        self.put_off.append((insert, row))
+
+    def write_put_off(self) -> None:
+        """Write the rows of `later`; the last thing before the unit ends."""
+        self.wrote = True
+        for insert, row in self.put_off:
+            self._connection.execute(translate(insert.statement, "sqlite"), row)
+
+    async def one(self, sql: str, *args: Any) -> Row | None:
+        return self._fetch(translate(sql, "sqlite"), args, _first)
+
+    async def all(self, sql: str, *args: Any) -> list[Row]:
+        return self._fetch(translate(sql, "sqlite"), args, sqlite3.Cursor.fetchall)
+
+    async def run(self, sql: str, *args: Any) -> int:
+        self.wrote = True
+        return self._connection.execute(translate(sql, "sqlite"), args).rowcount
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        text = translate(sql, "sqlite")
+        self.wrote = True
+        # executemany refuses statements that return rows, and only those name `returning`.
+        if "returning" not in text:
+            self._connection.executemany(text, rows)
+            return []
+        found: list[Row] = []
+        for row in rows:
+            found.extend(self._fetch(text, row, sqlite3.Cursor.fetchall))
+        return found
+
+    def _fetch(self, text: str, args: Sequence[Any], take: Callable[[sqlite3.Cursor], T]) -> T:
+        """What `text` gives, whatever has become of it on the disk.
+
+        One text that is not UTF-8 any more would end all that is read with it, such as a claim for
+        all webhooks: it is read with a mark in its place, and judged where it is used.
+        """
+        if text.startswith("select"):
+            try:
+                return take(self._connection.execute(text, args))
+            except sqlite3.OperationalError as error:
+                if not str(error).startswith("Could not decode"):
+                    raise
+        else:
+            self.wrote = True
+        # What writes must not run a second time for it, and names few texts.
+        self._connection.text_factory = _readable
+        try:
+            return take(self._connection.execute(text, args))
+        finally:
+            self._connection.text_factory = str
+
+
+def _first(cursor: sqlite3.Cursor) -> Row | None:
+    row: Row | None = cursor.fetchone()
+    # An unfinished statement would keep its snapshot; closing resets it.
+    cursor.close()
+    return row
+
+
+class Job:
+    """One call of `read` or `write` on its way through a thread."""
+
+    __slots__ = (
+        "abandoned", "args", "began", "changed", "context", "error", "future", "kwargs", "result",
+        "unit", "wake",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        unit: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        future: asyncio.Future[Any],
+        began: float,
+    ) -> None:
+        self.unit = unit
+        self.args = args
+        self.kwargs = kwargs
+        self.future = future
+        self.began = began
+        """When it was called, by the monotonic clock."""
+        self.context = contextvars.copy_context()
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.wake = False
+        self.changed: set[str] = set()
+        self.abandoned = False
+        """Nobody waits for it any more; a scan ends then."""
+
+    def step(self, tx: SqliteTx) -> None:
+        """Run the unit to its end with `tx`; rows put off come last. Raises what it raises."""
+        self.error = None
+        self.context.run(self._step, tx)
+        if tx.put_off:
+            tx.write_put_off()
+        self.wake = tx.wake
+        self.changed = tx.changed
+
+    def _step(self, tx: SqliteTx) -> None:
+        coroutine: Any = self.unit(tx, *self.args, **self.kwargs)
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            self.result = stop.value
+        else:
+            coroutine.close()
+            name = getattr(self.unit, "__qualname__", self.unit)
+            raise UnitError(f"the unit {name} awaited something that is not its tx")

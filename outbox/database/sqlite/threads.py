@@ -1,0 +1,297 @@
+"""The threads that run units: one writes in batches with a single COMMIT, some read.
+
+They talk to the event loop through queues and one wake-up a batch.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from outbox.clock import Clock
+from outbox.database.sqlite.file import File
+from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import Ids
+
+BATCH_UNITS = 256
+BATCH_SECONDS = 0.01
+BATCH_READS = 32
+LOOK_STEPS = 10_000
+"""Steps of SQLite's machine between two looks at whether a scan is still wanted: about 1 ms."""
+
+Jobs = queue.SimpleQueue[Job | None]
+# Called from a thread with jobs that have ended.
+Finish = Callable[[Literal["read", "write"], list[Job]], None]
+
+
+class Reader:
+    """A thread that runs read units; those that wait together share a snapshot."""
+
+    together = BATCH_READS
+
+    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
+        self._file = file
+        self._clock = clock
+        self._ids = ids
+        self._jobs = jobs
+        self._finish = finish
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self) -> None:
+        """Until the None that `close` puts."""
+        while (job := self._jobs.get()) is not None:
+            batch = [job]
+            while len(batch) < self.together and not self._jobs.empty():
+                try:
+                    more = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    self._jobs.put(None)
+                    break
+                batch.append(more)
+            try:
+                self._read(batch)
+            except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
+                for job in batch:
+                    job.error = job.error or fault_of(error)
+                self._drop()
+            self._finish("read", batch)
+        self._drop()
+
+    def _drop(self) -> None:
+        """Close the connection; the next batch opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        return self._file.connect(writable=False)
+
+    def _read(self, batch: list[Job]) -> None:
+        """One snapshot for all of them: it is taken after the last of them was asked for."""
+        if self._connection is None:
+            self._connection = self._connect()
+        connection = self._connection
+        connection.execute("begin")
+        for job in batch:
+            try:
+                job.step(SqliteTx(connection, self._ids, self._clock.wall()))
+            except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+                job.error = fault_of(error)
+        try:
+            connection.execute("rollback")
+        except sqlite3.Error:
+            # What was read stands; SQLite has ended the transaction itself.
+            self._drop()
+
+
+class Scanner(Reader):
+    """A thread that runs units which look through much, one by one, while somebody waits for them.
+
+    The look is inside the statement: an interrupt from outside could meet the next unit.
+    """
+
+    together = 1
+    _wanted: Job | None = None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = super()._connect()
+        connection.set_progress_handler(self._unwanted, LOOK_STEPS)
+        return connection
+
+    def _read(self, batch: list[Job]) -> None:
+        [self._wanted] = batch
+        super()._read(batch)
+
+    def _unwanted(self) -> bool:
+        return self._wanted is not None and self._wanted.abandoned
+
+
+class Readers:
+    """Threads of one kind and the queue they share; one starts when a job finds none idle.
+
+    Most commands read once or not at all, and a connection costs a reading of the whole schema.
+    """
+
+    def __init__(
+        self, kind: type[Reader], most: int, file: File, clock: Clock, ids: Ids, finish: Finish
+    ) -> None:
+        self._jobs: Jobs = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._most = most
+        self._threads: list[threading.Thread] = []
+        self._finish = finish
+        self._reader = partial(kind, file, clock, ids, self._jobs, self._done)
+
+    def put(self, job: Job) -> None:
+        """Hand `job` to a thread; call it on the event loop."""
+        if len(self._threads) < self._most and not self._idle.acquire(blocking=False):
+            self._threads.append(started(self._reader()))
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """Wait until all threads have ended what was put, then are gone."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _done(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
+        # A batch of several jobs frees one thread, so this may count too few, never too many.
+        self._idle.release()
+        self._finish(op, jobs)
+
+
+def started(work: Reader | Writer) -> threading.Thread:
+    """A running thread that does `work`."""
+    thread = threading.Thread(target=work.run, name="sqlite", daemon=True)
+    thread.start()
+    return thread
+
+
+class Writer:
+    """The thread that does all writes, gathered into batches with one COMMIT."""
+
+    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
+        self._file = file
+        self._clock = clock
+        self._ids = ids
+        self._jobs = jobs
+        self._finish = finish
+        self._connection: sqlite3.Connection | None = file.connect()
+
+    def run(self) -> None:
+        """Until the None that `close` puts."""
+        while (job := self._jobs.get()) is not None:
+            batch = [job]
+            try:
+                self._batch(batch)
+            except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
+                for unanswered in batch:
+                    unanswered.error = unanswered.error or fault_of(error)
+                self._drop()
+                self._finish("write", batch)
+        self._drop()
+
+    def _batch(self, done: list[Job]) -> None:
+        """Run the one job of `done` and what is waiting behind it; `done` grows along.
+
+        A savepoint per unit would cost two statements each, and hardly any unit fails after it
+        has written: when one does, the batch is rolled back and run again with savepoints.
+        """
+        began = self._clock.monotonic()
+        connection = self._open()
+        connection.execute("begin immediate")
+        job: Job | None = done[0]
+        while job is not None:
+            wrote = self._unit(connection, job)
+            if not connection.in_transaction:
+                # SQLite has ended the transaction itself; this unit is the one that failed.
+                self._finish("write", [done.pop()])
+                self._each_alone(done)
+                return
+            if wrote and job.error is not None:
+                connection.execute("rollback")
+                self._with_savepoints(connection, done)
+                return
+            job = self._next(len(done), self._clock.monotonic() - began)
+            if job is not None:
+                done.append(job)
+        self._end(connection, done)
+
+    def _with_savepoints(self, connection: sqlite3.Connection, done: list[Job]) -> None:
+        """Run a batch again in which a unit fails after it has written: only that is undone."""
+        connection.execute("begin immediate")
+        for job in done:
+            connection.execute("savepoint unit")
+            self._unit(connection, job)
+            if job.error is not None and connection.in_transaction:
+                connection.execute("rollback to unit")
+            if not connection.in_transaction:
+                done.remove(job)
+                self._finish("write", [job])
+                self._each_alone(done)
+                return
+            connection.execute("release unit")
+        self._end(connection, done)
+
+    def _end(self, connection: sqlite3.Connection, done: list[Job]) -> None:
+        """COMMIT and answer."""
+        if self._commit(connection, done) and len(done) > 1:
+            # One big unit may have filled the disk for all; each tries once more by itself.
+            self._each_alone(done)
+            return
+        self._finish("write", done)
+
+    def _next(self, count: int, seconds: float) -> Job | None:
+        if count >= BATCH_UNITS or seconds >= BATCH_SECONDS or self._jobs.empty():
+            return None
+        job = self._jobs.get_nowait()
+        if job is None:
+            self._jobs.put(None)
+        return job
+
+    def _each_alone(self, jobs: list[Job]) -> None:
+        """Run `jobs` once more, each in its own transaction, after another unit ended theirs.
+
+        What they had answered may rest on rows that are gone now, so all of them run again.
+        """
+        while jobs:
+            job = jobs[0]
+            try:
+                connection = self._open()
+                connection.execute("begin immediate")
+                self._unit(connection, job)
+                if connection.in_transaction and job.error is not None:
+                    connection.execute("rollback")
+                elif connection.in_transaction:
+                    self._commit(connection, [job])
+            except sqlite3.Error as error:
+                job.error = fault_of(error)
+            self._finish("write", [jobs.pop(0)])
+
+    def _unit(self, connection: sqlite3.Connection, job: Job) -> bool:
+        """Step `job`; its failure is kept in it. Whether it may have written."""
+        tx = SqliteTx(connection, self._ids, self._clock.wall())
+        try:
+            job.step(tx)
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            job.error = fault_of(error)
+        return tx.wrote
+
+    def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
+        """COMMIT; when that fails, every unit that had succeeded gets the error.
+
+        True when the disk was full and nothing is committed, so that trying again is safe.
+        """
+        try:
+            connection.execute("commit")
+        except sqlite3.Error as error:
+            fault = fault_of(error)
+            for job in jobs:
+                job.error = job.error or fault
+            kind = fault.kind if isinstance(fault, DatabaseUnavailable) else None
+            if kind == "full":
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                return True
+            # After a failed fsync nobody knows what the kernel still holds: start afresh.
+            self._drop()
+        return False
+
+    def _drop(self) -> None:
+        """Close the connection; the next batch opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._file.connect()
+        return self._connection

@@ -1,0 +1,59 @@
+"""The way into the outbox: `enqueue`, called by a unit beside the write that it announces."""
+
+import hashlib
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from outbox.database.transaction import Insert, Tx
+from outbox.events.body import encode
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The request that is behind a write; kept with its events."""
+
+    request_id: str | None = None
+    traceparent: str | None = None
+
+
+cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - it is frozen
+
+INSERT = Insert(
+    """
+insert into events
+  (id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
+   traceparent, body, body_digest)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+""",
+    found="select exists (select 1 from events where id = $1) as found",
+)
+
+
+def enqueue(
+    tx: Tx,
+    *,
+    owner_id: str,
+    name: str,
+    record_id: str,
+    record_version: int,
+    data: Mapping[str, Any],
+    webhook_id: str | None = None,
+) -> str:
+    """Announce a change with the transaction that makes it; returns the event's id.
+
+    The body `{"event","timestamp","data"}` is frozen here, byte for byte what receivers get.
+    `webhook_id` makes it a test event for that webhook alone. Raises ValueError for data that
+    JSON cannot carry.
+    """
+    event_id = tx.new_id()
+    body = encode({"event": name, "timestamp": tx.now // 1_000_000, "data": data})
+    behind = cause.get()
+    tx.later(
+        INSERT,
+        (event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
+         behind.request_id, behind.traceparent, body, hashlib.sha256(body).hexdigest()),
+    )  # fmt: skip
+    tx.wake = True
+    return event_id

@@ -1,0 +1,105 @@
+"""The events feed: an owner's events in the order of `seq`, with the bytes that receivers get.
+
+The id of an event is its place in the feed, so a receiver can go on from the last one it has.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from outbox.database.transaction import Row, Tx
+
+SCANNED = 10_000
+"""Events that one page looks through for the wanted names."""
+
+
+class UnknownPlace(Exception):
+    """`after` is no event of the owner's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event; `body` is None once its person was erased. Times in microseconds UTC."""
+
+    id: str
+    name: str
+    record_id: str
+    record_version: int
+    occurred_at: int
+    request_id: str | None
+    body: bytes | None
+    erased_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`place` is where to go on, None while there is nothing; `more` whether something is there."""
+
+    entries: list[Entry]
+    place: str | None
+    more: bool
+
+
+_OWN = "owner_id = $1 and webhook_id is null and seq is not null"
+_SEQ = "select seq from events where id = $1 and owner_id = $2"
+_LAST = f"select id from events where {_OWN} order by seq desc limit 1"
+_BOUND = f"select id, seq from events where {_OWN} and seq > $2 order by seq limit 1 offset $3"
+_PAGE = f"""
+select id, name, record_id, record_version, occurred_at, request_id, body, erased_at
+from events where {_OWN} and seq > $2 and seq <= $3 and occurred_at >= $4 {{names}}
+order by seq limit $5
+"""
+_END = 2**62
+
+
+async def page(
+    tx: Tx,
+    owner_id: str,
+    *,
+    after: str = "",
+    names: Sequence[str] | None = None,
+    since: int,
+    limit: int,
+) -> Page:
+    """Up to `limit` events after the event `after`, none older than `since`; test events never.
+
+    With `names` only these: a page may then be short, or empty, and lead on all the same.
+    `after` may be older than `since` and gone: the page then starts with the oldest kept event.
+    Raises UnknownPlace.
+    """
+    start = await _start(tx, owner_id, after, since) if after else 0
+    bound = None
+    if names:
+        bound = await tx.one(_BOUND, owner_id, start, SCANNED - 1)
+    end = _END if bound is None else bound["seq"]
+    rows: list[Row] = []
+    if names is None or names:
+        wanted = ", ".join(f"${n}" for n in range(6, 6 + len(names or ())))
+        sql = _PAGE.format(names=f"and name in ({wanted})" if names else "")
+        rows = await tx.all(sql, owner_id, start, end, since, limit + 1, *(names or ()))
+    entries = [_entry(row) for row in rows[:limit]]
+    if len(rows) > limit:
+        return Page(entries, entries[-1].id, True)
+    if bound is not None:
+        return Page(entries, bound["id"], True)
+    last = await tx.one(_LAST, owner_id)
+    return Page(entries, after or None if last is None else last["id"], False)
+
+
+async def _start(tx: Tx, owner_id: str, after: str, since: int) -> int:
+    """The seq of an event; 0 when it is older than all that is kept."""
+    row = await tx.one(_SEQ, after, owner_id)
+    if row is None:
+        # An id begins with the milliseconds of its making.
+        if int(after[:12], 16) * 1000 < since:
+            return 0
+        raise UnknownPlace
+    # Not in the feed yet means that nothing after it is, either.
+    return _END if row["seq"] is None else int(row["seq"])
+
+
+def _entry(row: Row) -> Entry:
+    body = row["body"]
+    return Entry(
+        row["id"], row["name"], row["record_id"], row["record_version"], row["occurred_at"],
+        row["request_id"], None if body is None else bytes(body), row["erased_at"],
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""What the drain knows of a delivery: claimed, its endpoint, the capacity for it, its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from outbox.database.transaction import Row
+from outbox.queue.policy import Decision
+from outbox.sending.outcome import Outcome
+from outbox.states import Origin
+
+# How many sends at once a webhook starts with; one, when its last attempt failed.
+FIRST_WINDOW = 2
+FAILING_WINDOW = 1
+
+
+MOST_ATTEMPTS = 1_000_000
+"""A number of attempts that no delivery comes to unless its row was damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A delivery that this worker holds, with everything that its request needs."""
+
+    id: str
+    owner_id: str
+    event_id: str
+    webhook_id: str
+    origin: Origin
+    tries: int
+    attempt: int
+    retry: bool
+    lag_us: int
+    claim: str
+    event_name: str
+    record_version: int
+    occurred_at: int
+    request_id: str | None
+    traceparent: str | None
+    body: bytes | None
+    body_digest: str
+
+
+def claimed(
+    event: Row,
+    *,
+    delivery_id: str,
+    webhook_id: str,
+    event_id: str,
+    origin: Origin,
+    claim: str,
+    body: bytes | None,
+    tries: int = 0,
+    attempt: int = 1,
+    retry: bool = False,
+    lag_us: int = 0,
+) -> Claimed:
+    """The delivery of `event`, a row of `events` or one that holds its columns too."""
+    return Claimed(
+        delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
+        claim, event["name"], event["record_version"], event["occurred_at"], event["request_id"],
+        event["traceparent"], body, event["body_digest"],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A webhook as the worker needs it; secrets and headers still sealed."""
+
+    id: str
+    version: int
+    url: str
+    timeout_ms: int | None
+    schedule: str | None
+    headers: bytes | None
+    secret: bytes
+    staged_secret: bytes | None
+    old_secret: bytes | None
+    old_secret_until: int | None
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much a worker can take on.
+
+    `slots` counts sends; of them at most `failing_slots` go to webhooks whose last attempt failed,
+    and `failing_first` are theirs before anybody else's. `windows` holds what is left of each
+    webhook's window where that differs from a fresh one: read as it stands, never changed here.
+    `body_bytes` bounds the bodies that are large.
+    """
+
+    node_id: str
+    claim: str
+    slots: int
+    failing_slots: int
+    failing_first: int
+    windows: Mapping[str, int]
+    body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished attempt and what was decided about its delivery; no outcome: nothing was sent."""
+
+    delivery: Claimed
+    decision: Decision
+    outcome: Outcome | None
+    started_at: int
+    request_headers: Sequence[tuple[str, str]]
+    url: str
+    node_id: str

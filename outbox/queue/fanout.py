@@ -1,0 +1,272 @@
+"""Fan-out: each committed event gets the next seq and one delivery per subscribed webhook.
+
+It runs one at a time over the whole installation, so that `seq` is an order without late comers,
+and waits for nobody, so that no webhook and no node can hold it up.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from outbox.database import sql
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Row, Tx
+from outbox.queue import lanes, snapshots
+from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
+from outbox.queue.loading import endpoints_of
+from outbox.queue.snapshots import Snapshot
+from outbox.states import Origin
+from outbox.webhooks import subscription
+
+EVENTS_AT_ONCE = 500
+DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
+"""One round ends here: on SQLite nobody else writes meanwhile."""
+BORN_BYTES = 4 * 1024
+"""Bytes of a body that is read on the way, for deliveries that are claimed at once."""
+UNREADABLE = "the webhook's subscription cannot be read"
+
+log = structlog.get_logger("outbox")
+
+# Another node that is fanning out will do these events too, so nobody waits here.
+TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
+
+UNSEEN = f"""
+select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
+  traceparent, body_digest, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
+  case when length(body) <= {BORN_BYTES} then body end as body
+from events where seq is null order by pos limit {EVENTS_AT_ONCE}
+"""
+
+NEXT_SEQ = "update outbox_state set seq = seq + $1 where id = 1 returning seq"
+GIVE_SEQ = f"""
+update events set seq = s.seq_given
+from (
+  select cast(value ->> 0 as bigint) as place, cast(value ->> 1 as bigint) as seq_given
+  from {ITEMS}) as s
+where events.pos = s.place
+"""
+
+# A lane in which something is due already gives nothing away past its queue.
+WEBHOOKS = f"""
+select w.id, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
+  w.since_snapshot,
+  w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
+    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
+      and d.retry = false and d.next_at <= (select due_now()))
+    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
+      and d.retry = true and d.next_at <= (select due_now())) as idle
+from webhooks w join lanes l on l.webhook_id = w.id
+where w.owner_id in {IDS} order by w.id
+"""
+
+# Once all that its creation could see has been fanned out, a webhook gets whatever comes.
+REMEMBERED = """
+select id, owner_id, since_snapshot,
+  cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as oldest
+from webhooks where since_snapshot is not null order by id limit 500
+"""
+OLDER_UNSEEN = """
+select 1 as one from events
+where seq is null and owner_id = $1 and (xid is null or xid < cast(cast($2 as text) as xid8))
+limit 1
+"""
+FORGET_SINCE = f"""
+update webhooks set since_snapshot = null
+where id = any (array(select id from webhooks where id in {IDS} for update skip locked))
+"""
+
+COLUMNS = (
+    "id", "owner_id", "event_id", "webhook_id", "origin", "state", "reason", "retry", "next_at",
+    "tries", "attempts", "claim", "node_id", "record_id", "seq", "created_at", "finished_at",
+)  # fmt: skip
+ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class FannedOut:
+    """What one round did: events met and deliveries made per event name, and those born claimed.
+
+    `more`: there are events left. `turned_away`: another node is at it. `noted`: lanes were held,
+    and are to be looked at again. `dead` counts deliveries that ended at once.
+    """
+
+    events: Mapping[str, int] = field(default_factory=dict)
+    created: Mapping[str, int] = field(default_factory=dict)
+    claimed: Sequence[Claimed] = ()
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    dead: Sequence[str] = ()
+    more: bool = False
+    turned_away: bool = False
+    noted: bool = False
+
+    def born(self) -> Counter[str]:
+        """How many deliveries of each webhook were born claimed."""
+        return Counter(delivery.webhook_id for delivery in self.claimed)
+
+
+@dataclass(slots=True)
+class _Subscriber:
+    """A webhook during one round."""
+
+    row: Row
+    names: frozenset[str] | None
+    """None when they cannot be read."""
+    since: Snapshot | None
+    """What its creation could see, on PostgreSQL, while that makes a difference."""
+    made: int = 0
+    waiting: bool = False
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+
+class _Round:
+    """The deliveries of one round as they are made."""
+
+    def __init__(self, tx: Tx, capacity: Capacity, due: int) -> None:
+        self._tx = tx
+        self._capacity = capacity
+        self.due = due
+        self._slots = capacity.slots
+        self.rows: list[tuple[object, ...]] = []
+        self.claimed: list[Claimed] = []
+        self.dead: list[str] = []
+        self.ready: set[str] = set()
+        self.created: Counter[str] = Counter()
+
+    def add(self, event: Row, seq: int, to: _Subscriber) -> None:
+        """One delivery of `event`: born claimed, ready behind what its lane has, or dead."""
+        delivery_id = self._tx.new_id()
+        origin: Origin = "event" if event["webhook_id"] is None else "test"
+        state, reason = "ready", None
+        if to.names is None:
+            state, reason = "dead", UNREADABLE
+            self.dead.append(to.id)
+        elif self._may_be_born(event, to):
+            state = "in_flight"
+            self._slots -= 1
+            self.claimed.append(
+                claimed(
+                    event, delivery_id=delivery_id, webhook_id=to.id, event_id=event["id"],
+                    origin=origin, claim=self._capacity.claim, body=event["body"],
+                )
+            )  # fmt: skip
+        else:
+            to.waiting = True
+            self.ready.add(to.id)
+        born = state == "in_flight"
+        self.created[event["name"]] += 1
+        self.rows.append(
+            (
+                delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
+                # A microsecond apart, so that a lane goes out in the order of its events.
+                self.due + to.made, 0, int(born), self._capacity.claim if born else None,
+                self._capacity.node_id if born else None, event["record_id"], seq, self._tx.now,
+                self._tx.now if state == "dead" else None,
+            )
+        )  # fmt: skip
+        to.made += 1
+
+    def _may_be_born(self, event: Row, to: _Subscriber) -> bool:
+        return bool(
+            self._slots > 0
+            and event["body"] is not None
+            and not to.waiting
+            and to.row["idle"]
+            and to.made < self._capacity.windows.get(to.id, FIRST_WINDOW)
+        )
+
+
+async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
+    """Give up to EVENTS_AT_ONCE events their seq and their deliveries.
+
+    While `capacity` has slots for healthy webhooks, deliveries are born in flight: idle, one commit
+    lies between a write and its request.
+    """
+    turn = await tx.one(TURN)
+    if not turn or not turn["mine"]:
+        return FannedOut(turned_away=True)
+    events = await tx.all(UNSEEN)
+    if not events:
+        return FannedOut()
+    subscribed = await _subscribers(tx, {row["owner_id"] for row in events})
+    wanted: list[list[_Subscriber]] = []
+    count = 0
+    for event in events:
+        chosen = [to for to in subscribed.get(event["owner_id"], ()) if _wants(to, event)]
+        count += len(chosen)
+        if wanted and count > DELIVERIES_AT_ONCE[tx.engine]:
+            break
+        wanted.append(chosen)
+    met = events[: len(wanted)]
+    last = await tx.one(NEXT_SEQ, len(met))
+    assert last is not None
+    first_seq = int(last["seq"]) - len(met) + 1
+    await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(met)]))
+
+    now = _Round(tx, capacity, await lanes.due_now(tx))
+    for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
+        for to in chosen:
+            now.add(event, first_seq + number, to)
+    await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
+    noted = await lanes.wake_or_note(tx, now.ready, now.due)
+    return FannedOut(
+        Counter(event["name"] for event in met), now.created, now.claimed,
+        await endpoints_of(tx, {delivery.webhook_id for delivery in now.claimed}), now.dead,
+        more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
+    )  # fmt: skip
+
+
+async def forget_since(tx: Tx) -> None:
+    """Let go of what webhooks remember of their creation, where it can make no difference now.
+
+    It would mean something else after a restore into another PostgreSQL cluster.
+    """
+    if tx.engine == "sqlite":
+        return
+    done = []
+    for row in await tx.all(REMEMBERED):
+        since = snapshots.parse(row["since_snapshot"])
+        if since is not None and (
+            since.next_id > int(row["oldest"])
+            or await tx.one(OLDER_UNSEEN, row["owner_id"], str(since.next_id)) is not None
+        ):
+            continue
+        done.append(row["id"])
+    if done:
+        await tx.run(FORGET_SINCE, items(done))
+
+
+async def _subscribers(tx: Tx, owners: set[str]) -> dict[str, list[_Subscriber]]:
+    found: dict[str, list[_Subscriber]] = {}
+    for row in await tx.all(WEBHOOKS, items(sorted(owners))):
+        since = snapshots.parse(row["since_snapshot"])
+        found.setdefault(row["owner_id"], []).append(_Subscriber(row, _names(row), since))
+    return found
+
+
+def _names(webhook: Row) -> frozenset[str] | None:
+    """The events it subscribes to; None for a damaged row, which must not stop the others."""
+    names = subscription(webhook["events"])
+    if names is None:
+        log.error("subscription_unreadable", webhook_id=webhook["id"])
+        return None
+    return frozenset(names)
+
+
+def _wants(to: _Subscriber, event: Row) -> bool:
+    """Whether the webhook gets the event: subscribed, and not older than the webhook itself.
+
+    Positions do not tell that on PostgreSQL, since one that was given out first may commit last.
+    Nobody knows what one with an unreadable subscription wants: it gets each event, as dead.
+    """
+    if event["webhook_id"] is not None:
+        return bool(event["webhook_id"] == to.id)
+    if event["pos"] <= to.row["since_pos"]:
+        return False
+    if to.since is not None and (event["xid"] is None or to.since.sees(int(event["xid"]))):
+        return False
+    return to.names is None or event["name"] in to.names

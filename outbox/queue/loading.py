@@ -1,0 +1,78 @@
+"""What the requests of claimed deliveries need: their events, and the webhooks they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Tx
+from outbox.queue.deliveries import Capacity, Claimed, Endpoint, claimed
+
+SMALL_BODY = 64 * 1024
+"""Bytes of a body that is loaded with its claim, whatever else is held."""
+
+UNCLAIM = """
+update deliveries set state = 'ready', claim = null, node_id = null, attempts = attempts - 1
+where id = $1 and claim = $2
+"""
+
+LOAD = f"""
+select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
+  (select due_now()) - d.next_at as lag_us, e.name, e.record_version, e.occurred_at,
+  e.request_id, e.traceparent, e.body_digest, length(e.body) as size,
+  case when length(e.body) <= {SMALL_BODY} then e.body end as body
+from deliveries d join events e on e.id = d.event_id
+where d.id in {IDS} order by d.retry, d.next_at
+"""
+LARGE = "select body from events where id = $1"
+
+ENDPOINTS = f"""
+select id, version, url, timeout_ms, schedule, headers, secret, staged_secret, old_secret,
+  old_secret_until, failures
+from webhooks where id in {IDS}
+"""
+
+
+async def load(
+    tx: Tx, ids: Sequence[str], capacity: Capacity
+) -> tuple[list[Claimed], frozenset[str]]:
+    """The claimed deliveries of these ids with their events, first attempts first.
+
+    Large bodies are taken while `capacity` has bytes for them; the rest are given back. The second
+    value names their webhooks.
+    """
+    found: list[Claimed] = []
+    crowded: set[str] = set()
+    left = capacity.body_bytes
+    for row in await tx.all(LOAD, items(ids)) if ids else ():
+        body, size = row["body"], row["size"] or 0
+        if size > SMALL_BODY:
+            if size > left:
+                crowded.add(row["webhook_id"])
+                await tx.run(UNCLAIM, row["id"], capacity.claim)
+                continue
+            left -= size
+            large = await tx.one(LARGE, row["event_id"])
+            body = None if large is None else large["body"]
+        found.append(
+            claimed(
+                row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
+                origin=row["origin"], claim=capacity.claim, body=body, tries=row["tries"],
+                attempt=row["attempts"], retry=bool(row["retry"]), lag_us=row["lag_us"],
+            )
+        )  # fmt: skip
+    return found, frozenset(crowded)
+
+
+async def endpoints_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Endpoint]:
+    """What is needed to send to these webhooks."""
+    ids = sorted(webhook_ids)
+    rows = await tx.all(ENDPOINTS, items(ids)) if ids else []
+    return {
+        row["id"]: Endpoint(
+            row["id"], row["version"], row["url"], row["timeout_ms"], row["schedule"],
+            row["headers"], row["secret"], row["staged_secret"], row["old_secret"],
+            row["old_secret_until"], row["failures"],
+        )
+        for row in rows
+    }  # fmt: skip

@@ -1,0 +1,147 @@
+"""What an attempt's outcome means for its delivery and its webhook. Pure: no clock, no database."""
+
+import email.utils
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+from outbox.states import State
+
+WindowStep = Literal["grow", "halve", "keep"]
+
+DEFAULT_WAITS = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0)
+"""Seconds before attempts 2 to 10: ten attempts over three days."""
+JITTER = 0.2
+LONGEST_WAIT = 2_592_000.0
+LONGEST_RETRY_AFTER = 86_400.0
+LONGEST_WEBHOOK_WAIT = 900.0
+GONE = 410
+CONNECTING = frozenset({"connect_error", "dns_error", "tls_error"})
+SECONDS = re.compile(r"-?[0-9]{1,18}")
+DATE = re.compile(r"[A-Za-z]{3,9},? [A-Za-z0-9 :-]{16,24}( GMT)?")
+
+
+class Judged(Protocol):
+    """The part of an attempt's outcome that the decision looks at."""
+
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def retry_after(self) -> str | None: ...
+    @property
+    def stale(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Seconds to wait after each failed attempt before the next; one attempt more than waits."""
+
+    waits: tuple[float, ...] = DEFAULT_WAITS
+
+    def wait(self, tries: int, dice: float) -> float | None:
+        """Seconds until the attempt after `tries` earlier failures and this one; None at the end.
+
+        `dice` in [0, 1) spreads it by 20 % to either side.
+        """
+        if tries >= len(self.waits):
+            return None
+        return self.waits[tries] * (1 - JITTER + 2 * JITTER * dice)
+
+
+def parse_schedule(text: str) -> Schedule:
+    """A webhook's own schedule: a JSON list of seconds. Raises ValueError for anything else."""
+    waits = json.loads(text)
+    if not isinstance(waits, list) or not all(
+        isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait <= LONGEST_WAIT
+        for wait in waits
+    ):
+        raise ValueError("a schedule is a list of seconds")
+    return Schedule(tuple(map(float, waits)))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of the delivery and of its webhook. Times are in microseconds."""
+
+    state: State
+    reason: str
+    delay_us: int | None
+    """Until the next attempt; None when there is none."""
+    webhook_wait_us: int | None
+    """How long the webhook's other deliveries wait too."""
+    disable: bool
+    window: WindowStep
+    counts_as_failure: bool
+    uses_try: bool
+    """Whether the attempt took one of the schedule's."""
+
+
+def decide(
+    result: Judged, *, tries: int, schedule: Schedule, dice: float, now_wall_s: float
+) -> Decision:
+    """The decision on an attempt that followed `tries` others of the delivery's schedule.
+
+    `now_wall_s` (seconds since the epoch) gives a Retry-After date its meaning.
+    """
+    outcome = result.outcome
+    if outcome == "success":
+        return Decision("delivered", outcome, None, None, False, "grow", False, True)
+    if outcome == "aborted":
+        # We ended it ourselves: the receiver is not to blame and no try is lost.
+        return again(outcome)
+    if result.stale:
+        # The receiver had closed an idle connection, most likely before it saw anything of this.
+        return again(outcome)
+    if result.status == GONE:
+        return Decision("gone", "http_410", None, None, True, "keep", True, True)
+    throttled = outcome == "throttled"
+    asked = retry_after(result.retry_after, now_wall_s) if throttled else None
+    held = None if asked is None else _microseconds(min(asked, LONGEST_WEBHOOK_WAIT))
+    halve = throttled or outcome == "timeout" or outcome in CONNECTING
+    window: WindowStep = "halve" if halve else "keep"
+    wait = schedule.wait(tries, dice)
+    if wait is None:
+        return Decision("exhausted", outcome, None, held, False, window, True, True)
+    delay = _microseconds(max(wait, asked or 0.0))
+    return Decision("ready", outcome, delay, held, False, window, True, True)
+
+
+def again(reason: str) -> Decision:
+    """A delivery that was claimed and not sent: ready at once, with nothing used up."""
+    return Decision("ready", reason, 0, None, False, "keep", False, False)
+
+
+def dead(reason: str) -> Decision:
+    """The end of a delivery that can never be sent (no body, a secret that does not open)."""
+    return Decision("dead", reason, None, None, False, "keep", False, False)
+
+
+def retry_after(value: str | None, now_wall_s: float) -> float | None:
+    """Seconds that a Retry-After header asks for, within [0, 1 day]; None for what is neither.
+
+    Whole seconds or an HTTP date: RFC 9110, section 10.2.3.
+    """
+    if value is None:
+        return None
+    text = value.strip()
+    if SECONDS.fullmatch(text):
+        seconds = float(text)
+    elif DATE.fullmatch(text):
+        try:
+            parsed = email.utils.parsedate(text)
+            if parsed is None:
+                return None
+            seconds = datetime(*parsed[:6], tzinfo=UTC).timestamp() - now_wall_s
+        except (ValueError, OverflowError):
+            return None
+    else:
+        return None
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000)

@@ -1,0 +1,68 @@
+"""Taking back claims: of a claim that nobody started, of a worker that died, of a lost settle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Tx
+from outbox.queue import lanes
+
+MOST_RESCUES = 10
+TOO_OFTEN = "sending it ended the process ten times"
+
+OF_CLAIM = "select id, webhook_id from deliveries where claim = $1 and state = 'in_flight'"
+OF_NODE = "select id, webhook_id from deliveries where node_id = $1 and state = 'in_flight'"
+
+RELEASE = f"""
+update deliveries set state = 'ready', claim = null, node_id = null, attempts = attempts - 1
+where id in {IDS} and claim = $2
+"""
+
+# What ends a process whenever it is sent would take all nodes with it, one after the other.
+RESCUE = f"""
+update deliveries set retry = true, claim = null, node_id = null, rescues = rescues + 1,
+  next_at = (select due_now()),
+  state = case when rescues + 1 < {MOST_RESCUES} then 'ready' else 'dead' end,
+  reason = case when rescues + 1 < {MOST_RESCUES} then reason else '{TOO_OFTEN}' end,
+  finished_at = case when rescues + 1 < {MOST_RESCUES} then null
+    else cast($3 as bigint) end
+where id in {IDS} and node_id = $2 and claim is not null
+"""
+
+
+async def release(tx: Tx, claim: str) -> bool:
+    """Give back what a claim took and nobody sent, as if it had not been taken; whether all of it.
+
+    Waits for nobody: what is in lanes that others hold is to be given back a little later.
+    """
+    rows = await tx.all(OF_CLAIM, claim)
+    taken = {row["id"]: row["webhook_id"] for row in rows}
+    free, held = await lanes.try_lock(tx, taken.values())
+    there = set(held)
+    ids = sorted(one for one, webhook_id in taken.items() if webhook_id not in there)
+    done = await tx.run(RELEASE, items(ids), claim) if ids else 0
+    await lanes.rest(tx, free)
+    tx.wake = tx.wake or bool(done)
+    return not held
+
+
+async def unheld(tx: Tx, node_id: str, but: Collection[str]) -> bool:
+    """Whether something stands in flight under a node's name that is not among `but`."""
+    return any(row["id"] not in but for row in await tx.all(OF_NODE, node_id))
+
+
+async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:
+    """Make ready again what stands in flight under a node's name, `but` these; how many.
+
+    Waits for nobody: what is in lanes that others hold is left for the next look.
+    """
+    rows = await tx.all(OF_NODE, node_id)
+    lost = {row["id"]: row["webhook_id"] for row in rows if row["id"] not in but}
+    free, held = await lanes.try_lock(tx, lost.values())
+    there = set(held)
+    ids = sorted(one for one, webhook_id in lost.items() if webhook_id not in there)
+    done = await tx.run(RESCUE, items(ids), node_id, tx.now) if ids else 0
+    await lanes.rest(tx, free)
+    tx.wake = tx.wake or bool(done)
+    return done

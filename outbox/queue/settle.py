@@ -1,0 +1,166 @@
+"""Writing down how attempts ended: delivery, attempt row, webhook's health and lane, in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from outbox.database import sql
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Tx
+from outbox.queue import lanes
+from outbox.queue.deliveries import Result
+from outbox.sending.outcome import Outcome
+
+# The claim says that it is in flight; a condition on `state` beside it would let PostgreSQL start
+# from all rows that are, when its statistics are from an empty queue.
+SETTLE = f"""
+update deliveries set state = s.new_state, reason = s.why, retry = retry or s.used > 0,
+  next_at = (select due_now()) + s.delay, tries = s.used, claim = null, node_id = null,
+  attempts = attempts - s.unsent,
+  finished_at = s.finished, last_outcome = s.outcome, last_status = s.status
+from (
+  select value ->> 0 as delivery, value ->> 1 as token, value ->> 2 as new_state,
+    value ->> 3 as why, cast(value ->> 4 as bigint) as delay, cast(value ->> 5 as bigint) as used,
+    cast(value ->> 6 as bigint) as finished, value ->> 7 as outcome,
+    cast(value ->> 8 as bigint) as status, cast(value ->> 9 as bigint) as unsent
+  from {ITEMS}) as s
+where deliveries.id = s.delivery and deliveries.claim = s.token
+returning id
+"""
+
+ATTEMPT = (
+    "owner_id", "delivery_id", "webhook_id", "event_id", "number", "kind", "outcome",
+    "status", "error", "started_at", "dns_us", "connect_us", "tls_us", "first_byte_us",
+    "total_us", "address", "url", "request_headers", "response_headers", "response_body",
+    "truncated", "node_id",
+)  # fmt: skip
+
+# The first failure since the last success is kept: it decides when a webhook is given up.
+HEALTH = f"""
+update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
+  last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
+  failing_since = case when s.since = 0 then null
+    when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
+  failures = case when s.succeeded = 1 then s.since else failures + s.since end
+from (
+  select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
+    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
+  from {ITEMS}) as s
+where webhooks.id = s.webhook
+"""
+
+# Of two waits that receivers asked for the longer one stands.
+LANE = f"""
+update lanes set failing = (s.since > 0),
+  wait_until = case when s.hold > 0 and (select due_now()) + s.hold > wait_until
+    then (select due_now()) + s.hold else wait_until end
+from (
+  select value ->> 0 as webhook, cast(value ->> 4 as bigint) as since,
+    cast(value ->> 5 as bigint) as hold
+  from {ITEMS}) as s
+where lanes.webhook_id = s.webhook
+"""
+
+# Only while the address is the one that answered: its owner may have moved the webhook meanwhile.
+DISABLE = """
+update webhooks set state = 'disabled', disabled_reason = 'gone', version = version + 1,
+  updated_at = $3
+where id = $1 and state = 'active' and url = $2
+"""
+
+MARK = "update outbox_state set due_mark = due_now() where due_mark < due_now()"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What became of a batch: ids whose claim held, results whose lane somebody else held.
+
+    `wait_us`: microseconds until one of its lanes is due again, None when none is.
+    """
+
+    held: frozenset[str]
+    deferred: list[Result]
+    wait_us: int | None
+
+
+async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
+    """Write how attempts ended.
+
+    A settle that lost its claim changes nothing at all: somebody else has the delivery now. It
+    waits for nobody: what is in a lane that is held is to be settled a little later.
+    """
+    _, busy = await lanes.try_lock(tx, {s.delivery.webhook_id for s in batch})
+    deferred = [s for s in batch if s.delivery.webhook_id in busy]
+    ends = [
+        (
+            s.delivery.id, s.delivery.claim, s.decision.state, s.decision.reason,
+            s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
+            None if s.decision.state == "ready" else tx.now,
+            s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
+            # Given back as it was: the first request of a delivery is its first attempt.
+            int(not s.request_headers and s.outcome is None and s.decision.state == "ready"),
+        )
+        for s in batch if s.delivery.webhook_id not in busy
+    ]  # fmt: skip
+    rows = await tx.all(SETTLE, items(ends)) if ends else []
+    held = frozenset(row["id"] for row in rows)
+    kept = [s for s in batch if s.delivery.id in held]
+    made = [_attempt(s, s.outcome) for s in kept if s.outcome is not None]
+    await sql.insert(tx, "attempts", ATTEMPT, made)
+    by_webhook: dict[str, list[Result]] = {}
+    for s in kept:
+        by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
+    await _health(tx, by_webhook)
+    wait_us = await lanes.rest(tx, by_webhook)
+    if tx.engine == "sqlite":
+        await tx.run(MARK)
+    return Settlement(held, deferred, wait_us)
+
+
+def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
+    d = s.delivery
+    return (
+        d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt, d.origin,
+        outcome.outcome, outcome.status, outcome.error, s.started_at, outcome.dns_us,
+        outcome.connect_us, outcome.tls_us, outcome.first_byte_us, outcome.total_us,
+        outcome.address, s.url, items(s.request_headers), items(outcome.response_headers),
+        outcome.response_body, outcome.truncated, s.node_id,
+    )  # fmt: skip
+
+
+def _tells(outcome: Outcome) -> bool:
+    """Whether it says anything of the receiver: not what we cut, nor a connection gone stale."""
+    return outcome.outcome != "aborted" and not outcome.stale
+
+
+async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
+    """Fold a batch into each webhook's health and lane, one row each."""
+    folded: list[tuple[object, ...]] = []
+    for webhook_id, batch in sorted(by_webhook.items()):
+        judged = [s for s in batch if s.outcome is not None and _tells(s.outcome)]
+        if not judged:
+            continue
+        since = 0
+        succeeded = 0
+        for s in judged:
+            if s.decision.counts_as_failure:
+                since += 1
+            else:
+                since, succeeded = 0, 1
+        hold = max(s.decision.webhook_wait_us or 0 for s in judged)
+        last = judged[-1].outcome
+        assert last is not None
+        folded.append((webhook_id, last.outcome, last.status, succeeded, since, hold))
+    if not folded:
+        return
+    await tx.run(HEALTH, items(folded), tx.now)
+    gone = {
+        (s.delivery.webhook_id, s.url)
+        for batch in by_webhook.values() for s in batch if s.decision.disable
+    }  # fmt: skip
+    for webhook_id, url in sorted(gone):
+        if await tx.run(DISABLE, webhook_id, url, tx.now):
+            await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
+            tx.changed.add(webhook_id)
+    await tx.run(LANE, items(folded))

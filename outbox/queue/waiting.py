@@ -1,0 +1,184 @@
+"""The rows that wait, counted in pieces of their index, each a short transaction of its own.
+
+A pass goes over all of them, a piece at a time; until its turn comes, a webhook keeps the count
+that it had. So some 100,000 waiting rows are counted anew with each reading, a million in ten.
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from dataclasses import dataclass
+
+from outbox.database.plans import by_index
+from outbox.database.transaction import DUTIES, Database, Row, Tx
+from outbox.queue.lanes import due_now
+
+FEWEST_ROWS = 500
+PIECE_SECONDS = 0.01
+Place = tuple[str, bool, int]
+START: Place = ("", False, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits at one webhook; `oldest_age` in seconds since its oldest row was due."""
+
+    pending: int
+    oldest_age: float
+
+
+@dataclass(slots=True)
+class Count:
+    """The rows of one webhook, as far as they were counted, and how its lane stood then."""
+
+    active: bool
+    oldest: int
+    counted_at: int
+    rows: int = 0
+    due: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One piece: the due clock, where it ends (None at the very end), and what is in it."""
+
+    now: int
+    end: Place | None
+    rows: list[Row]
+    inside: int = 0
+    """Rows of the one webhook that it lies inside of; `rows` is empty then."""
+    inside_due: int = 0
+
+
+# Where a piece ends. Rows of one place are never parted, however many they are.
+PIECE_END = """
+select webhook_id, retry, next_at from deliveries /*sqlite indexed by deliveries_ready*/
+where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3)
+order by webhook_id, retry, next_at limit 1 offset $4
+"""
+
+PIECE = """
+select r.webhook_id, l.active, r.n, r.due, r.oldest from (
+  select webhook_id, count(*) as n, min(next_at) as oldest,
+    sum(case when next_at <= $4 then 1 else 0 end) as due
+  from deliveries /*sqlite indexed by deliveries_ready*/
+  where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3){until}
+  group by webhook_id
+) as r join lanes l on l.webhook_id = r.webhook_id
+"""
+PIECE_UNTIL = PIECE.format(until=" and (webhook_id, retry, next_at) <= ($5, $6, $7)")
+LAST_PIECE = PIECE.format(until="")
+
+# Inside a long queue, where all or none is due: a fifth of the cost of the above.
+INSIDE = """
+select count(*) as n from deliveries /*sqlite indexed by deliveries_ready*/
+where webhook_id = $1 and state = 'ready' and retry = $2 and next_at > $3 and next_at <= $4
+"""
+
+
+class Counting:
+    """Counts the waiting rows of one database, one piece after another, pass after pass."""
+
+    def __init__(self, db: Database, rows: int) -> None:
+        self._db = db
+        self._most_rows = self._rows = rows
+        self._place = START
+        self._partial: dict[str, Count] = {}
+        self._growing: str | None = None
+        """The webhook that is told of before it is counted to its end, since none knew it."""
+        # What is told, with what follows from it kept beside it: summing up or sorting tens of
+        # thousands of webhooks for each reading would hold the loop for longer than the reading.
+        self._told: dict[str, tuple[bool, int, int]] = {}
+        self._order: list[str] = []
+        self.waiting: dict[str, Waiting] = {}
+        self.states: Counter[str] = Counter()
+
+    def pace(self, took: float) -> None:
+        """Shorter pieces on a busy machine, so that no reading ends much too late."""
+        if took > PIECE_SECONDS:
+            self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
+        elif took < PIECE_SECONDS / 3:
+            self._rows = min(self._rows * 2, self._most_rows)
+
+    async def piece(self) -> bool:
+        """Count one piece; whether it was the last of a pass."""
+        piece = await self._db.scan(DUTIES, _count, self._place, self._rows)
+        end = piece.end
+        for row in piece.rows:
+            _merge(self._partial, row, piece.now)
+        # Its first rows were met in an earlier piece, or the place would not lie inside it; only
+        # one without a lane is not told of at all.
+        inside = self._partial.get(self._place[0])
+        if piece.inside and inside is not None:
+            inside.rows += piece.inside
+            inside.due += piece.inside_due
+            if self._growing == self._place[0]:
+                self._tell(self._place[0], inside)
+        if end is None or end[0] != self._place[0]:
+            self._finish(self._place[0], None if end is None else end[0])
+        if end is not None and end[0] not in self._told and end[0] in self._partial:
+            self._growing = end[0]
+            insort(self._order, end[0])
+            self._tell(end[0], self._partial[end[0]])
+        self._place = START if end is None else end
+        return end is None
+
+    def _finish(self, start: str, upto: str | None) -> None:
+        """Every webhook from `start` on and before `upto` has been counted to its end."""
+        met = sorted(known for known in self._partial if upto is None or known < upto)
+        first = bisect_left(self._order, start)
+        last = len(self._order) if upto is None else bisect_left(self._order, upto, first)
+        for webhook_id in self._order[first:last]:
+            if webhook_id not in self._partial:
+                # Not met, so nothing of it is ready.
+                self._withdraw(webhook_id)
+                del self.waiting[webhook_id]
+        self._order[first:last] = met
+        for webhook_id in met:
+            self._tell(webhook_id, self._partial.pop(webhook_id))
+        self._growing = None
+
+    def _tell(self, webhook_id: str, count: Count) -> None:
+        """Tell of `webhook_id` what was counted, in place of what was told before."""
+        if webhook_id in self._told:
+            self._withdraw(webhook_id)
+        states = self.states
+        if count.active:
+            states["ready"] += count.due
+            states["scheduled"] += count.rows - count.due
+        else:
+            states["parked"] += count.rows
+        self._told[webhook_id] = count.active, count.rows, count.due
+        age = max(0, count.counted_at - count.oldest) / 1e6
+        self.waiting[webhook_id] = Waiting(count.rows, age)
+
+    def _withdraw(self, webhook_id: str) -> None:
+        active, rows, due = self._told.pop(webhook_id)
+        if active:
+            self.states["ready"] -= due
+            self.states["scheduled"] -= rows - due
+        else:
+            self.states["parked"] -= rows
+
+
+async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
+    """The piece after `start`."""
+    await by_index(tx)
+    now = await due_now(tx)
+    found = await tx.one(PIECE_END, *start, rows - 1)
+    if found is None:
+        return _Piece(now, None, await tx.all(LAST_PIECE, *start, now))
+    end = (str(found["webhook_id"]), bool(found["retry"]), int(found["next_at"]))
+    if start[:2] == end[:2] and (end[2] <= now or start[2] > now):
+        row = await tx.one(INSIDE, *start, end[2])
+        n = 0 if row is None else int(row["n"])
+        return _Piece(now, end, [], n, n if end[2] <= now else 0)
+    return _Piece(now, end, await tx.all(PIECE_UNTIL, *start, now, *end))
+
+
+def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
+    count = counts.get(row["webhook_id"])
+    if count is None:
+        count = counts[row["webhook_id"]] = Count(bool(row["active"]), row["oldest"], now)
+    count.rows += int(row["n"])
+    count.due += int(row["due"])
+    count.oldest = min(count.oldest, row["oldest"])

@@ -1,0 +1,137 @@
+"""Connections to where the guard allows, and the requests that they carry.
+
+aiohttp's connector keeps the pool, dials and speaks TLS; a ClientSession above it would cost more
+than everything else in a send.
+"""
+
+import asyncio
+import copy
+import socket
+import ssl
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+from aiohttp import ClientRequest, ClientTimeout, TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
+
+from outbox.clock import Clock
+from outbox.sending.guard import Guard
+from outbox.sending.urls import Refused, Target
+from outbox.sending.wire import Progress, Wire, current
+
+CONNECT_SECONDS = 5.0
+KEEP_ALIVE_SECONDS = 15.0
+FRESH_KEY = 1
+
+CONNECT = ClientTimeout(connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
+
+
+class Route:
+    """Where requests to one URL go: what a connector asks of a request, and the head's start."""
+
+    __slots__ = ("_start", "connection_key", "host", "port", "tls", "url")
+
+    proxy = None
+    proxy_headers = None
+    server_hostname = None
+    ssl = True
+
+    def __init__(self, target: Target) -> None:
+        self.url = target.url
+        self.host = target.host
+        self.port = target.port
+        self.tls = target.scheme == "https"
+        self.connection_key = ConnectionKey(
+            target.host, target.port, self.tls, True, None, None, None
+        )
+        self._start = (
+            f"POST {target.url.raw_path_qs} HTTP/1.1\r\n"
+            f"Host: {target.url.host_port_subcomponent}\r\n"
+            "Content-Length: "
+        )
+
+    def is_ssl(self) -> bool:
+        return self.tls
+
+    def apart(self) -> "Route":
+        """The same place under a key of its own, so that no pooled connection is taken."""
+        route = copy.copy(self)
+        route.connection_key = self.connection_key._replace(proxy_headers_hash=FRESH_KEY)
+        return route
+
+    def head(self, headers: Sequence[tuple[str, str]], length: int) -> bytes:
+        """The request's head. Raises ValueError for a header that would break out of its line."""
+        lines = "\r\n".join([f"{name}: {value}" for name, value in headers])
+        breaks = len(headers) - 1
+        if lines.count("\n") != breaks or lines.count("\r") != breaks or "\0" in lines:
+            raise ValueError("a header holds a line break")
+        return f"{self._start}{length}\r\n{lines}\r\n\r\n".encode("ascii")
+
+
+class Dialler(AbstractResolver):
+    """Connections to where the guard allows, each step noted in the progress of its attempt."""
+
+    def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None) -> None:
+        self._guard = guard
+        self._clock = clock
+        self._connector = TCPConnector(
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            # The guard remembers, and judges anew for each connection.
+            use_dns_cache=False,
+            resolver=self,
+            socket_factory=self._open_socket,
+            ssl=True if tls is None else tls,
+        )
+        # aiohttp has no parameter for this one.
+        made_of = cast("partial[ResponseHandler]", partial(Wire, clock=clock))
+        self._connector._factory = partial(made_of, loop=asyncio.get_running_loop())
+
+    async def connect(self, route: Route, progress: Progress) -> Connection:
+        """A connection, pooled or new, with its Wire in `progress`."""
+        token = current.set(progress)
+        try:
+            connection = await self._connector.connect(cast(ClientRequest, route), [], CONNECT)
+        finally:
+            current.reset(token)
+        wire = cast(Wire, connection.protocol)
+        if progress.connected is not None and progress.tls:
+            progress.secured = self._clock.monotonic()
+        progress.wire = wire
+        progress.stage = "answer"
+        return connection
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        progress = current.get()
+        progress.stage = "dns"
+        began = self._clock.monotonic()
+        try:
+            found = await self._guard.resolve(host, port, family)
+        except Refused as refused:
+            progress.refused = refused
+            raise
+        finally:
+            progress.resolved_in = self._clock.monotonic() - began
+        progress.stage = "connect"
+        return found
+
+    def _open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
+        progress = current.get()
+        if progress.dialled is None:
+            progress.dialled = self._clock.monotonic()
+        try:
+            return self._guard.open_socket(address_info)
+        except Refused as refused:
+            progress.refused = refused
+            raise
+
+    async def close(self) -> None:
+        """Close the pool. Also aiohttp's own way to tell a resolver that it goes."""
+        if not self._connector.closed:
+            await self._connector.close()

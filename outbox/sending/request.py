@@ -1,0 +1,179 @@
+"""One request: its headers (ours, the Standard Webhooks trio, the webhook's own) and signatures."""
+
+import binascii
+import hmac
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from outbox.states import Origin
+
+Header = tuple[str, str]
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+
+MOST_CUSTOM = 10
+LONGEST_NAME = 64
+LONGEST_VALUE = 1024
+MASK = "***"
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+VISIBLE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
+TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})")
+SPAN = re.compile(r"(?!0{16})[0-9a-f]{16}")
+
+HOP_BY_HOP = frozenset(
+    (
+        "connection", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authorization",
+        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    )
+)  # fmt: skip
+RESERVED = frozenset(
+    (
+        "accept-encoding", "content-encoding", "content-length", "content-type", "date", "expect",
+        "forwarded", "host", "traceparent", "tracestate", "user-agent", "via",
+    )
+)  # fmt: skip
+RESERVED_PREFIXES = ("x-webhook-", "webhook-", "x-forwarded-", "sec-", "proxy-")
+
+OURS = frozenset(
+    (
+        "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
+        "X-Webhook-Record-Version", "X-Webhook-Signature", "X-Webhook-Test", "X-Webhook-Timestamp",
+        "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
+    )
+)  # fmt: skip
+"""Every name that `compose` writes by itself; nothing in their values is secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One attempt to be made: what is sent, where to, and signed with what."""
+
+    event_id: str
+    event_name: str
+    timestamp: int
+    """The body's own, in seconds."""
+    record_version: int
+    attempt: int
+    origin: Origin
+    url: str
+    body: bytes
+    secrets: tuple[str, ...]
+    """The first signs X-Webhook-Signature; each of them signs in the trio."""
+    headers: tuple[Header, ...] = ()
+    traceparent: str | None = None
+    """Of the write that caused the event."""
+    timeout_s: float = 15.0
+
+
+def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
+    """All headers of the attempt except Host and Content-Length, in the order they are sent.
+
+    `service` names us in User-Agent, `now_wall` is microseconds UTC, `span_id` (16 hex digits)
+    is this attempt's in the trace. Raises ValueError for a malformed secret.
+    """
+    event_id = request.event_id
+    body = request.body
+    moment = now_wall // 1_000_000
+    headers = [
+        ("Content-Type", "application/json"),
+        ("X-Webhook-Event", request.event_name),
+        ("X-Webhook-Timestamp", str(request.timestamp)),
+        ("X-Webhook-Signature", sign_body(request.secrets[0], body)),
+        ("User-Agent", f"{service}-Webhook/1.0"),
+        ("X-Webhook-Id", event_id),
+        ("X-Webhook-Attempt", str(request.attempt)),
+        ("X-Webhook-Record-Version", str(request.record_version)),
+        ("webhook-id", event_id),
+        ("webhook-timestamp", str(moment)),
+        ("webhook-signature", sign_standard(request.secrets, event_id, moment, body)),
+    ]
+    if request.origin == "test":
+        headers.append(("X-Webhook-Test", "1"))
+    if request.traceparent is not None:
+        child = child_of(request.traceparent, span_id)
+        if child is not None:
+            headers.append(("traceparent", child))
+    if request.headers:
+        headers.extend(request.headers)
+    return headers
+
+
+def new_secret(random: bytes) -> str:
+    """The secret's text as its owner sees it: `whsec_` and the base64 of `random` (32 bytes)."""
+    return PREFIX + _base64(random)
+
+
+def sign_body(secret: str, body: bytes) -> str:
+    """`sha256=` and the lowercase hex HMAC-SHA256 of `body`, keyed with the secret's own text.
+
+    The scheme of GitHub's X-Hub-Signature-256.
+    """
+    return "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()
+
+
+def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> str:
+    """One `v1,<base64>` per secret, separated by spaces, over `message_id.timestamp.body`.
+
+    `timestamp` is in seconds. The scheme of the Standard Webhooks specification, 1.0.0. Raises
+    ValueError for a secret that is not `whsec_` and base64.
+    """
+    content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
+    return " ".join(
+        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+    )
+
+
+def _key(secret: str) -> bytes:
+    if not secret.startswith(PREFIX):
+        raise ValueError(f"a signing secret starts with {PREFIX}")
+    return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)
+
+
+def _base64(data: bytes) -> str:
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
+
+
+def child_of(traceparent: str, span_id: str) -> str | None:
+    """The traceparent with `span_id` as its parent (W3C Trace Context 1); None if malformed."""
+    match = TRACEPARENT.fullmatch(traceparent)
+    if match is None or not SPAN.fullmatch(span_id):
+        return None
+    return f"00-{match[1]}-{span_id}-{match[2]}"
+
+
+def masked(headers: Sequence[Header]) -> list[Header]:
+    """The headers as the log may keep them: a webhook's own ones lose their values."""
+    return [header if header[0] in OURS else (header[0], MASK) for header in headers]
+
+
+def check_header(name: str, value: str) -> None:
+    """Judge a custom header of a webhook. Raises ValueError with a sentence for its owner."""
+    if not TOKEN.fullmatch(name):
+        raise ValueError("A header's name holds letters, digits and hyphens only.")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"A header's name has at most {LONGEST_NAME} characters.")
+    folded = name.lower()
+    if folded in HOP_BY_HOP:
+        raise ValueError(f"{name} belongs to the connection and cannot be set.")
+    if folded in RESERVED or folded.startswith(RESERVED_PREFIXES):
+        raise ValueError(f"{name} is set by the sender; choose another name.")
+    if len(value) > LONGEST_VALUE:
+        raise ValueError(f"The value of {name} has at most {LONGEST_VALUE} characters.")
+    if not VISIBLE.fullmatch(value):
+        raise ValueError(
+            f"The value of {name} must be plain ASCII text with no space at either end."
+        )
+
+
+def check_headers(headers: Sequence[Header]) -> None:
+    """Judge all custom headers of a webhook. Raises ValueError with a sentence for its owner."""
+    if len(headers) > MOST_CUSTOM:
+        raise ValueError(f"A webhook has at most {MOST_CUSTOM} headers of its own.")
+    seen: set[str] = set()
+    for name, value in headers:
+        check_header(name, value)
+        if name.lower() in seen:
+            raise ValueError(f"{name} is given twice.")
+        seen.add(name.lower())

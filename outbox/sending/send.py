@@ -1,0 +1,218 @@
+"""One POST to a receiver, under one deadline; whatever the receiver does, it ends as an Outcome."""
+
+import asyncio
+import ssl
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from aiohttp import ClientError
+from aiohttp.streams import StreamReader
+
+from outbox.clock import Clock
+from outbox.sending.connect import Dialler, Route
+from outbox.sending.deadlines import Deadlines
+from outbox.sending.guard import Guard
+from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
+from outbox.sending.urls import Refused, check_url
+from outbox.sending.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Progress, Wire
+from outbox.states import OutcomeName
+
+BODY_SECONDS = 1.0
+"""A body may still take this long once the head has decided the outcome."""
+MOST_ROUTES = 20_000
+
+Objection = Callable[[], str | None]
+"""Asked right before a request is written: why it must not be, or None."""
+
+
+class _Withdrawn(Exception):
+    """The request was not to be sent any more when its connection was there."""
+
+
+def no_objection() -> None:
+    """Let every request go out."""
+
+
+class Sender:
+    """Sends for one process and keeps its connections alive between sends."""
+
+    def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None = None) -> None:
+        self._guard = guard
+        self._clock = clock
+        self._dialler = Dialler(guard, clock, tls)
+        self._deadlines = Deadlines(clock)
+        self._routes: OrderedDict[str, Route] = OrderedDict()
+
+    async def send(
+        self,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes,
+        timeout_s: float,
+        *,
+        fresh: bool = False,
+        objection: Objection = no_objection,
+    ) -> Outcome:
+        """POST `body`. Raises ValueError for headers that cannot be sent, and nothing else.
+
+        `headers` are all but Host and Content-Length. `fresh` takes no kept-alive connection and
+        leaves none. An `objection` ends it as `aborted` with nothing sent. Cancelling it aborts
+        the connection.
+        """
+        began = self._clock.monotonic()
+        progress = Progress(began, began + timeout_s)
+        try:
+            route = self._route(url)
+        except Refused as refused:
+            return self._failed(progress, "blocked", str(refused))
+        head = route.head(headers, len(body))
+        progress.tls = route.tls
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        cancelled = task.cancelling()
+        self._deadlines.watch(task, progress)
+        try:
+            await self._exchange(route, head, body, progress, fresh, objection)
+        except asyncio.CancelledError:
+            if not progress.late or task.cancelling() > cancelled + 1:
+                raise
+            if progress.head is None:
+                return self._failed(progress, *name_failure(TimeoutError(), progress))
+        except _Withdrawn as why:
+            return self._failed(progress, "aborted", str(why))
+        except Exception as error:  # noqa: BLE001 - whatever a receiver causes has a name
+            if progress.head is None:
+                stale = isinstance(error, ClientError | OSError) and gone_stale(progress)
+                return self._failed(progress, *name_failure(error, progress), stale=stale)
+        finally:
+            self._deadlines.forget(task)
+            if progress.late:
+                task.uncancel()
+        return self._answered(progress)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._deadlines.close()
+        await self._dialler.close()
+
+    def _route(self, url: str) -> Route:
+        route = self._routes.get(url)
+        if route is None:
+            route = self._routes[url] = Route(check_url(url, self._guard.rules))
+            if len(self._routes) > MOST_ROUTES:
+                self._routes.popitem(last=False)
+        return route
+
+    async def _exchange(
+        self,
+        route: Route,
+        head: bytes,
+        body: bytes,
+        progress: Progress,
+        fresh: bool,
+        objection: Objection,
+    ) -> None:
+        connection = await self._dialler.connect(route.apart() if fresh else route, progress)
+        wire = cast(Wire, progress.wire)
+        why = objection()
+        if why is not None:
+            connection.close()
+            raise _Withdrawn(why)
+        try:
+            wire.begin()
+            wire.write(head, body)
+            progress.sent = self._clock.monotonic()
+            progress.head, payload, progress.body = await wire.answer()
+            if payload is None:
+                progress.complete = True
+            elif progress.head.proper and judge(progress.head.status) != "protocol_error":
+                await self._read(payload, progress)
+                progress.complete = progress.complete and not wire.broken
+        finally:
+            if progress.complete and not wire.should_close and not fresh:
+                wire.rest()
+                connection.release()
+            else:
+                # Not close(): that would wait for a receiver that may never take our bytes.
+                wire.abort()
+                connection.close()
+
+    async def _read(self, payload: StreamReader, progress: Progress) -> None:
+        """Read a body as it comes, until it ends or is more than we want."""
+        progress.ends = min(progress.ends, self._clock.monotonic() + BODY_SECONDS)
+        while len(progress.body) <= LARGEST_BODY:
+            part = await payload.readany()
+            if not part:
+                progress.complete = True
+                return
+            progress.body += part
+
+    def _answered(self, progress: Progress) -> Outcome:
+        head = progress.head
+        assert head is not None
+        name = judge(head.status) if head.proper else "protocol_error"
+        error = _odd(head.status) if name == "protocol_error" else None
+        return self._outcome(
+            progress,
+            name,
+            head.status,
+            error,
+            head.retry_after,
+            head.headers,
+            not progress.complete,
+        )
+
+    def _failed(
+        self, progress: Progress, name: OutcomeName, error: str, *, stale: bool = False
+    ) -> Outcome:
+        return self._outcome(progress, name, None, error, None, [], False, stale)
+
+    def _outcome(
+        self,
+        progress: Progress,
+        name: OutcomeName,
+        status: int | None,
+        error: str | None,
+        retry_after: str | None,
+        headers: list[tuple[str, str]],
+        truncated: bool,
+        stale: bool = False,
+    ) -> Outcome:
+        wire = progress.wire
+        now = self._clock.monotonic()
+        # A step that failed lasted until now.
+        connected = progress.connected
+        if connected is None and progress.stage == "connect" and progress.refused is None:
+            connected = now
+        secured = now if progress.stage == "tls" else progress.secured
+        return Outcome(
+            name,
+            status,
+            error,
+            retry_after,
+            None if wire is None else wire.address,
+            None if progress.resolved_in is None else _microseconds(progress.resolved_in),
+            _between(progress.dialled, connected),
+            _between(progress.connected, secured),
+            None if wire is None else _between(progress.sent, wire.first_byte),
+            _microseconds(now - progress.began),
+            headers,
+            progress.body[:LARGEST_BODY],
+            truncated,
+            wire is not None and wire.uses > 1,
+            stale,
+        )
+
+
+def _odd(status: int) -> str:
+    if status == SWITCHING_PROTOCOLS:
+        return "the receiver switched protocols"
+    return "not an HTTP/1.1 answer"
+
+
+def _between(start: float | None, end: float | None) -> int | None:
+    return None if start is None or end is None else max(_microseconds(end - start), 0)
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000)

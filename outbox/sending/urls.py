@@ -1,0 +1,183 @@
+"""How a receiver's URL may be spelled; what may be dialled behind it is outbox.sending.guard."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import Literal
+
+from yarl import URL
+
+from outbox.sending.addresses import Rules, may_dial, port_may_open
+
+REFUSED_ADDRESS = "deliveries to this address are not allowed"
+"""How every refusal by address begins: none tells anything of our network."""
+LONGEST_URL = 2048
+LONGEST_HOST = 253
+SHAPE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)[^\s]*", re.S)
+BRACKETED = re.compile(r"\[(?P<literal>[^\]]*)\](?::(?P<port>.*))?", re.S)
+LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+PORT = re.compile(r"[1-9][0-9]{0,4}")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Refused(Exception):
+    """A URL or an address that we do not send to. `spelling` texts name the fault to the owner."""
+
+    def __init__(self, text: str, kind: Literal["spelling", "address"]) -> None:
+        super().__init__(text)
+        self.kind: Literal["spelling", "address"] = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that passed: as it will be used, with its parts."""
+
+    url: URL
+    scheme: str
+    host: str
+    """Lower-case ASCII, an IPv6 literal without brackets."""
+    port: int
+    literal: bool
+
+
+def check_url(url: str, rules: Rules) -> Target:
+    """Judge a receiver's URL as typed; no name is looked up. Raises Refused."""
+    match = _shape(url, rules)
+    scheme = match["scheme"].lower()
+    if scheme not in DEFAULT_PORTS:
+        raise _misspelt(_start(rules))
+    if scheme == "http" and not rules.allow_http:
+        raise _misspelt(
+            f"plain http is not allowed; use https, or allow it by {rules.http_setting}"
+        )
+    text, port, literal = _host(match["authority"], DEFAULT_PORTS[scheme])
+    host = text if literal else _name(text)
+    if not port_may_open(port, rules):
+        raise _misspelt(
+            f"port {port} is not open to deliveries; use 443 or another above 1023, or open the "
+            f"address with this port by {rules.allow_setting}"
+        )
+    dialled = (host,) if literal else _loopback(host)
+    if dialled and not any(may_dial(address, port, rules) for address in dialled):
+        raise refused(rules)
+    parsed = URL(url)
+    # Whoever reads the URL after us must find the same place in it.
+    if (parsed.raw_host, parsed.port, parsed.scheme) != (host, port, scheme):
+        raise _misspelt("this URL can be read in more than one way; write it plainly")
+    return Target(parsed, scheme, host, port, literal)
+
+
+def _misspelt(text: str) -> Refused:
+    return Refused(text, "spelling")
+
+
+def refused(rules: Rules) -> Refused:
+    """The one refusal by address, whatever the reason."""
+    return Refused(f"{REFUSED_ADDRESS}; {rules.allow_setting} can open it", "address")
+
+
+def _start(rules: Rules) -> str:
+    return f"the URL must start with {'http:// or ' if rules.allow_http else ''}https://"
+
+
+def _shape(url: str, rules: Rules) -> re.Match[str]:
+    if len(url) > LONGEST_URL:
+        raise _misspelt(f"a URL has at most {LONGEST_URL} characters")
+    if "\\" in url or any(c.isspace() or not c.isprintable() for c in url):
+        raise _misspelt("a URL holds no spaces, control characters or backslashes")
+    match = SHAPE.fullmatch(url)
+    if match is None:
+        raise _misspelt(_start(rules))
+    if "#" in url:
+        raise _misspelt("a URL to deliver to has no #fragment; leave it out")
+    if "@" in match["authority"]:
+        raise _misspelt(
+            "no user name or password in the URL; put them in a custom Authorization header"
+        )
+    return match
+
+
+def _host(authority: str, default_port: int) -> tuple[str, int, bool]:
+    """The host, the port and whether the host is an IP literal."""
+    if authority.startswith("["):
+        match = BRACKETED.fullmatch(authority)
+        if match is None:
+            raise _misspelt("an IPv6 address is written as [2606:4700::1111]")
+        return _ipv6(match["literal"]), _port(match["port"], default_port), True
+    host, colon, port = authority.partition(":")
+    if ":" in port:
+        raise _misspelt("an IPv6 address is written in brackets")
+    if not host:
+        raise _misspelt("the URL has no host")
+    try:
+        literal = str(IPv4Address(host)) == host
+    except AddressValueError:
+        literal = False
+    return host, _port(port if colon else None, default_port), literal
+
+
+def _port(text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    if not PORT.fullmatch(text) or int(text) > 65535:
+        raise _misspelt("the port must be a number from 1 to 65535")
+    return int(text)
+
+
+def _ipv6(text: str) -> str:
+    try:
+        address = IPv6Address(text)
+    except AddressValueError:
+        raise _misspelt("what stands in brackets is not an IPv6 address") from None
+    if address.scope_id is not None:
+        raise _misspelt("an IPv6 address in a URL has no zone")
+    # Dotted endings have two spellings, and Python versions differ on which is the canonical one.
+    if address.compressed != text.lower() and "." not in text:
+        raise _misspelt(f"write this address as [{address.compressed}]")
+    return text.lower()
+
+
+def _name(text: str) -> str:
+    """The host name in lower-case ASCII, when it means the same to every reader."""
+    typed = text.lower()
+    if "%" in typed:
+        raise _misspelt("the host is percent-encoded; write it plainly")
+    if typed.endswith("."):
+        raise _misspelt("leave out the dot at the end of the host")
+    name = typed
+    if not typed.isascii():
+        try:
+            read = URL(f"https://{typed}/")
+            name = read.raw_host or ""
+            again = read.host
+        except ValueError:
+            again = None
+        if again != typed:
+            raise _misspelt("this host name is not in its standard form; write it plainly")
+    labels = name.split(".")
+    # The last label decides whether readers take the host for a number: the URL standard, 3.5.
+    if NUMERIC.fullmatch(labels[-1]):
+        raise _misspelt("write an IPv4 address as four decimal numbers, such as 192.0.2.7")
+    if len(name) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
+        raise _misspelt("this is not a valid host name")
+    if "xn--" in name and not _round_trips(name):
+        raise _misspelt("this host name is not in its standard form; write it plainly")
+    return name
+
+
+def _round_trips(name: str) -> bool:
+    try:
+        unicode = URL(f"https://{name}/").host
+        return unicode != name and URL(f"https://{unicode}/").raw_host == name
+    except ValueError:
+        return False
+
+
+def _loopback(name: str) -> tuple[str, ...]:
+    """The addresses of names that mean this machine everywhere: RFC 6761, section 6.3."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return ("127.0.0.1", "::1")
+    return ()

@@ -1,0 +1,174 @@
+"""The webhooks table: units to make, read and change a webhook.
+
+Pausing, activation and removal, which also decide about what waits, are in outbox.queue.parking.
+What an owner may ask for is judged at the owner's door, before a Draft is made.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from outbox.database.transaction import Row, Tx
+from outbox.webhooks.secrets import KeyRing
+
+State = Literal["active", "paused", "disabled"]
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an owner decides about a webhook, already judged. `headers` are sent with each POST."""
+
+    url: str
+    events: tuple[str, ...]
+    description: str | None = None
+    timeout_ms: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One webhook as its owner sees it, without its secrets; times are microseconds UTC."""
+
+    id: str
+    owner_id: str
+    version: int
+    url: str
+    events: tuple[str, ...]
+    description: str | None
+    state: State
+    disabled_reason: str | None
+    timeout_ms: int | None
+    headers: bytes | None
+    created_at: int
+    updated_at: int
+    last_success_at: int | None
+    failing_since: int | None
+    failures: int
+    last_outcome: str | None
+    last_status: int | None
+    last_attempt_at: int | None
+    circuit: Literal["closed", "open", "half_open"]
+
+
+COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
+  headers, created_at, updated_at, last_success_at, failing_since, failures, last_outcome,
+  last_status, last_attempt_at, circuit"""
+
+# Creations of one owner wait for each other, so that two at once cannot both take the last place.
+ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
+
+INSERT = """
+insert into webhooks
+  (id, owner_id, version, url, events, description, state, ordered, timeout_ms, headers, secret,
+   since_pos, since_snapshot, created_at, updated_at)
+values ($1, $2, 1, $3, $4, $5, 'active', false, $6, $7, $8,
+  /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
+  /*postgres (select coalesce(max(pos), 0) from events)*/,
+  /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
+  $9, $9)
+"""
+
+# Fan-out's own lock, shared: no event passes between what this sees and its commit.
+NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
+
+INSERT_LANE = """
+insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2, true, false, null)
+"""
+
+CHANGE = """
+update webhooks
+set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
+    version = version + 1, updated_at = $8
+where id = $1 and version = $2
+"""
+
+
+class TooMany(Exception):
+    """The owner already has as many webhooks as the installation allows."""
+
+
+async def create(
+    tx: Tx, *, owner_id: str, draft: Draft, secret: str, ring: KeyRing, most: int = 0
+) -> str:
+    """Make an active webhook with its lane; returns its id.
+
+    It gets the events whose transactions this one cannot see, whatever their order.
+    `secret` is the `whsec_…` string. Raises TooMany past `most` webhooks of one owner (0: no cap).
+    """
+    if most:
+        await tx.one(ONE_AT_A_TIME, owner_id)
+        row = await tx.one("select count(*) as had from webhooks where owner_id = $1", owner_id)
+        if row is not None and row["had"] >= most:
+            raise TooMany
+    webhook_id = tx.new_id()
+    await tx.one(NO_FAN_OUT)
+    await tx.run(
+        INSERT,
+        webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
+        draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id),
+        ring.seal(secret.encode(), webhook_id), tx.now,
+    )  # fmt: skip
+    await tx.run(INSERT_LANE, webhook_id, owner_id)
+    # A fan-out that was turned away meanwhile looks again after this commit.
+    tx.wake = True
+    return webhook_id
+
+
+async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:
+    """Set what the owner decides, if the webhook is still at `version`; False when it is not."""
+    done = await tx.run(
+        CHANGE,
+        webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
+        draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now,
+    )  # fmt: skip
+    tx.changed.add(webhook_id)
+    return done == 1
+
+
+async def one(tx: Tx, webhook_id: str) -> Webhook | None:
+    """The webhook of this id, whoever owns it."""
+    row = await tx.one(f"select {COLUMNS} from webhooks where id = $1", webhook_id)
+    return None if row is None else _webhook(row)
+
+
+async def listed(tx: Tx, owner_id: str) -> list[Webhook]:
+    """All webhooks of one owner, newest first."""
+    rows = await tx.all(
+        f"select {COLUMNS} from webhooks where owner_id = $1 order by created_at desc, id desc",
+        owner_id,
+    )
+    return [_webhook(row) for row in rows]
+
+
+def seal_headers(
+    headers: Sequence[tuple[str, str]], ring: KeyRing, webhook_id: str
+) -> bytes | None:
+    """Custom headers as they are stored: sealed, because one of them may be an Authorization."""
+    return ring.seal(json.dumps(headers).encode(), webhook_id) if headers else None
+
+
+def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[tuple[str, str]]:
+    """The custom headers behind `Webhook.headers`."""
+    if sealed is None:
+        return []
+    return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
+
+
+def _webhook(row: Row) -> Webhook:
+    values: Mapping[str, object] = {
+        name: row[name] for name in Webhook.__dataclass_fields__ if name != "events"
+    }
+    return Webhook(events=subscription(row["events"]) or (), **values)  # type: ignore[arg-type] # the columns above are the fields
+
+
+def subscription(text: str) -> tuple[str, ...] | None:
+    """The event names in a webhook's `events`; None for a damaged row, which stops nobody."""
+    try:
+        names = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)

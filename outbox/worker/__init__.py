@@ -1,0 +1,161 @@
+"""The drain: the loop that turns committed events into settled deliveries.
+
+One turn writes what has been sent and takes what is due (both in one commit on SQLite); sends run
+beside it as tasks. No transaction is open while the network is used. A fault of the loop itself
+is logged and the loop goes on with all that it holds: nothing is claimed or rescued anew for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import structlog
+
+from outbox.clock import Clock, sleep_until_set
+from outbox.database.transaction import Database
+from outbox.ids import Ids
+from outbox.observer import Observer, Unwatched
+from outbox.queue.deliveries import Result
+from outbox.sending.send import Sender
+from outbox.webhooks.secrets import KeyRing
+from outbox.worker.lease import Lease
+from outbox.worker.sends import Sends, WorkerSettings
+from outbox.worker.settling import Settling
+from outbox.worker.taking import Taking
+from outbox.worker.windows import SLOW_SECONDS
+
+__all__ = ["Worker", "WorkerSettings"]
+
+BACKOFF_SECONDS = 0.25
+LONGEST_BACKOFF_SECONDS = 5.0
+CUT_SECONDS = 2.0
+
+log = structlog.get_logger("outbox")
+
+
+class Worker:
+    """One node's drain. `run` until `drain`; every method is for the event loop's thread."""
+
+    def __init__(
+        self,
+        db: Database,
+        ring: KeyRing,
+        sender: Sender,
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: WorkerSettings,
+        observer: Observer | None = None,
+    ) -> None:
+        self._db = db
+        self._observer = observer = observer or Unwatched()
+        self._wake = asyncio.Event()
+        self._lease = Lease(
+            db, clock=clock, ids=ids, observer=observer, joined=self._wake.set, lost=self._lose
+        )
+        self._sends = Sends(
+            sender, ring, clock=clock, ids=ids, settings=settings, observer=observer,
+            objection=self._lease.objection, put=self._put,
+        )  # fmt: skip
+        own = db.apart("drain")
+        self._settling = Settling(own, clock, observer)
+        self._taking = Taking(
+            own, db, clock=clock, sends=self._sends, lease=self._lease, observer=observer
+        )
+        self._ended = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def node_id(self) -> str:
+        """The name under which this worker claims; another one after a lease was lost."""
+        return self._lease.node_id
+
+    async def run(self) -> None:
+        """Drain until told to stop and everything under way is settled."""
+        let_go = (
+            self._db.listen(self._hear, lambda: self.node_id),
+            self._db.on_change(self._sends.changed),
+        )
+        keeper = asyncio.create_task(self._lease.run(), name="lease")
+        faults = 0
+        try:
+            while not self._over():
+                try:
+                    await self._turn()
+                    faults = 0
+                except Exception:
+                    log.exception("turn_failed", node=self.node_id)
+                    self._observer.restarted()
+                    faults = min(faults + 1, 10)
+                    await asyncio.sleep(min(0.05 * 2**faults, LONGEST_BACKOFF_SECONDS))
+            await _ended(keeper)
+            await self._lease.leave()
+        finally:
+            await _ended(keeper)
+            for end in let_go:
+                end()
+            self._ended.set()
+
+    async def drain(self, grace: float) -> None:
+        """Take nothing more, give what is under way `grace` seconds, cut the rest, settle all.
+
+        Returns when the loop has ended, or a little after `grace` if the database is away; what
+        could not be written then is rescued by whoever starts next.
+        """
+        self._stopping = True
+        self._taking.stop()
+        self._wake.set()
+        if await sleep_until_set(self._ended, grace):
+            return
+        self._sends.end_all()
+        await sleep_until_set(self._ended, CUT_SECONDS)
+
+    async def _turn(self) -> None:
+        """One round: settle and take, then wait for a reason to go round again."""
+        self._wake.clear()
+        slow = self._sends.take_slots_back()
+        settled, taken = await _both(
+            self._settling.write(),
+            self._taking.take(self._settling.unwritten, self._settling.held),
+        )
+        wait = BACKOFF_SECONDS if settled is None or taken is None else min(settled, taken)
+        windows = self._sends.windows
+        self._observer.slots(windows.slots, windows.busy)
+        if windows.busy:
+            wait = min(wait, slow or SLOW_SECONDS)
+        if settled is None or taken is None:
+            await asyncio.sleep(wait)
+        elif not self._over():
+            await sleep_until_set(self._wake, wait)
+
+    def _over(self) -> bool:
+        return self._stopping and not (self._sends or self._settling or self._taking.owes)
+
+    def _hear(self) -> None:
+        self._taking.hear()
+        self._wake.set()
+
+    def _put(self, result: Result) -> None:
+        self._settling.put(result)
+        self._wake.set()
+
+    def _lose(self) -> None:
+        self._sends.end_all()
+        self._wake.set()
+
+
+async def _both(
+    first: Awaitable[float | None], second: Awaitable[float | None]
+) -> tuple[float | None, float | None]:
+    """Both to their ends, also when one fails: the next round must not meet the other under way."""
+    done = await asyncio.gather(first, second, return_exceptions=True)
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    return done  # type: ignore[return-value] # no exception is left
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

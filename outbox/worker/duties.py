@@ -1,0 +1,175 @@
+"""Duties of the installation: each is run by one node per period, whoever leads.
+
+A row per duty says when its last run began and ended. A run begins with an UPDATE that names the
+row as it was seen, so two nodes that both believed they led could not both begin. A run that
+failed, or whose node died in the middle, has no end and is begun again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from outbox.database.leadership import Leadership
+from outbox.database.transaction import Database, Tx
+from outbox.errors import DatabaseUnavailable
+from outbox.queue.lanes import due_now
+
+LOOK_SECONDS = 5.0
+# Of a period, for timers that come a little early; a second at most.
+SLACK = 0.1
+
+log = structlog.get_logger("outbox")
+
+BEGIN = """
+insert into duties (name, began_at) values ($1, due_now())
+on conflict (name) do update set began_at = excluded.began_at, ended_at = null
+where duties.began_at = $2 and coalesce(duties.ended_at, 0) = $3
+returning began_at
+"""
+
+END = "update duties set ended_at = due_now() where name = $1 and began_at = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """When the last run of a duty began and ended, by the due clock; 0 for never."""
+
+    began_at: int = 0
+    ended_at: int = 0
+
+
+NEVER = Mark()
+
+
+@dataclass(slots=True)
+class _Duty:
+    name: str
+    seconds: float
+    run: Callable[[], Awaitable[object]]
+    wanted: Callable[[], Awaitable[bool]] | None
+    began_at: int = 0
+    failures: int = 0
+    not_before: float = 0.0
+
+
+class Duties:
+    """This node's share in them: all while it leads, none otherwise. Call `look` every few seconds.
+
+    A duty is cancelled where it awaits when its node stops leading.
+    """
+
+    def __init__(
+        self, db: Database, leadership: Leadership, look_seconds: float = LOOK_SECONDS
+    ) -> None:
+        self.look_seconds = look_seconds
+        self.leadership = leadership
+        self._db = db
+        self._duties: list[_Duty] = []
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
+        """Run `duty` once in each `seconds` on one node of all; the first time without waiting."""
+        self._duties.append(_Duty(name, seconds, duty, None))
+
+    def when(
+        self,
+        wanted: Callable[[], Awaitable[bool]],
+        name: str,
+        duty: Callable[[], Awaitable[object]],
+    ) -> None:
+        """Run `duty` on one node of all at each look that finds it `wanted`."""
+        self._duties.append(_Duty(name, self.look_seconds, duty, wanted))
+
+    @property
+    def names(self) -> list[str]:
+        return [duty.name for duty in self._duties]
+
+    def start(self) -> None:
+        self.leadership.on_loss(self._drop)
+        self.leadership.start()
+
+    async def stop(self) -> None:
+        """Cut off what runs and give the leadership up."""
+        self._drop()
+        await self.idle()
+        await self.leadership.stop()
+
+    async def idle(self) -> None:
+        """Wait until no duty runs here."""
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def look(self) -> None:
+        """Begin what is due; returns without waiting for its end."""
+        if not self.leadership.leads:
+            self._drop()
+            return
+        marks, now = await self._db.read(marks_now)
+        for duty in self._duties:
+            mark = marks.get(duty.name, NEVER)
+            if duty.name in self._running or not self._is_due(duty, mark, now):
+                continue
+            if duty.wanted is None or await duty.wanted():
+                task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
+                self._running[duty.name] = task
+                task.add_done_callback(partial(self._ended, duty.name))
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        del self._running[name]
+
+    def _is_due(self, duty: _Duty, mark: Mark, now: int) -> bool:
+        if mark.began_at and not mark.ended_at:
+            if mark.began_at == duty.began_at:
+                return self._db.clock.monotonic() >= duty.not_before
+            # A former leader's, which may just be learning that it was replaced.
+            return self.leadership.settled
+        slack = min(duty.seconds * SLACK, 1.0)
+        return mark.began_at <= now - round((duty.seconds - slack) * 1_000_000)
+
+    async def _run(self, duty: _Duty, mark: Mark) -> None:
+        try:
+            began_at = await self._db.write(begin, duty.name, mark)
+            if began_at is None or not self.leadership.leads:
+                return
+            duty.began_at = began_at
+            await duty.run()
+            await self._db.write(end, duty.name, began_at)
+            duty.failures = 0
+        except DatabaseUnavailable as error:
+            self._put_off(duty)
+            log.warning("duty_put_off", duty=duty.name, error=str(error))
+        except Exception:
+            self._put_off(duty)
+            log.exception("duty_failed", duty=duty.name)
+
+    def _put_off(self, duty: _Duty) -> None:
+        """Soon at first, and a duty that fails for good once a period."""
+        wait = min(self.look_seconds * 2.0 ** min(duty.failures, 16), duty.seconds)
+        duty.failures += 1
+        duty.not_before = self._db.clock.monotonic() + wait
+
+    def _drop(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+
+
+async def marks_now(tx: Tx) -> tuple[dict[str, Mark], int]:
+    """The duties' marks by name, and the due clock."""
+    rows = await tx.all("select name, began_at, ended_at from duties")
+    marks = {row["name"]: Mark(row["began_at"], row["ended_at"] or 0) for row in rows}
+    return marks, await due_now(tx)
+
+
+async def begin(tx: Tx, name: str, seen: Mark) -> int | None:
+    """Mark a run's beginning unless the row is no longer as it was `seen`; the mark, or None."""
+    row = await tx.one(BEGIN, name, seen.began_at, seen.ended_at)
+    return None if row is None else int(row["began_at"])
+
+
+async def end(tx: Tx, name: str, began_at: int) -> bool:
+    """Mark the end of the run that began at `began_at`; False when another has begun since."""
+    return await tx.run(END, name, began_at) == 1

@@ -1,0 +1,74 @@
+"""Which worker processes live: one row each, with a lease that only its process renews."""
+
+from __future__ import annotations
+
+from outbox.database.transaction import Tx
+from outbox.queue.rescue import rescue
+
+LEASE = 30_000_000
+"""Microseconds a node's claims hold after its last sign of life."""
+
+JOIN = """
+insert into nodes (id, epoch, started_at, alive_until)
+values ($1, 1, $2, (select due_now()) + $3)
+on conflict (id) do update set alive_until = excluded.alive_until
+"""
+RENEW = """
+update nodes set alive_until = (select due_now()) + $2
+where id = $1 and alive_until >= (select due_now())
+"""
+
+# A node that is gone from the table may still have left something in flight.
+LOST = """
+select distinct d.node_id as id from deliveries d
+left join nodes n on n.id = d.node_id
+where d.state = 'in_flight' and d.node_id is not null
+  and (n.id is null or n.alive_until < (select due_now()))
+"""
+BURY = """
+delete from nodes where id in (
+  select id from nodes where alive_until < (select due_now()) /*postgres for update skip locked*/)
+"""
+EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'"
+WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as wall"
+
+
+async def join(tx: Tx, node_id: str) -> int:
+    """Add this node; on SQLite also rescue what any earlier process left. How many were rescued."""
+    rescued = 0
+    if tx.engine == "sqlite":
+        # One server at a time holds the file, so whatever is in flight belongs to the dead.
+        for row in await tx.all(EVERY):
+            rescued += await rescue(tx, row["id"])
+        await tx.run("delete from nodes")
+    await tx.run(JOIN, node_id, tx.now, LEASE)
+    return rescued
+
+
+async def renew(tx: Tx, node_id: str) -> bool:
+    """Extend this node's lease; False when it had run out, and others may have its deliveries."""
+    return await tx.run(RENEW, node_id, LEASE) == 1
+
+
+async def server_wall(tx: Tx) -> int | None:
+    """The database server's wall clock, microseconds UTC; None on SQLite, which has none."""
+    if tx.engine == "sqlite":
+        return None
+    row = await tx.one(WALL)
+    assert row is not None
+    return int(row["wall"])
+
+
+async def rescue_lost(tx: Tx) -> int:
+    """Rescue the deliveries of nodes whose lease has ended; how many."""
+    rescued = 0
+    for row in await tx.all(LOST):
+        rescued += await rescue(tx, row["id"])
+    await tx.run(BURY)
+    return rescued
+
+
+async def leave(tx: Tx, node_id: str) -> None:
+    """Give back what this node still holds, and remove it."""
+    await rescue(tx, node_id)
+    await tx.run("delete from nodes where id = $1", node_id)

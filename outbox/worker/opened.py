@@ -1,0 +1,109 @@
+"""From a claimed delivery and its webhook to a request ready to be sent: secrets opened, checked.
+
+Opened webhooks are kept by version, so that a secret is decrypted once and not once a delivery.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from outbox.queue.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
+from outbox.queue.policy import Schedule, parse_schedule
+from outbox.sending.request import Request, check_headers, sign_standard
+from outbox.webhooks import open_headers
+from outbox.webhooks.secrets import KeyRing, SealBroken
+
+REMEMBERED = 10_000
+
+
+class Unsendable(Exception):
+    """This delivery can never be sent; the text is the reason its owner sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Webhook:
+    version: int
+    secrets: tuple[str, ...]
+    old_secret: str | None
+    old_secret_until: int
+    headers: tuple[tuple[str, str], ...]
+    schedule: Schedule
+    timeout: float
+
+
+class Opened:
+    """Makes requests. `timeout` (seconds) and `schedule` hold where a webhook has none."""
+
+    def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:
+        self._ring = ring
+        self._timeout = timeout
+        self._schedule = schedule
+        self._opened: dict[str, _Webhook] = {}
+
+    def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
+        """What to send, and the schedule it is on; `now` is wall microseconds.
+
+        Raises Unsendable.
+        """
+        if delivery.attempt >= MOST_ATTEMPTS:
+            raise Unsendable("the number of its attempts cannot be true: it was damaged")
+        if delivery.body is None:
+            raise Unsendable("the event has no body any more")
+        if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
+            raise Unsendable("the event's body is not the one that was written: it was damaged")
+        opened = self._opened.get(endpoint.id)
+        if opened is None or opened.version != endpoint.version:
+            opened = self._open(endpoint)
+        secrets = opened.secrets
+        if opened.old_secret is not None and now < opened.old_secret_until:
+            secrets = (*secrets, opened.old_secret)
+        made = Request(
+            delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
+            delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
+            secrets, opened.headers, delivery.traceparent, opened.timeout,
+        )  # fmt: skip
+        return made, opened.schedule
+
+    def _open(self, endpoint: Endpoint) -> _Webhook:
+        with _damaged("secret"):
+            secrets = tuple(
+                self._secret(sealed, endpoint.id)
+                for sealed in (endpoint.secret, endpoint.staged_secret)
+                if sealed is not None
+            )
+            old = None
+            if endpoint.old_secret is not None:
+                old = self._secret(endpoint.old_secret, endpoint.id)
+        with _damaged("headers"):
+            headers = tuple(open_headers(endpoint.headers, self._ring, endpoint.id))
+            check_headers(headers)
+        with _damaged("schedule"):
+            schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
+        opened = _Webhook(
+            endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
+            endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
+        )  # fmt: skip
+        if len(self._opened) >= REMEMBERED:
+            self._opened.clear()
+        self._opened[endpoint.id] = opened
+        return opened
+
+    def _secret(self, sealed: bytes, webhook_id: str) -> str:
+        secret = self._ring.open(sealed, webhook_id).decode()
+        # Signed with once here, since a secret that cannot sign would fail at each attempt.
+        sign_standard((secret,), "", 0, b"")
+        return secret
+
+
+@contextmanager
+def _damaged(column: str) -> Iterator[None]:
+    """Whatever goes wrong inside says that this column of the webhook is damaged."""
+    try:
+        yield
+    except SealBroken as error:
+        raise Unsendable(f"the webhook's {column} cannot be opened: {error}") from None
+    except UnicodeDecodeError:
+        raise Unsendable(f"the webhook's {column} cannot be read: it is not text") from None
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise Unsendable(f"the webhook's {column} cannot be read: {error}") from None

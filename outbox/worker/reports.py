@@ -1,0 +1,66 @@
+"""What the drain tells of its attempts: a count for metrics and a line for the log."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import structlog
+
+from outbox.clock import Clock
+from outbox.observer import Observer
+from outbox.queue.deliveries import Claimed, Result
+from outbox.states import AttemptKind
+
+log = structlog.get_logger("outbox")
+
+
+class Reports:
+    """Tells an observer and the log; called after the commit that makes it true."""
+
+    def __init__(self, observer: Observer, clock: Clock) -> None:
+        self._observer = observer
+        self._clock = clock
+
+    def settled(self, result: Result) -> None:
+        """One settled attempt."""
+        delivery, decision, outcome = result.delivery, result.decision, result.outcome
+        seconds = outcome.total_us / 1_000_000 if outcome else 0.0
+        if outcome is not None:
+            kind = kind_of(delivery)
+            host = urlsplit(result.url).hostname or ""
+            self._observer.attempt(delivery.webhook_id, host, kind, outcome.outcome, seconds)
+            self._observer.connection(outcome.reused)
+            if outcome.truncated:
+                self._observer.truncated()
+            if outcome.outcome == "http_3xx":
+                self._observer.redirect_refused()
+        if decision.state != "ready":
+            delivered = decision.state == "delivered"
+            latency = (self._clock.wall() - delivery.occurred_at) / 1_000_000
+            self._observer.delivery_finished(
+                delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
+            )
+        tell = log.debug if decision.state == "delivered" else log.info
+        tell(
+            "attempt",
+            event_id=delivery.event_id,
+            delivery_id=delivery.id,
+            webhook_id=delivery.webhook_id,
+            node=result.node_id,
+            request_id=delivery.request_id,
+            attempt=delivery.attempt,
+            outcome=outcome.outcome if outcome else None,
+            status=outcome.status if outcome else None,
+            error=outcome.error if outcome else None,
+            duration_ms=round(seconds * 1000, 1),
+            state=decision.state,
+            reason=decision.reason,
+            next_attempt_in_s=None if decision.delay_us is None else decision.delay_us / 1_000_000,
+        )
+
+
+def kind_of(delivery: Claimed) -> AttemptKind:
+    """What metrics call an attempt of this delivery."""
+    if delivery.origin != "event":
+        return delivery.origin
+    return "retry" if delivery.retry else "first"

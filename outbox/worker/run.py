@@ -1,0 +1,49 @@
+"""A worker in the background of a process: started, drained in time, its connections closed."""
+
+import asyncio
+
+from outbox.database.transaction import Database
+from outbox.observer import Observer
+from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
+from outbox.webhooks.secrets import KeyRing
+from outbox.worker import Worker, WorkerSettings
+
+
+class Running:
+    """Runs one worker with a sender of its own, from `start` to `drain`."""
+
+    def __init__(
+        self,
+        db: Database,
+        ring: KeyRing,
+        guard: Guard,
+        settings: WorkerSettings,
+        observer: Observer | None = None,
+    ) -> None:
+        self._sender = Sender(guard, db.clock)
+        self._worker = Worker(
+            db, ring, self._sender, clock=db.clock, ids=db.ids, settings=settings,
+            observer=observer,
+        )  # fmt: skip
+        self._task: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._task = asyncio.create_task(self._worker.run(), name="delivery")
+
+    async def drain(self, grace: float) -> None:
+        """Stop within about `grace` seconds; sends under way end or are released."""
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(grace), name="delivery-drain")
+        await asyncio.shield(self._draining)
+
+    async def _drain(self, grace: float) -> None:
+        if self._task is None:
+            return
+        await self._worker.drain(grace)
+        # It has ended by now unless the database is away; then the next start rescues the rest.
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._sender.close()

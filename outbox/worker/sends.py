@@ -1,0 +1,229 @@
+"""The requests under way of one worker: each from a claimed delivery to what is to be settled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from outbox.clock import Clock
+from outbox.ids import Ids
+from outbox.observer import Observer
+from outbox.queue.deliveries import Claimed, Endpoint, Result
+from outbox.queue.policy import Decision, Schedule, WindowStep, again, dead, decide
+from outbox.sending.outcome import Outcome, unanswered
+from outbox.sending.request import Header, Request, compose, masked
+from outbox.sending.send import Objection, Sender
+from outbox.states import OutcomeName
+from outbox.webhooks.secrets import KeyRing
+from outbox.worker.opened import Opened, Unsendable
+from outbox.worker.reports import kind_of
+from outbox.worker.slow import Sending
+from outbox.worker.windows import Windows
+
+CUT_OFF = "cut off by our own shutdown"
+TOO_MANY = "cut off: too many requests without an answer were open"
+CHANGED = "the webhook was changed before the request was sent"
+
+log = structlog.get_logger("outbox")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How this worker sends. `service` names us in User-Agent; `timeout` is seconds."""
+
+    slots: int = 256
+    timeout: float = 15.0
+    schedule: Schedule = field(default_factory=Schedule)
+    service: str = "Carteiro"
+
+
+class Sends:
+    """Starts requests and hands what came of each to `put`; every method is for the loop's thread.
+
+    Whatever goes wrong with one delivery is that delivery's: it ends, or is tried again by its
+    schedule. `objection` says why nothing may leave now.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        ring: KeyRing,
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: WorkerSettings,
+        observer: Observer,
+        objection: Objection,
+        put: Callable[[Result], None],
+    ) -> None:
+        self.windows = Windows(settings.slots)
+        self._sender = sender
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._observer = observer
+        self._objection = objection
+        self._put = put
+        self._opened = Opened(ring, settings.timeout, settings.schedule)
+        self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
+        self._by_sending: dict[Sending, asyncio.Task[None]] = {}
+        self._stale: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def held(self) -> set[str]:
+        """Ids of the deliveries under way."""
+        return {delivery.id for delivery, _, _, _ in self._tasks.values()}
+
+    def watch_changes(self) -> None:
+        """From now on remember which webhooks change: what is claimed after may be older."""
+        self._stale.clear()
+
+    def changed(self, webhook_ids: Collection[str]) -> None:
+        """What has not left yet for these webhooks does not leave."""
+        self._stale.update(webhook_ids)
+        for _, _, sending, _ in self._tasks.values():
+            if sending.webhook_id in webhook_ids:
+                sending.objection = CHANGED
+
+    def start(
+        self, claimed: Iterable[Claimed], endpoints: Mapping[str, Endpoint], node_id: str
+    ) -> None:
+        """Send these; what cannot be sent is settled at once."""
+        for delivery in claimed:
+            endpoint = endpoints.get(delivery.webhook_id)
+            try:
+                self._start(delivery, endpoint, node_id)
+            except Unsendable as reason:
+                self._put_unsent(delivery, endpoint, node_id, dead(str(reason)))
+            except Exception as fault:
+                log.exception("start_failed", delivery_id=delivery.id, node=node_id)
+                # An attempt that failed, so that it is tried again by the schedule alone.
+                outcome = _internal(fault, 0.0)
+                decision = self._decide(delivery, outcome, self._settings.schedule)
+                self._put_unsent(delivery, endpoint, node_id, decision, outcome)
+
+    def take_slots_back(self) -> float | None:
+        """Let slow sends hold no slot, and cut those that are too many.
+
+        Seconds until the next send becomes slow, None when there is none.
+        """
+        soon, cut = self.windows.take_slots_back(self._clock.monotonic())
+        for sending in cut:
+            self._observer.cut()
+            self._by_sending[sending].cancel()
+        return soon
+
+    def end_all(self) -> None:
+        """Cut everything that is under way; it is settled as `aborted`."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _start(self, delivery: Claimed, endpoint: Endpoint | None, node_id: str) -> None:
+        if endpoint is None:
+            raise Unsendable("webhook deleted")
+        if endpoint.id in self._stale:
+            self._put_unsent(delivery, endpoint, node_id, again("webhook changed"))
+            return
+        request, schedule = self._opened.request(delivery, endpoint, self._clock.wall())
+        failing = endpoint.failures > 0
+        sending = self.windows.start(delivery, failing, self._clock.monotonic())
+        task = asyncio.get_running_loop().create_task(
+            self._send(delivery, request, schedule, sending, node_id)
+        )
+        self._tasks[task] = (delivery, request, sending, node_id)
+        self._by_sending[sending] = task
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        delivery, request, sending, node_id = self._tasks.pop(task)
+        del self._by_sending[sending]
+        if not task.cancelled() and task.exception() is None:
+            return
+        # Cut off before its first step, or ended by a fault of ours; all else it says itself.
+        if not sending.done:
+            self._finish(sending, "keep")
+        name: OutcomeName = "timeout" if sending.cut else "aborted"
+        outcome = unanswered(name, TOO_MANY if sending.cut else CUT_OFF, 0.0)
+        decision = again("aborted")
+        self._hand_over(delivery, decision, outcome, request.url, node_id)
+
+    async def _send(
+        self,
+        delivery: Claimed,
+        request: Request,
+        schedule: Schedule,
+        sending: Sending,
+        node_id: str,
+    ) -> None:
+        """One attempt, from signing to the decision; never raises."""
+        wall = self._clock.wall()
+        lag = max(delivery.lag_us / 1_000_000, 0.0) + self._clock.monotonic() - sending.started
+        self._observer.started(kind_of(delivery), lag)
+        headers: list[tuple[str, str]] = []
+        began = self._clock.monotonic()
+        try:
+            headers = compose(
+                request, service=self._settings.service, now_wall=wall,
+                span_id=self._ids.token(8).hex(),
+            )  # fmt: skip
+            outcome = await self._sender.send(
+                request.url, headers, request.body, request.timeout_s,
+                # After an attempt that took no try, such as one on a connection that had closed.
+                fresh=delivery.attempt > delivery.tries + 1,
+                objection=lambda: sending.objection or self._objection(),
+            )  # fmt: skip
+        except asyncio.CancelledError:
+            name: OutcomeName = "timeout" if sending.cut else "aborted"
+            error = TOO_MANY if sending.cut else CUT_OFF
+            outcome = unanswered(name, error, self._clock.monotonic() - began)
+        except Exception as fault:
+            log.exception("send_failed", delivery_id=delivery.id, node=node_id)
+            outcome = _internal(fault, self._clock.monotonic() - began)
+        decision = self._decide(delivery, outcome, schedule)
+        self._finish(sending, decision.window)
+        self._hand_over(delivery, decision, outcome, request.url, node_id, wall, masked(headers))
+
+    def _finish(self, sending: Sending, window: WindowStep) -> None:
+        width = self.windows.finish(sending, window)
+        if window != "keep" or sending.slow:
+            self._observer.window(sending.webhook_id, width)
+
+    def _decide(self, delivery: Claimed, outcome: Outcome, schedule: Schedule) -> Decision:
+        return decide(
+            outcome, tries=delivery.tries, schedule=schedule, dice=self._ids.dice(),
+            now_wall_s=self._clock.wall() / 1_000_000,
+        )  # fmt: skip
+
+    def _put_unsent(
+        self,
+        delivery: Claimed,
+        endpoint: Endpoint | None,
+        node_id: str,
+        decision: Decision,
+        outcome: Outcome | None = None,
+    ) -> None:
+        url = endpoint.url if endpoint else ""
+        self._hand_over(delivery, decision, outcome, url, node_id)
+
+    def _hand_over(
+        self,
+        delivery: Claimed,
+        decision: Decision,
+        outcome: Outcome | None,
+        url: str,
+        node_id: str,
+        started_at: int | None = None,
+        headers: Sequence[Header] = (),
+    ) -> None:
+        """Put the one result of this delivery; without `started_at` it began just now."""
+        at = self._clock.wall() if started_at is None else started_at
+        self._put(Result(delivery, decision, outcome, at, headers, url, node_id))
+
+
+def _internal(fault: Exception, seconds: float) -> Outcome:
+    return unanswered("protocol_error", f"internal error ({type(fault).__name__})", seconds)

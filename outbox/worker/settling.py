@@ -1,0 +1,120 @@
+"""Results of sends on their way into the database: none is lost, none holds up the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from outbox.clock import Clock
+from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
+from outbox.observer import Observer
+from outbox.queue.deliveries import Result
+from outbox.queue.settle import settle
+from outbox.sending.outcome import unanswered
+from outbox.worker.reports import Reports
+
+# Until a result is tried again whose lane somebody else held.
+DEFERRED_SECONDS = 0.1
+
+log = structlog.get_logger("outbox")
+
+
+class Settling:
+    """Takes results and writes them in batches."""
+
+    def __init__(self, db: Database, clock: Clock, observer: Observer) -> None:
+        self._db = db
+        self._clock = clock
+        self._observer = observer
+        self._reports = Reports(observer, clock)
+        self._new: list[Result] = []
+        self._batch: list[Result] = []
+        self._deferred: list[Result] = []
+        self._deferred_until = 0.0
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._batch) + len(self._deferred)
+
+    @property
+    def unwritten(self) -> int:
+        """Results that a write has failed for; they keep their slots until they are written."""
+        return len(self._batch)
+
+    def held(self) -> set[str]:
+        """Ids of the deliveries whose results are here."""
+        return {s.delivery.id for s in (*self._new, *self._batch, *self._deferred)}
+
+    def put(self, result: Result) -> None:
+        """One more result."""
+        self._new.append(result)
+
+    async def write(self) -> float | None:
+        """Write what there is; a batch is kept until it is written.
+
+        Seconds until it is worth going round again for what this has made due; None when the
+        database is away.
+        """
+        now = self._clock.monotonic()
+        # The batch is a member, so that no fault on the way can lose what is in it.
+        self._batch += self._new
+        self._new = []
+        if self._deferred and now >= self._deferred_until:
+            self._batch += self._deferred
+            self._deferred = []
+        waits = [await self._write(self._batch)] if self._batch else [float("inf")]
+        if waits[0] is not None:
+            self._batch = []
+        if self._deferred:
+            waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
+        return None if waits[0] is None else min(wait for wait in waits if wait is not None)
+
+    async def _write(self, batch: list[Result], told: bool = False) -> float | None:
+        try:
+            settlement = await self._db.write(settle, batch)
+        except DatabaseUnavailable as error:
+            log.warning("settle_failed", error=str(error), waiting=len(batch))
+            return None
+        except Exception as error:
+            log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not told)
+            return await self._each(batch)
+        later = {s.delivery.id for s in settlement.deferred}
+        if later:
+            if not self._deferred:
+                # Those that join them do not put them off, or they would wait for ever.
+                self._deferred_until = self._clock.monotonic() + DEFERRED_SECONDS
+            self._deferred += settlement.deferred
+            self._observer.deferred(len(later))
+        for result in batch:
+            if result.delivery.id in settlement.held:
+                self._reports.settled(result)
+            elif result.delivery.id not in later:
+                self._observer.fenced()
+                log.warning("settle_fenced", delivery_id=result.delivery.id, node=result.node_id)
+        if settlement.wait_us is None or self._db.engine == "sqlite":
+            # There the claim that runs beside it comes after it, and has seen what is due.
+            return float("inf")
+        return settlement.wait_us / 1_000_000
+
+    async def _each(self, batch: list[Result]) -> float | None:
+        """One row that cannot be written must not hold up the others: it is written with less."""
+        if len(batch) > 1:
+            for number, result in enumerate(batch):
+                if await self._write([result], told=True) is None:
+                    # The database has gone: what is written by now must not be kept.
+                    self._batch = batch[number:]
+                    return None
+            return 0.0
+        [result] = batch
+        outcome = result.outcome
+        if outcome is None:
+            # Nothing is left to leave out. It stays in flight under our name until the next
+            # comparison with what we hold, and is rescued there, ten times at most.
+            log.error("settle_given_up", delivery_id=result.delivery.id)
+            return 0.0
+        bare = unanswered(outcome.outcome, "its answer could not be recorded", 0.0)
+        # First without what the receiver said, then without the attempt's row.
+        less = replace(bare, status=outcome.status, total_us=outcome.total_us)
+        again = replace(result, outcome=None if outcome == less else less)
+        return await self._write([again], told=True)

@@ -1,0 +1,53 @@
+"""Sends under way, and those of them that are slow: by owner, the oldest first."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True, eq=False)
+class Sending:
+    """One send under way. `size` is its body's, in bytes."""
+
+    webhook_id: str
+    owner_id: str
+    size: int
+    failing: bool
+    started: float
+    slow: bool = False
+    cut: bool = False
+    done: bool = False
+    objection: str | None = None
+    """Why its request must not leave any more."""
+
+
+class SlowSends:
+    """The slow sends that are open, by owner, the oldest first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        self._owners: dict[str, dict[Sending, None]] = {}
+
+    def add(self, sending: Sending) -> None:
+        self._owners.setdefault(sending.owner_id, {})[sending] = None
+        self.count += 1
+        self.bytes += sending.size
+
+    def remove(self, sending: Sending) -> None:
+        own = self._owners[sending.owner_id]
+        del own[sending]
+        if not own:
+            del self._owners[sending.owner_id]
+        self.count -= 1
+        self.bytes -= sending.size
+
+    def of(self, owner_id: str) -> int:
+        return len(self._owners.get(owner_id, ()))
+
+    def oldest(self, owner_id: str) -> Sending:
+        return next(iter(self._owners[owner_id]))
+
+    def holds_most(self) -> str:
+        return max(self._owners, key=lambda owner_id: len(self._owners[owner_id]))
+
+    def holds_most_bytes(self) -> str:
+        return max(self._owners, key=lambda owner_id: sum(s.size for s in self._owners[owner_id]))

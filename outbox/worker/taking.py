@@ -1,0 +1,249 @@
+"""Taking work: fan-out and claim as one worker asks for them, and claims given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+
+from outbox.clock import Clock
+from outbox.database.transaction import Database, Tx
+from outbox.errors import DatabaseUnavailable
+from outbox.observer import Observer
+from outbox.queue import lanes, rescue
+from outbox.queue.claim import Taken, claim
+from outbox.queue.deliveries import Capacity, Claimed, Endpoint
+from outbox.queue.fanout import FannedOut, fan_out
+from outbox.worker.lease import Lease
+from outbox.worker.sends import Sends
+
+POLL_SECONDS = 1.0
+# After a look at what was due and could not be had, or that others held; it doubles while that
+# goes on.
+EMPTY_SECONDS = 0.005
+LONGEST_EMPTY_SECONDS = 0.32
+SHORTEST_SECONDS = 0.001
+# Between comparisons of what stands under our name with what we hold.
+CHECK_SECONDS = 60.0
+RECHECK_SECONDS = 1.0
+
+Held = Callable[[], set[str]]
+
+log = structlog.get_logger("outbox")
+
+
+async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, Taken]:
+    """Fan out what is new and claim what is due, in one transaction."""
+    fanned = await fan_out(tx, capacity)
+    return fanned, await claim(tx, capacity, fanned.born())
+
+
+async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
+    """Claim what is due, after a fan-out in a transaction of its own."""
+    return await claim(tx, capacity, {})
+
+
+class Taking:
+    """Fans out and claims for one worker; what it takes is started at once."""
+
+    def __init__(
+        self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
+        observer: Observer,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._shared = shared
+        self._clock = clock
+        self._sends = sends
+        self._lease = lease
+        self._observer = observer
+        self._orphans: list[str] = []
+        self._stopped = False
+        self._news = True
+        self._fanned_at = 0.0
+        self._fan_out_at = 0.0
+        self._checked_at = clock.monotonic()
+        self._empty = 0
+        self._turned_away = 0
+        self._held = 0
+        self._notes_at = 0.0
+        self._give_back_at = 0.0
+        self._claims = 0
+
+    @property
+    def owes(self) -> bool:
+        """Whether claims are to be given back."""
+        return bool(self._orphans)
+
+    def hear(self) -> None:
+        """There may be events to fan out."""
+        self._news = True
+
+    def stop(self) -> None:
+        """Take nothing more; what is taken at this moment is given back."""
+        self._stopped = True
+
+    async def take(self, unwritten: int, held: Held) -> float | None:
+        """Take what there is room for, less `unwritten` slots.
+
+        Seconds until it is worth asking again, None when the database is away. `held` gives the
+        ids of deliveries whose results are not written yet.
+        """
+        try:
+            await self._give_back()
+            if self._stopped or self._lease.objection() is not None:
+                return POLL_SECONDS
+            await self._check(held)
+        except DatabaseUnavailable as error:
+            log.warning("take_failed", error=str(error), node=self._lease.node_id)
+            return None
+        self._sends.watch_changes()
+        if self._db.engine == "sqlite":
+            return await self._together(unwritten)
+        return await self._apart(unwritten)
+
+    async def _together(self, unwritten: int) -> float | None:
+        capacity = self._capacity(unwritten)
+        began = self._clock.monotonic()
+        try:
+            fanned, taken = await self._db.write(take, capacity)
+        except Exception as error:  # noqa: BLE001 - told to whoever watches, and tried again
+            self._failed(error, capacity, began)
+            return None
+        self._note(fanned, capacity)
+        self._start(taken, capacity, began)
+        return 0.0 if fanned.more else self._wait(taken)
+
+    async def _apart(self, unwritten: int) -> float | None:
+        """Fan-out by itself, so that what it locks is free again at once."""
+        wait = POLL_SECONDS
+        now = self._clock.monotonic()
+        if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
+            self._news = False
+            self._fanned_at = now
+            capacity = self._capacity(unwritten)
+            try:
+                fanned = await self._db.write(fan_out, capacity)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._news = True
+                self._failed(error, capacity, now)
+                if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
+                    return None
+                # What stops the fan-out must not stop what is ready already.
+                self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
+            else:
+                self._note(fanned, capacity)
+                wait = self._wait_for_fan_out(fanned)
+        began = self._clock.monotonic()
+        capacity = self._capacity(unwritten)
+        try:
+            if began >= self._notes_at:
+                # Those of all nodes: the one that left a note may be gone.
+                held = await self._db.write(lanes.wake_noted)
+                self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
+                self._held = self._held + 1 if held else 0
+            taken = await self._db.write(claim_due, capacity)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(error, capacity, began)
+            return None
+        self._start(taken, capacity, began)
+        if taken.crowded:
+            self._shared.announce()
+        wait = min(wait, max(self._notes_at - self._clock.monotonic(), SHORTEST_SECONDS))
+        return min(wait, self._wait(taken))
+
+    def _wait_for_fan_out(self, fanned: FannedOut) -> float:
+        """Seconds until the next one may find something."""
+        if not fanned.turned_away:
+            self._turned_away = 0
+            self._news = self._news or fanned.more
+            return 0.0 if fanned.more else POLL_SECONDS
+        # Whoever is at it may have begun before the event that woke us was there.
+        self._news = True
+        self._turned_away += 1
+        return _pause(self._turned_away - 1)
+
+    def _capacity(self, unwritten: int) -> Capacity:
+        self._claims += 1
+        node_id = self._lease.node_id
+        return self._sends.windows.capacity(node_id, f"{node_id}-{self._claims}", unwritten)
+
+    def _failed(self, error: Exception, capacity: Capacity, began: float) -> None:
+        # A claim that may have been committed although we were told otherwise is given back
+        # before the next one is asked for, so there is never more than this one.
+        self._orphans.append(capacity.claim)
+        self._observer.claimed("error", self._clock.monotonic() - began)
+        if isinstance(error, DatabaseUnavailable):
+            log.warning("take_failed", error=str(error), node=capacity.node_id)
+        else:
+            log.error("take_failed", node=capacity.node_id, exc_info=error)
+
+    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
+        """Tell what fan-out did, and send what was born claimed."""
+        if fanned.noted:
+            self._held, self._notes_at = 0, 0.0
+        if fanned.events:
+            self._observer.fanned_out(fanned.events, fanned.created)
+        for webhook_id in fanned.dead:
+            self._observer.delivery_finished(webhook_id, "dead", None)
+        self._begin(fanned.claimed, fanned.endpoints, capacity)
+
+    def _start(self, taken: Taken, capacity: Capacity, began: float) -> None:
+        self._observer.tick()
+        self._observer.claimed(
+            "rows" if taken.claimed else "empty", self._clock.monotonic() - began
+        )
+        self._begin(taken.claimed, taken.endpoints, capacity)
+
+    def _begin(
+        self, claimed: Sequence[Claimed], endpoints: Mapping[str, Endpoint], capacity: Capacity
+    ) -> None:
+        if not claimed:
+            return
+        if self._stopped or self._lease.node_id != capacity.node_id or self._lease.objection():
+            # Told to stop, or stood still since: somebody else sends these.
+            self._orphans.append(capacity.claim)
+            return
+        self._sends.start(claimed, endpoints, capacity.node_id)
+
+    def _wait(self, taken: Taken) -> float:
+        """Seconds until a claim may find something; longer and longer while it does not."""
+        if taken.claimed or taken.wait_us is None or taken.wait_us > 0:
+            self._empty = 0
+        if taken.more:
+            return 0.0
+        if taken.wait_us is None:
+            return POLL_SECONDS
+        if taken.wait_us > 0 or taken.claimed:
+            return min(max(taken.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
+        self._empty += 1
+        return _pause(self._empty)
+
+    async def _give_back(self) -> None:
+        """Give back claims that nobody serves; what others hold of them a little later."""
+        now = self._clock.monotonic()
+        if not self._orphans or now < self._give_back_at:
+            return
+        for claim_token in reversed(tuple(self._orphans)):
+            if await self._db.write(rescue.release, claim_token):
+                self._orphans.remove(claim_token)
+            else:
+                self._give_back_at = now + LONGEST_EMPTY_SECONDS
+
+    async def _check(self, held: Held) -> None:
+        """Rescue what stands under our name and we do not hold, such as after a failover."""
+        now = self._clock.monotonic()
+        if now - self._checked_at < CHECK_SECONDS:
+            return
+        node_id = self._lease.node_id
+        count = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
+        left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
+        # What others had locked is looked at again soon.
+        self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
+        if count:
+            log.warning("rescued", reason="unheld", count=count, node=node_id)
+            self._observer.rescued("unheld", count)
+
+
+def _pause(times: int) -> float:
+    """Seconds after so many looks in vain."""
+    return min(EMPTY_SECONDS * (1 << min(times, 10)), LONGEST_EMPTY_SECONDS)

@@ -1,0 +1,38 @@
+"""A PostgreSQL database, and handles on it as several processes would have them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database
+from outbox.ids import Ids
+from tests.support.databases import PostgresServer
+
+Open = Callable[..., Awaitable[Database]]
+
+
+@pytest.fixture
+async def url(postgres_server: PostgresServer) -> AsyncIterator[str]:
+    """A migrated, empty database."""
+    url = await postgres_server.fresh()
+    yield url
+    await postgres_server.drop(url)
+
+
+@pytest.fixture
+async def handle() -> AsyncIterator[Open]:
+    """`await handle(url, …)`: a handle that is closed at the end."""
+    handles: list[Database] = []
+
+    async def handle(url: str, **options: Any) -> Database:
+        handles.append(await database.open(url, clock=SystemClock(), ids=Ids(), **options))
+        return handles[-1]
+
+    yield handle
+    for db in handles:
+        await db.close()

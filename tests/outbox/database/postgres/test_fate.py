@@ -1,0 +1,94 @@
+"""What became of a COMMIT: asked while it happens, after a crash, on another timeline."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from outbox.database.postgres.fate import Fates, Mark, mark, marking
+from outbox.database.postgres.server import Server
+from outbox.errors import OutcomeUnknown
+from outbox.events import INSERT
+
+TRIALS = 400
+SEED = 50601
+INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
+
+
+def deadline() -> float:
+    return asyncio.get_running_loop().time() + 5
+
+
+async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
+    """A transaction that wrote an event, and its mark."""
+    await connection.execute("begin")
+    event_id = event_id or "e" * 24
+    row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
+    return await mark(connection, row, (INSERT, event_id))
+
+
+async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
+    """With status and event in one statement, one trial of forty judged it as never made."""
+    dice = random.Random(SEED)
+    fates = Fates(Server(url, "", "on"))
+    ours = await asyncpg.connect(url)
+    for number in range(TRIALS):
+        marked = await begun(ours, f"{number:024x}")
+        asked = asyncio.create_task(fates.committed(marked, deadline()))
+        await asyncio.sleep(dice.uniform(0, 0.012))
+        await ours.execute("commit")
+        assert await asked, f"trial {number}, seed {SEED}"
+    await ours.close()
+
+
+async def test_one_that_was_rolled_back_never_took_place(url: str) -> None:
+    ours = await asyncpg.connect(url)
+    marked = await begun(ours)
+    await ours.execute("rollback")
+    assert not await Fates(Server(url, "", "on")).committed(marked, deadline())
+    await ours.close()
+
+
+async def test_an_id_that_nobody_has_had_yet_never_took_place(url: str) -> None:
+    """As after a crash before anything of the transaction was on disk."""
+    ours = await asyncpg.connect(url)
+    marked = await begun(ours)
+    await ours.execute("rollback")
+    ahead = replace(marked, xid=str(int(str(marked.xid)) + 1_000_000))
+    assert not await Fates(Server(url, "", "on")).committed(ahead, deadline())
+    await ours.close()
+
+
+async def test_an_id_that_another_transaction_has_got_never_took_place(url: str) -> None:
+    ours = await asyncpg.connect(url)
+    marked = await begun(ours)
+    await ours.execute("commit")
+    other = replace(marked, wrote=(INSERT, "f" * 24))
+    assert not await Fates(Server(url, "", "on")).committed(other, deadline())
+    await ours.close()
+
+
+async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url: str) -> None:
+    """A standby that was promoted without it gives its id to another."""
+    ours = await asyncpg.connect(url)
+    marked = replace(await begun(ours), wrote=None)
+    await ours.execute("commit")
+    fates = Fates(Server(url, "", "on"))
+    assert await fates.committed(marked, deadline())
+    with pytest.raises(OutcomeUnknown):
+        await fates.committed(replace(marked, timeline="0000FFFF"), deadline())
+    await ours.close()
+
+
+async def test_one_that_is_still_under_way_is_unknown_in_the_end(url: str) -> None:
+    ours = await asyncpg.connect(url)
+    marked = await begun(ours)
+    with pytest.raises(OutcomeUnknown):
+        await Fates(Server(url, "", "on")).committed(
+            marked, asyncio.get_running_loop().time() + 0.3
+        )
+    await ours.close()

@@ -1,0 +1,191 @@
+"""A synchronous standby: success means that it has the write, however the wait ended."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from outbox.database.migrate import migrate
+from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from tests.outbox.database.postgres.conftest import Open
+from tests.outbox.database.postgres.units import names, put
+from tests.support.cluster import Cluster
+from tests.support.databases import SOURCES
+from tests.support.standby import Standby
+
+ANSWER_SECONDS = 10.0
+BACK_SECONDS = 15.0
+_WAITING = """
+select pid from pg_stat_activity
+where wait_event = 'SyncRep' and pid <> all(cast($1 as int[])) limit 1
+"""
+
+
+@asynccontextmanager
+async def pair() -> AsyncIterator[tuple[Cluster, Standby]]:
+    """A primary and the standby that its COMMITs wait for."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-standby-") as home:
+        folder = Path(home)
+        folder.chmod(0o755)
+        primary = Cluster(folder / "one")
+        standby = Standby(primary, folder / "two")
+        try:
+            await primary.create()
+            await primary.start()
+            await standby.create()
+            await standby.start()
+            await standby.require()
+            yield primary, standby
+        finally:
+            await standby.close()
+            await primary.close()
+
+
+async def answered(db: Database, name: str) -> tuple[str, float]:
+    """How a write was answered, and after how many seconds."""
+    began = time.monotonic()
+    try:
+        await db.write(put, name)
+        return "written", time.monotonic() - began
+    except OutcomeUnknown:
+        return "unknown", time.monotonic() - began
+    except DatabaseUnavailable as error:
+        return f"refused ({error.kind})", time.monotonic() - began
+
+
+async def read_only(url: str) -> bool:
+    connection = await asyncpg.connect(url)
+    try:
+        return bool(await connection.fetchval("show default_transaction_read_only") == "on")
+    finally:
+        await connection.close()
+
+
+class Waits:
+    """The sessions that wait for the standby, one at a time."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self._seen: list[int] = []
+
+    async def next(self) -> int:
+        async with asyncio.timeout(30):
+            while (pid := await self._connection.fetchval(_WAITING, self._seen)) is None:
+                await asyncio.sleep(0.01)
+        self._seen.append(pid)
+        return int(pid)
+
+
+@pytest.mark.slow
+async def test_an_ended_wait_is_no_success(handle: Open) -> None:
+    async with pair() as (primary, standby):
+        db = await handle(primary.url)
+        await migrate(db, SOURCES)
+        await db.write(put, "before")
+        await standby.detach()
+        admin = await asyncpg.connect(primary.url)
+        waits = Waits(admin)
+        tasks = {}
+        for how in ("cancel", "terminate", "nothing"):
+            tasks[how] = asyncio.create_task(answered(db, how))
+            pid = await waits.next()
+            if how != "nothing":
+                await admin.execute(f"select pg_{how}_backend({pid})")
+        answers = {how: await task for how, task in tasks.items()}
+        assert {how: answer for how, (answer, _) in answers.items()} == dict.fromkeys(
+            answers, "unknown"
+        )
+        assert max(seconds for _, seconds in answers.values()) < ANSWER_SECONDS
+        # No session is left waiting: with the standby away for long they would become too many.
+        left = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
+        async with asyncio.timeout(5):
+            while await admin.fetchval(left):
+                await asyncio.sleep(0.02)
+        # They were committed here, and nowhere else: an answer of success would have been a lie.
+        assert len(await db.read(names)) == 4
+        await admin.close()
+        await primary.kill()
+        await standby.promote()
+        after = await handle(standby.url)
+        assert await after.read(names) == ["before"]
+
+
+@pytest.mark.slow
+async def test_a_crash_while_waiting_is_no_success(handle: Open) -> None:
+    async with pair() as (primary, standby):
+        db = await handle(primary.url)
+        await migrate(db, SOURCES)
+        await standby.detach()
+        admin = await asyncpg.connect(primary.url)
+        asked = asyncio.create_task(answered(db, "crash"))
+        await Waits(admin).next()
+        admin.terminate()
+        await primary.crash()
+        await primary.start()
+        answer, seconds = await asked
+        assert (answer, seconds < ANSWER_SECONDS) == ("unknown", True)
+
+
+@pytest.mark.slow
+async def test_a_standby_that_comes_back_in_time_makes_it_one(handle: Open) -> None:
+    async with pair() as (primary, standby):
+        db = await handle(primary.url)
+        await migrate(db, SOURCES)
+        await standby.detach()
+        admin = await asyncpg.connect(primary.url)
+        waits = Waits(admin)
+        tasks = []
+        for how in ("cancel", "terminate"):
+            tasks.append(asyncio.create_task(answered(db, how)))
+            await admin.execute(f"select pg_{how}_backend({await waits.next()})")
+        await standby.attach()
+        assert [(await task)[0] for task in tasks] == ["written", "written"]
+        await admin.close()
+        await primary.kill()
+        await standby.promote()
+        after = await handle(standby.url)
+        assert await after.read(names) == ["cancel", "terminate"]
+
+
+@pytest.mark.slow
+async def test_a_promoted_standby_is_found_without_a_restart(handle: Open) -> None:
+    async with pair() as (primary, standby):
+        db = await handle(standby.both)
+        await migrate(db, SOURCES)
+        assert (await answered(db, "one"))[0] == "written"
+        await primary.kill()
+        await standby.promote()
+        began = time.monotonic()
+        while (await answered(db, "two"))[0] != "written":
+            assert time.monotonic() - began < BACK_SECONDS
+            await asyncio.sleep(0.05)
+        assert await db.read(names) == ["one", "two"]
+
+
+@pytest.mark.slow
+async def test_a_primary_that_takes_no_more_writes_is_left(handle: Open) -> None:
+    """Its connections stay open and answer; only writes tell."""
+    async with pair() as (primary, standby):
+        db = await handle(standby.both)
+        await migrate(db, SOURCES)
+        assert (await answered(db, "one"))[0] == "written"
+        await primary.run("alter system set default_transaction_read_only = on")
+        await primary.run("select pg_reload_conf()")
+        async with asyncio.timeout(5):
+            while not await read_only(primary.url):
+                await asyncio.sleep(0.02)
+        assert (await answered(db, "two"))[0] == "refused (read_only)"
+        await standby.promote()
+        began = time.monotonic()
+        while (await answered(db, "two"))[0] != "written":
+            assert time.monotonic() - began < BACK_SECONDS
+            await asyncio.sleep(0.05)
+        assert await db.read(names) == ["one", "two"]

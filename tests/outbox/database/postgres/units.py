@@ -1,0 +1,22 @@
+"""Units that the tests of the PostgreSQL driver run."""
+
+from outbox.database.transaction import Tx
+from outbox.events import enqueue
+
+
+async def put(tx: Tx, name: str, *, event: bool = True) -> None:
+    """A row of its own, with an event unless told otherwise."""
+    await tx.run(
+        "insert into nodes (id, epoch, started_at, alive_until) values ($1, 1, $2, 0)",
+        name, tx.now,
+    )  # fmt: skip
+    if event:
+        enqueue(tx, owner_id="o", name="x.y", record_id=name, record_version=1, data={"n": name})
+
+
+async def names(tx: Tx) -> list[str]:
+    return [row["id"] for row in await tx.all("select id from nodes order by id")]
+
+
+async def sleep(tx: Tx, seconds: float) -> None:
+    await tx.one("select pg_sleep($1)", seconds)

@@ -1,0 +1,197 @@
+"""One node leads, and loses its place when it is silent, cut off or frozen."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.leadership import Leadership, Pace
+from outbox.database.transaction import Database
+from outbox.ids import Ids
+from tests.support.waiting import until
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+QUICK = Pace(beat=0.2, silence=0.8)
+ROOT = Path(__file__).parents[3]
+
+
+@asynccontextmanager
+async def candidates(url: str, count: int, pace: Pace = QUICK) -> AsyncIterator[list[Leadership]]:
+    """So many nodes that stand for leader, each with a database handle of its own."""
+    handles: list[Database] = []
+    standing: list[Leadership] = []
+    try:
+        for _ in range(count):
+            handles.append(await database.open(url, clock=SystemClock(), ids=Ids()))
+            standing.append(handles[-1].leadership(pace))
+            standing[-1].start()
+        yield standing
+    finally:
+        for leadership in standing:
+            await leadership.stop()
+        for db in handles:
+            await db.close()
+
+
+def leaders(standing: list[Leadership]) -> list[int]:
+    return [number for number, leadership in enumerate(standing) if leadership.leads]
+
+
+async def the_one(standing: list[Leadership], but: int = -1) -> int:
+    """Wait for a leader that is not `but`; there is never a second one."""
+    await until(lambda: any(n != but for n in leaders(standing)), 20)
+    [found] = [n for n in leaders(standing) if n != but]
+    return found
+
+
+async def end_session(url: str) -> None:
+    """The server ends the session that holds the lock."""
+    connection = await asyncpg.connect(url)
+    ended = await connection.fetchval(
+        "select count(pg_terminate_backend(pid)) from pg_locks where locktype = 'advisory'"
+        " and objid = 7201966 and granted"
+        " and database = (select oid from pg_database where datname = current_database())"
+    )
+    await connection.close()
+    assert ended == 1
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_the_one_server_of_a_file_leads(db: Database) -> None:
+    leadership = db.leadership()
+    assert leadership.leads
+    assert leadership.settled
+
+
+@POSTGRES
+async def test_one_of_four_leads_and_the_others_follow_it(db_url: str) -> None:
+    async with candidates(db_url, 4) as standing:
+        first = await the_one(standing)
+        assert not standing[first].settled
+        await until(lambda: standing[first].settled, 5)
+        await standing[first].stop()
+        assert not standing[first].leads
+        second = await the_one(standing)
+        assert second != first
+
+
+@POSTGRES
+async def test_a_leader_whose_session_was_ended_knows_it_at_once(db_url: str) -> None:
+    async with candidates(db_url, 4, Pace(beat=30, silence=90)) as standing:
+        first = await the_one(standing)
+        lost = asyncio.Event()
+        standing[first].on_loss(lost.set)
+        await end_session(db_url)
+        await asyncio.wait_for(lost.wait(), 5)
+        # Another may lead by now: one that had not asked yet when the place became free.
+        assert first not in leaders(standing)
+
+
+@POSTGRES
+async def test_the_place_of_a_leader_whose_session_was_ended_is_taken(db_url: str) -> None:
+    async with candidates(db_url, 4) as standing:
+        first = await the_one(standing)
+        await end_session(db_url)
+        await until(lambda: leaders(standing) != [first], 5)
+        await the_one(standing)
+
+
+class Stopped(SystemClock):
+    """A boot clock that can be pushed on, as after a time in which nothing ran."""
+
+    ahead = 0
+
+    def boot(self) -> int:
+        return super().boot() + self.ahead
+
+
+@POSTGRES
+async def test_a_leader_that_stood_still_does_not_lead_when_it_goes_on(db_url: str) -> None:
+    clock = Stopped()
+    db = await database.open(db_url, clock=clock, ids=Ids())
+    leadership = db.leadership(QUICK)
+    leadership.start()
+    await until(lambda: leadership.leads, 10)
+    clock.ahead = 800_000
+    assert not leadership.leads
+    await leadership.stop()
+    await db.close()
+
+
+LEAD = """
+import asyncio, sys
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.ids import Ids
+from outbox.database.leadership import Pace
+
+async def main():
+    db = await database.open(sys.argv[1], clock=SystemClock(), ids=Ids())
+    leadership = db.leadership(Pace(float(sys.argv[2]), float(sys.argv[3])))
+    leadership.start()
+    led = False
+    while True:
+        if leadership.leads != led:
+            led = leadership.leads
+            print("leads" if led else "follows", flush=True)
+        await asyncio.sleep(0.01)
+
+asyncio.run(main())
+"""
+
+
+async def said(stream: asyncio.StreamReader, word: bytes) -> None:
+    """Read until a line is `word`; log lines stand between."""
+    async with asyncio.timeout(30):
+        async for line in stream:
+            if line.strip() == word:
+                return
+    raise AssertionError(f"it ended without {word!r}")
+
+
+async def _taken_over_from_a_frozen(url: str, pace: Pace) -> float:
+    """Seconds from SIGSTOP of the leading process to the next leader."""
+    words = (sys.executable, "-c", LEAD, url, str(pace.beat), str(pace.silence))
+    process = await asyncio.create_subprocess_exec(
+        *words, stdout=subprocess.PIPE, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert process.stdout is not None
+    try:
+        await said(process.stdout, b"leads")
+        async with candidates(url, 3, pace) as standing:
+            await asyncio.sleep(0)
+            assert leaders(standing) == []
+            process.send_signal(signal.SIGSTOP)
+            clock = SystemClock()
+            began = clock.monotonic()
+            await until(lambda: bool(leaders(standing)), 60)
+            took = clock.monotonic() - began
+            process.send_signal(signal.SIGCONT)
+            await said(process.stdout, b"follows")
+            assert len(leaders(standing)) == 1
+            return took
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@POSTGRES
+async def test_the_place_of_a_frozen_leader_is_taken(db_url: str) -> None:
+    await _taken_over_from_a_frozen(db_url, QUICK)
+
+
+@POSTGRES
+@pytest.mark.faults
+async def test_the_place_of_a_frozen_leader_is_taken_within_35_seconds(db_url: str) -> None:
+    took = await _taken_over_from_a_frozen(db_url, Pace())
+    print(f"taken over after {took:.1f} s")
+    assert took <= 35

@@ -1,0 +1,117 @@
+"""Places that many want: who gets the next one, who must wait, and who is turned away."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from outbox.database.places import Crowded, Places
+
+
+class Crowd:
+    """Those who hold a place, and those who were given one, in order."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.given: list[str] = []
+        self._ends: dict[str, asyncio.Event] = {}
+
+    async def come(self, name: str) -> asyncio.Task[None]:
+        """Ask for a place; the holder is the first letter of the name."""
+        self._ends[name] = asyncio.Event()
+
+        async def hold() -> None:
+            async with self.places.place(name[0]):
+                self.given.append(name)
+                await self._ends[name].wait()
+
+        task = asyncio.create_task(hold())
+        await settle()
+        return task
+
+    async def go(self, name: str) -> None:
+        self._ends[name].set()
+        await settle()
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def crowd() -> Callable[..., Crowd]:
+    def make(count: int, each: int = 2, waiting: int = 3, most: int = 8) -> Crowd:
+        return Crowd(Places(count, each=each, waiting=waiting, most=most))
+
+    return make
+
+
+async def test_one_holder_leaves_a_place_to_others(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(3)
+    for name in ("a1", "a2", "a3", "b1"):
+        await here.come(name)
+    assert here.given == ["a1", "a2", "b1"]
+    await here.go("a1")
+    assert here.given[3:] == ["a3"]
+
+
+async def test_holders_take_turns(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1)
+    for name in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
+        await here.come(name)
+    for name in ("a1", "a2", "b1", "c1", "a3", "b2", "a4"):
+        assert here.given[-1] == name
+        await here.go(name)
+    assert here.places.waiting == 0
+
+
+async def test_a_long_line_is_closed_for_its_holder_alone(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1)
+    for name in ("a1", "a2", "a3", "a4"):
+        await here.come(name)
+    with pytest.raises(Crowded):
+        await (await here.come("a5"))
+    await here.come("b1")
+    assert here.places.waiting == 4
+
+
+async def test_when_all_is_full_the_longest_line_gives_way(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1, most=4)
+    await here.come("x1")
+    last = [await here.come(name) for name in ("a1", "a2", "a3", "b1")][2]
+    await here.come("c1")
+    with pytest.raises(Crowded):
+        await last
+    await here.come("d1")
+    with pytest.raises(Crowded):
+        await (await here.come("a4"))
+    for name in ("x1", "a1", "b1", "c1", "d1"):
+        assert here.given[-1] == name
+        await here.go(name)
+
+
+async def test_whoever_leaves_the_line_is_passed_over(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1)
+    tasks = {name: await here.come(name) for name in ("a1", "a2", "b1", "b2")}
+    tasks["b1"].cancel()
+    # In the same moment as the place becomes free.
+    await here.go("a1")
+    assert here.given == ["a1", "a2"]
+    tasks["a2"].cancel()
+    await settle()
+    assert here.given == ["a1", "a2", "b2"]
+    assert here.places.waiting == 0
+
+
+async def test_a_place_given_to_one_who_just_left_goes_on(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1)
+    await here.places.take("a")
+    turn = asyncio.create_task(here.places.take("b"))
+    await settle()
+    here.places.leave("a")
+    turn.cancel()
+    await settle()
+    assert turn.cancelled()
+    await here.come("c1")
+    assert here.given == ["c1"]

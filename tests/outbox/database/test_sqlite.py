@@ -1,0 +1,208 @@
+"""SQLite's own promises: batches, engine-ended transactions, durability settings, the lock."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.errors import CannotStart, DatabaseUnavailable, UnitError
+from outbox.ids import Ids
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> AsyncIterator[Database]:
+    db = await database.open(
+        f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
+    )
+
+    async def table(tx: Tx) -> None:
+        await tx.run("create table notes (name text primary key, text blob not null)")
+
+    await db.write(table)
+    yield db
+    await db.close()
+
+
+async def note(tx: Tx, name: str, size: int = 1) -> str:
+    await tx.run("insert into notes (name, text) values ($1, $2)", name, b"x" * size)
+    return name
+
+
+async def noted(tx: Tx) -> set[str]:
+    return {row["name"] for row in await tx.all("select name from notes")}
+
+
+async def pragma(tx: Tx, name: str) -> object:
+    row = await tx.one(f"pragma {name}")
+    assert row is not None
+    return row[0]
+
+
+async def test_every_commit_is_synced_to_the_disk(file: Database) -> None:
+    assert await file.write(pragma, "synchronous") == 2
+    assert await file.write(pragma, "journal_mode") == "wal"
+    assert await file.write(pragma, "foreign_keys") == 1
+
+
+async def test_a_command_beside_a_server_never_checkpoints(file: Database, tmp_path: Path) -> None:
+    beside = await database.open(
+        f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=False
+    )
+    assert await beside.write(pragma, "wal_autocheckpoint") == 0
+    assert await file.write(pragma, "wal_autocheckpoint") == 1000
+    await beside.write(note, "beside")
+    await beside.close()
+    assert await file.read(noted) == {"beside"}
+
+
+async def test_a_reading_thread_starts_when_a_unit_finds_none_idle(file: Database) -> None:
+    def threads() -> int:
+        return sum(thread.name == "sqlite" for thread in threading.enumerate())
+
+    async def met(tx: Tx) -> None:
+        both.wait(timeout=30)
+
+    both = threading.Barrier(2)
+    assert threads() == 1
+    assert [await file.read(noted) for _ in range(5)] == [set()] * 5
+    assert threads() == 2
+    for _ in range(3):
+        await asyncio.gather(file.scan("one", met), file.scan("another", met))
+    assert threads() == 4
+
+
+async def test_concurrent_writes_share_commits(file: Database) -> None:
+    ran: list[str] = []
+
+    async def trace(tx: Tx) -> None:
+        tx._connection.set_trace_callback(ran.append)  # type: ignore[attr-defined]
+
+    await file.write(trace)
+    await asyncio.gather(*(file.write(note, f"n{n}") for n in range(1000)))
+    assert len(await file.read(noted)) == 1000
+    # 1,000 units in batches of at most 256 or 5 ms; one commit each would be 1,000.
+    assert 1 < ran.count("commit") < 500
+
+
+async def test_a_full_disk_fails_one_unit_of_three_and_no_other(file: Database) -> None:
+    async def cap(tx: Tx) -> None:
+        pages = await pragma(tx, "page_count")
+        assert isinstance(pages, int)
+        await tx.run(f"pragma max_page_count = {pages + 20}")
+
+    await file.write(cap)
+    results = await asyncio.gather(
+        file.write(note, "first"),
+        file.write(note, "second", 1_000_000),
+        file.write(note, "third"),
+        return_exceptions=True,
+    )
+    assert results[0] == "first"
+    assert results[2] == "third"
+    assert isinstance(results[1], DatabaseUnavailable)
+    assert results[1].kind == "full"
+    assert await file.read(noted) == {"first", "third"}
+
+
+async def test_what_a_batch_mate_saw_before_the_rollback_is_not_believed(file: Database) -> None:
+    async def seen(tx: Tx, name: str) -> bool:
+        found = await tx.one("select 1 from notes where name = $1", name)
+        return found is not None
+
+    async def kill(tx: Tx) -> None:
+        await tx.run("insert or rollback into notes (name, text) values ('x', null)")
+
+    results = await asyncio.gather(
+        file.write(note, "first"),
+        file.write(seen, "first"),
+        file.write(kill),
+        return_exceptions=True,
+    )
+    assert results[0] == "first"
+    assert results[1] is True
+    assert isinstance(results[2], sqlite3.IntegrityError)
+    assert await file.read(noted) == {"first"}
+
+
+async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> None:
+    async def wrong(tx: Tx) -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(UnitError, match=r"wrong awaited something that is not its tx"):
+        await file.write(wrong)
+    await file.write(note, "after")
+    assert await file.read(noted) == {"after"}
+
+
+async def test_a_second_server_is_refused_with_the_pid_of_the_first(
+    file: Database, tmp_path: Path
+) -> None:
+    with pytest.raises(CannotStart, match=rf"already served by process {os.getpid()}"):
+        await database.open(
+            f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
+        )
+
+
+@pytest.mark.slow
+async def test_the_lock_of_a_dead_server_is_free(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, os, sys\n"
+        "from outbox import database\n"
+        "from outbox.clock import SystemClock\n"
+        "from outbox.ids import Ids\n"
+        "async def main():\n"
+        "    await database.open(sys.argv[1], clock=SystemClock(), ids=Ids(), serving=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "asyncio.run(main())\n"
+    )
+    url = f"sqlite:///{tmp_path}/one.db"
+    died = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script, url], check=False)
+    assert died.returncode == -9
+    db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+    await db.close()
+
+
+async def test_the_due_clock_never_goes_back_across_restarts(tmp_path: Path) -> None:
+    class Wall(SystemClock):
+        offset = 0
+
+        def wall(self) -> int:
+            return super().wall() + self.offset
+
+    async def table(tx: Tx) -> None:
+        await tx.run("create table outbox_state (id bigint, due_mark bigint)")
+        await tx.run("insert into outbox_state values (1, 0)")
+
+    async def mark(tx: Tx) -> int:
+        await tx.run("update outbox_state set due_mark = due_now() where due_mark < due_now()")
+        row = await tx.one("select due_mark from outbox_state")
+        assert row is not None
+        return int(row["due_mark"])
+
+    clock = Wall()
+    url = f"sqlite:///{tmp_path}/one.db"
+    db = await database.open(url, clock=clock, ids=Ids())
+    await db.write(table)
+    first = await db.write(mark)
+    clock.offset = -30 * 86_400_000_000
+    # While it runs, a jump of the wall clock is not even seen.
+    assert first <= await db.write(mark) < first + 60_000_000
+    await db.close()
+    db = await database.open(url, clock=clock, ids=Ids())
+    assert await db.write(mark) >= first
+    await db.close()
+
+
+async def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "one.db").write_bytes(b"not a database" * 400)
+    with pytest.raises(CannotStart, match=r"cannot open the database .*one\.db"):
+        await database.open(f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids())

@@ -1,0 +1,266 @@
+"""Fan-out alone: how far a round goes, the order inside a lane, which events are older."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from outbox import events, webhooks
+from outbox.database.transaction import Database, Tx
+from outbox.queue import lanes
+from outbox.queue.claim import claim
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
+
+URL = "http://127.0.0.1:9/"
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def to_the_end(db: Database) -> list[FannedOut]:
+    rounds = []
+    while True:
+        rounds.append(await db.write(fan_out, NONE))
+        if not rounds[-1].more:
+            return rounds
+
+
+@pytest.mark.slow
+async def test_a_round_ends_with_so_many_events_or_so_many_deliveries(db: Database) -> None:
+    key = ring()
+    for _ in range(30):
+        await add_webhook(db, key, URL)
+    most = DELIVERIES_AT_ONCE[db.engine]
+    await db.write(make_many, 300)
+    rounds = await to_the_end(db)
+    made = [sum(done.created.values()) for done in rounds]
+    assert sum(made) == 9_000
+    assert max(made) <= most
+    assert max(made) > most - 30, "a round is no smaller than it must be"
+    await db.write(make_many, EVENTS_AT_ONCE + 1, "1" * 24)
+    met = [sum(done.events.values()) for done in await to_the_end(db)]
+    assert met == [EVENTS_AT_ONCE, 1]
+    seqs = [row["seq"] for row in await db.read(rows, "select seq from events order by pos")]
+    assert seqs == list(range(1, 802))
+
+
+async def test_one_event_for_more_webhooks_than_a_round_takes_is_taken_whole(db: Database) -> None:
+    key = ring()
+    await add_webhook(db, key, URL)
+
+    async def many(tx: Tx) -> None:
+        count = DELIVERIES_AT_ONCE[tx.engine] + 3
+        await tx.run(
+            f"""
+            insert into webhooks (id, owner_id, version, url, events, state, ordered, secret,
+              since_pos, created_at, updated_at)
+            with recursive n(n) as (select 1 union all select n + 1 from n where n < {count})
+            select 'w' || n, owner_id, 1, url, events, 'active', ordered, secret, 0, 0, 0
+            from webhooks, n where length(id) = 24
+            """
+        )
+        await tx.run(
+            """
+            insert into lanes (webhook_id, owner_id, active, failing)
+            select id, owner_id, true, false from webhooks where length(id) < 24
+            """
+        )
+
+    await db.write(many)
+    await db.write(make, "r")
+    [done] = await to_the_end(db)
+    assert sum(done.created.values()) == DELIVERIES_AT_ONCE[db.engine] + 4
+
+
+async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    for _ in range(3):
+        await db.write(make_many, 40)
+        await to_the_end(db)
+    found = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
+    assert [row["seq"] for row in found] == list(range(1, 121))
+    assert len({row["next_at"] for row in found}) == 120
+    taken: list[int] = []
+    while len(taken) < 120:
+        got = await db.write(
+            claim, Capacity("node", f"c{len(taken)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
+        )
+        ids = [delivery.id for delivery in got.claimed]
+        order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}
+        taken += [order[one] for one in ids]
+        await db.write(run, "update lanes set due_at = turned_at")
+    assert taken == list(range(1, 121))
+
+
+async def test_nothing_is_born_claimed_past_what_is_due_in_its_lane(db: Database) -> None:
+    waiting, _ = await add_webhook(db, ring(), URL)
+    await db.write(make, "old")
+    await to_the_end(db)
+    idle, _ = await add_webhook(db, ring(), URL)
+    # As if a claim had found its window full: the lane is not due, but its rows are.
+    await db.write(run, "update lanes set due_at = (select due_now()) + 30000000")
+    await db.write(make, "new")
+    done = await db.write(fan_out, ALL)
+    assert [delivery.webhook_id for delivery in done.claimed] == [idle]
+    states = await db.read(
+        rows, "select state from deliveries where webhook_id = $1 order by next_at", waiting
+    )
+    assert [row["state"] for row in states] == ["ready", "ready"]
+
+
+async def test_an_unreadable_subscription_leaves_a_dead_delivery_that_says_so(db: Database) -> None:
+    broken, _ = await add_webhook(db, ring(), URL)
+    fine, _ = await add_webhook(db, ring(), URL)
+    await db.write(run, "update webhooks set events = '5' where id = $1", broken)
+    await db.write(make, "r")
+    done = await db.write(fan_out, ALL)
+    assert [delivery.webhook_id for delivery in done.claimed] == [fine]
+    assert done.dead == [broken]
+    [row] = await db.read(rows, "select * from deliveries where webhook_id = $1", broken)
+    assert (row["state"], row["attempts"]) == ("dead", 0)
+    assert "subscription" in row["reason"]
+    assert row["finished_at"]
+    [shown, _] = sorted(await db.read(webhooks.listed, OWNER), key=lambda w: w.id != broken)
+    assert shown.events == ()
+
+
+async def create(tx: Tx) -> str:
+    return await webhooks.create(
+        tx, owner_id=OWNER, draft=Draft(url=URL, events=("thing.made",)),
+        secret=new_secret(b"s" * 32), ring=ring(),
+    )  # fmt: skip
+
+
+@POSTGRES
+async def test_what_commits_after_a_webhook_was_made_reaches_it_whatever_its_position(
+    db: Database,
+) -> None:
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(tx: Tx) -> None:
+        """Takes its position in `events` first, and commits last."""
+        await tx.run(
+            """
+            insert into events (id, owner_id, name, record_id, record_version, occurred_at, body,
+              body_digest) values ($1, $2, 'thing.made', 'slow', 1, $3, '{}', '')
+            """,
+            tx.new_id(), OWNER, tx.now,
+        )  # fmt: skip
+        began.set()
+        await go_on.wait()
+
+    under_way = asyncio.create_task(db.write(slow))
+    await began.wait()
+    await db.write(make, "before")
+    webhook_id = await db.write(create)
+    await db.write(make, "after")
+    # The hole is still open: what is older than the webhook does not reach it, what is not does.
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == {"after"}
+    await db.write(forget_since)
+    assert (await db.read(rows, "select since_snapshot from webhooks"))[0]["since_snapshot"]
+    go_on.set()
+    await under_way
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == {"slow", "after"}
+    await db.write(forget_since)
+    assert (await db.read(rows, "select since_snapshot from webhooks"))[0]["since_snapshot"] is None
+
+
+async def reached(db: Database, webhook_id: str) -> set[str]:
+    found = await db.read(
+        rows, "select record_id from deliveries where webhook_id = $1", webhook_id
+    )
+    return {row["record_id"] for row in found}
+
+
+@POSTGRES
+async def test_the_memory_of_a_creation_is_kept_while_something_older_is_unseen(
+    db: Database,
+) -> None:
+    await db.write(make, "before")
+    webhook_id = await db.write(create)
+    await db.write(forget_since)
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == set()
+    await db.write(forget_since)
+    await db.write(make, "after")
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == {"after"}
+
+
+@POSTGRES
+async def test_fan_out_waits_for_no_lane(db: Database) -> None:
+    held, _ = await add_webhook(db, ring(), URL)
+    free, _ = await add_webhook(db, ring(), URL)
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def stranger(tx: Tx) -> None:
+        await lanes.lock(tx, [held])
+        locked.set()
+        await go_on.wait()
+
+    holding = asyncio.create_task(db.write(stranger))
+    await locked.wait()
+    await db.write(make, "r")
+    async with asyncio.timeout(2):
+        done = await db.write(fan_out, NONE)
+        assert done.noted
+        assert await db.write(lanes.wake_noted), "it is still held"
+    due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
+    assert due[free]
+    assert due[held] is None
+    go_on.set()
+    await holding
+    assert not await db.write(lanes.wake_noted)
+    due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
+    assert due[held]
+    assert await db.read(rows, "select * from wakes") == []
+
+
+@POSTGRES
+async def test_any_node_looks_after_what_a_node_noted_that_is_gone(db: Database) -> None:
+    key = ring()
+    async with inbox() as box, drain(db, key) as running:
+        webhook_id, _ = await add_webhook(db, key, box.url)
+        await db.write(make, "first")
+        await box.until(1)
+        await running.watch.until("delivery_finished", 1)
+        for number in range(3):
+            await _noted_by_a_stranger(db, webhook_id)
+            # A poll's second, and as much again for a machine that does other things as well.
+            await box.until(2 + number, seconds=2)
+
+
+async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
+    """An event whose fan-out met a held lane; its node does nothing more about it."""
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(tx: Tx) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await go_on.wait()
+
+    async def make_and_fan_out(tx: Any) -> FannedOut:
+        await make(tx, "next")
+        # Now and not at the end, or the drain beside would fan it out.
+        await tx.many(events.INSERT.statement, tx.put_off.pop(events.INSERT))
+        return await fan_out(tx, NONE)
+
+    holding = asyncio.create_task(db.write(hold))
+    await locked.wait()
+    done = await db.write(make_and_fan_out)
+    go_on.set()
+    await holding
+    assert done.noted

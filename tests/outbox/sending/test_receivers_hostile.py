@@ -1,0 +1,397 @@
+"""Receivers that break the rules: every one ends as a named outcome, in time, in little memory."""
+
+import asyncio
+import gzip
+import time
+
+import pytest
+
+from outbox.sending.outcome import Outcome
+from outbox.sending.wire import LARGEST_BODY, LARGEST_HEAD
+from tests.support.receiver import Hostile, Script, Visit, hostile
+from tests.support.senders import BODY, post, sender
+
+OK = b"HTTP/1.1 200 OK\r\n"
+EMPTY = OK + b"Content-Length: 0\r\n\r\n"
+MOST_READ = 256 * 1024
+"""What may leave a receiver before we hang up: our limit and both kernels' socket buffers."""
+
+
+def says(data: bytes) -> Script:
+    async def script(visit: Visit) -> None:
+        await visit.reply(data)
+
+    return script
+
+
+def says_and_closes(data: bytes) -> Script:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(data)
+
+    return script
+
+
+def says_and_resets(data: bytes) -> Script:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(data)
+        visit.reset()
+
+    return script
+
+
+def repeats(start: bytes, part: bytes, pause: float = 0.0) -> Script:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(start)
+        while True:
+            await visit.write(part)
+            if pause:
+                await asyncio.sleep(pause)
+
+    return script
+
+
+async def one(script: Script, timeout_s: float = 5.0) -> tuple[Outcome, Hostile]:
+    async with hostile(script) as there, sender() as made:
+        outcome = await post(made, there.url, timeout_s=timeout_s)
+        return outcome, there
+
+
+GOOD_HEAD_BAD_BODY = {
+    "204 with a body": b"HTTP/1.1 204 No Content\r\n\r\nbody where none may be",
+    "too much for its length": OK + b"Content-Length: 2\r\n\r\nok and more",
+    "bad chunk size": OK + b"Transfer-Encoding: chunked\r\n\r\nZZZ\r\nabc\r\n",
+    "a chunk, then a bad one": OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nZZZ\r\n",
+    "an early hint before it": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    + OK
+    + b"Transfer-Encoding: chunked\r\n\r\nZZZ\r\n",
+    "two answers": EMPTY + EMPTY,
+    "an answer and rubbish": EMPTY + b"\x16\x03\x01",
+}
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["at once", "in pieces"])
+@pytest.mark.parametrize("name", GOOD_HEAD_BAD_BODY)
+async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) -> None:
+    data = GOOD_HEAD_BAD_BODY[name]
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        for n in range(len(data)) if split else ():
+            await visit.write(data[n : n + 1])
+            await asyncio.sleep(0)
+        if not split:
+            await visit.write(data)
+        await visit.gone()
+
+    async with hostile(script) as there, sender() as made:
+        outcome = await post(made, there.url)
+        assert outcome.outcome == "success"
+        assert outcome.total_us < 3_000_000
+        if not split:
+            # What follows must not be taken for the answer to the next request.
+            again = await post(made, there.url)
+            assert (again.outcome, again.reused) == ("success", False)
+
+
+async def test_what_is_good_of_a_bad_body_is_recorded() -> None:
+    outcome, _ = await one(says(GOOD_HEAD_BAD_BODY["a chunk, then a bad one"]))
+    assert (outcome.response_body, outcome.truncated) == (b"abc", True)
+
+
+@pytest.mark.parametrize("ending", [says_and_closes, says_and_resets])
+async def test_cut_off_after_a_2xx_head(ending: object) -> None:
+    assert callable(ending)
+    outcome, _ = await one(ending(OK + b"Content-Length: 100\r\n\r\nhalf"))
+    assert outcome.outcome == "success"
+    assert outcome.truncated
+    assert outcome.response_body == b"half"
+
+
+async def test_a_body_that_ends_with_the_connection_is_whole() -> None:
+    outcome, _ = await one(says_and_closes(OK + b"\r\nall of it"))
+    assert (outcome.outcome, outcome.response_body) == ("success", b"all of it")
+    assert not outcome.truncated
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("status", "name"), [(200, "success"), (500, "http_5xx")])
+async def test_a_dripping_body_is_cut_after_a_second(status: int, name: str) -> None:
+    head = f"HTTP/1.1 {status} X\r\nContent-Length: 100000\r\n\r\n".encode()
+    async with hostile(repeats(head, b".", 0.05)) as there, sender() as made:
+        outcome = await post(made, there.url, timeout_s=10.0)
+        await asyncio.wait_for(there.ended.wait(), 5)
+    assert (outcome.outcome, outcome.truncated) == (name, True)
+    assert outcome.response_body.startswith(b".")
+    assert 900_000 <= outcome.total_us < 3_000_000
+
+
+async def test_the_deadline_ends_a_body_sooner_when_it_comes_sooner() -> None:
+    outcome, _ = await one(repeats(OK + b"Content-Length: 100000\r\n\r\n", b".", 0.02), 0.3)
+    assert (outcome.outcome, outcome.truncated) == ("success", True)
+    assert outcome.total_us < 900_000
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        (OK + b"Content-Length: 10000000000\r\n\r\n", b"x" * 65_536),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"4000\r\n" + b"x" * 16_384 + b"\r\n"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 10_000),
+        (OK + b"\r\n", b"x" * 65_536),
+        (
+            OK + b"Content-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n",
+            gzip.compress(bytes(50_000_000)),
+        ),
+    ],
+    ids=["10 GB", "endless chunks", "endless small chunks", "no length", "gzip bomb"],
+)
+async def test_endless_bodies_are_read_no_further_than_needed(head: bytes, part: bytes) -> None:
+    async with hostile(repeats(head, part)) as there, sender() as made:
+        outcome = await post(made, there.url)
+        await asyncio.wait_for(there.ended.wait(), 5)
+    assert (outcome.outcome, outcome.truncated) == ("success", True)
+    assert len(outcome.response_body) == LARGEST_BODY
+    assert there.written <= max(MOST_READ, 3 * len(part))
+    assert outcome.total_us < 1_000_000
+
+
+async def test_what_is_compressed_is_recorded_as_it_came() -> None:
+    body = gzip.compress(b"ok")
+    head = f"Content-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    outcome, _ = await one(says(OK + head + body))
+    assert (outcome.outcome, outcome.response_body) == ("success", body)
+    outcome, _ = await one(
+        says(OK + b"Content-Encoding: br\r\nContent-Length: 3\r\n\r\n\xff\xfe\xfd")
+    )
+    assert (outcome.outcome, outcome.response_body) == ("success", b"\xff\xfe\xfd")
+
+
+@pytest.mark.parametrize("size", [LARGEST_BODY - 1, LARGEST_BODY, LARGEST_BODY + 1])
+async def test_a_body_at_the_limit(size: int) -> None:
+    head = f"Content-Length: {size}\r\n\r\n".encode()
+    async with hostile(says(OK + head + b"x" * size)) as there, sender() as made:
+        outcome = await post(made, there.url)
+        again = await post(made, there.url)
+    assert len(outcome.response_body) == min(size, LARGEST_BODY)
+    assert outcome.truncated == (size > LARGEST_BODY)
+    # A connection with something unread on it is not used again.
+    assert again.outcome == "success"
+
+
+BROKEN = {
+    "bad status line": says(b"HELLO\r\n\r\n"),
+    "a greeting": says(b"220 mail.example ESMTP\r\n\r\n"),
+    "no status": says(b"HTTP/1.1\r\n\r\n"),
+    "a status of two digits": says(b"HTTP/1.1 20 OK\r\n\r\n"),
+    "status 099": says(b"HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"),
+    "TLS bytes": says(b"\x15\x03\x01\x00\x02\x02\x46"),
+    "HTTP/0.9": says_and_closes(b"<html>ok</html>"),
+    "HTTP/2 preface": says(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    "HTTP/2 frames": says(b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + bytes(18)),
+    "HTTP/2.0 in words": says(b"HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    "HTTP/9.9": says(b"HTTP/9.9 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    "101": says(b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nbytes"),
+    "100 and an end": says_and_closes(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "half a head": says_and_closes(b"HTTP/1.1 200 OK\r\nContent-"),
+    "half a head, reset": says_and_resets(b"HTTP/1.1 200 OK\r\nContent-"),
+    "10,000 headers": says(OK + b"".join(b"X-%d: 1\r\n" % n for n in range(10_000)) + b"\r\n"),
+    "a header of 64 KiB": says(OK + b"X: " + b"x" * 65_536 + b"\r\n\r\n"),
+    "NUL in a header": says(OK + b"X: a\0b\r\nContent-Length: 0\r\n\r\n"),
+    "NUL in a name": says(OK + b"X\0Y: a\r\nContent-Length: 0\r\n\r\n"),
+    "two lengths": says(OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+    "a negative length": says(OK + b"Content-Length: -1\r\n\r\n"),
+    "endless head": repeats(OK, b"X-A: b\r\n" * 100),
+    "endless line": repeats(b"HTTP/1.1 200 ", b"O" * 1000),
+    "103 for ever": repeats(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100),
+    "100 for ever": repeats(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+    "blank lines for ever": repeats(b"", b"\r\n" * 1000),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_what_is_no_answer_is_a_protocol_error(name: str) -> None:
+    async with hostile(BROKEN[name]) as there, sender() as made:
+        outcome = await post(made, there.url)
+        await asyncio.wait_for(there.ended.wait(), 5)
+    assert outcome.outcome == "protocol_error"
+    assert outcome.error
+    assert len(outcome.error) < 80
+    assert outcome.total_us < 2_000_000
+    assert there.written <= MOST_READ + LARGEST_HEAD + 100_000
+    assert there.visits == 1
+
+
+async def test_an_early_hint_before_a_good_answer_is_nothing() -> None:
+    hints = b"HTTP/1.1 100 Continue\r\n\r\n" + b"HTTP/1.1 103 Hints\r\nLink: </a>\r\n\r\n" * 20
+    async with hostile(says(hints + EMPTY)) as there, sender() as made:
+        outcome = await post(made, there.url)
+    assert (outcome.outcome, outcome.status) == ("success", 200)
+
+
+async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
+    flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000
+    async with hostile(says(flood)) as there, sender() as made:
+        sending = asyncio.create_task(post(made, there.url))
+        # In processor time: what else the machine does is no fault of the loop.
+        worst, last = 0.0, time.thread_time()
+        while not sending.done():
+            await asyncio.sleep(0)
+            worst, last = max(worst, time.thread_time() - last), time.thread_time()
+        assert (await sending).outcome == "protocol_error"
+    assert worst < 0.5, "the loop stood still"
+
+
+async def silence(visit: Visit) -> None:
+    await visit.request()
+    await visit.gone()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "script",
+    [silence, repeats(OK, b"X: y\r\n", 0.05), says(b"HTTP/1.1 103 Early Hints\r\n\r\n")],
+    ids=["never answers", "drips its head", "one hint and silence"],
+)
+async def test_silence_ends_at_the_deadline(script: Script) -> None:
+    outcome, _ = await one(script, 0.5)
+    assert (outcome.outcome, outcome.error) == ("timeout", "no answer in time")
+    assert 450_000 <= outcome.total_us < 1_500_000
+
+
+async def test_a_receiver_that_never_reads_is_left_at_the_deadline() -> None:
+    async def deaf(visit: Visit) -> None:
+        await asyncio.Event().wait()
+
+    async with hostile(deaf) as there, sender() as made:
+        outcome = await post(made, there.url, body=bytes(30_000_000), timeout_s=0.5)
+        assert outcome.outcome == "timeout"
+        assert outcome.total_us < 2_000_000
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_closing_without_a_word_is_a_connect_error(reset: bool) -> None:
+    async def leave(visit: Visit) -> None:
+        if reset:
+            visit.reset()
+
+    async def leave_after_the_request(visit: Visit) -> None:
+        await visit.request()
+        if reset:
+            visit.reset()
+
+    for script in (leave, leave_after_the_request):
+        outcome, there = await one(script)
+        assert outcome.outcome == "connect_error"
+        assert there.visits == 1, "a new connection is not tried twice"
+
+
+async def test_a_closed_port_is_a_connect_error() -> None:
+    async with hostile(says(EMPTY)) as there:
+        url = there.url
+    async with sender() as made:
+        outcome = await post(made, url)
+    assert (outcome.outcome, outcome.error) == ("connect_error", "connection refused")
+    assert outcome.address is None
+
+
+def closing_when_idle(reset: bool) -> Script:
+    """Answers one request, and ends the connection as the second one arrives."""
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        if visit.number == 1:
+            await visit.request()
+            if reset:
+                visit.reset()
+            return
+        await visit.gone()
+
+    return script
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_a_kept_connection_that_was_closed_is_told_apart(reset: bool) -> None:
+    async with hostile(closing_when_idle(reset)) as there, sender() as made:
+        assert (await post(made, there.url)).outcome == "success"
+        outcome = await post(made, there.url)
+        assert (outcome.outcome, outcome.stale) == ("connect_error", True)
+        outcome = await post(made, there.url, fresh=True)
+        assert (outcome.outcome, outcome.reused, outcome.stale) == ("success", False, False)
+        assert there.visits == 2
+
+
+async def test_a_fresh_connection_that_ends_without_an_answer_is_no_stale_one() -> None:
+    async def first_only(visit: Visit) -> None:
+        await visit.request()
+        if visit.number == 1:
+            await visit.write(EMPTY)
+            await visit.request()
+
+    async with hostile(first_only) as there, sender() as made:
+        assert (await post(made, there.url)).outcome == "success"
+        assert (await post(made, there.url)).stale
+        outcome = await post(made, there.url, fresh=True)
+        assert (outcome.outcome, outcome.stale) == ("connect_error", False)
+        assert there.requests == [BODY] * 3
+
+
+async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        await visit.request()
+        await visit.write(b"H")
+
+    async with hostile(script) as there, sender() as made:
+        assert (await post(made, there.url)).outcome == "success"
+        assert (await post(made, there.url)).outcome == "protocol_error"
+        assert there.visits == 1
+
+
+async def test_an_answer_to_nothing_is_not_the_answer_to_the_next_request() -> None:
+    spoke = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        if visit.number == 1:
+            await spoke.wait()
+            await visit.write(b"HTTP/1.1 500 Planted\r\nContent-Length: 0\r\n\r\n")
+        await visit.gone()
+
+    async with hostile(script) as there, sender() as made:
+        assert (await post(made, there.url)).outcome == "success"
+        spoke.set()
+        await asyncio.wait_for(there.ended.wait(), 5)
+        outcome = await post(made, there.url)
+        assert (outcome.outcome, outcome.reused) == ("success", False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<script>alert(1)</script>", b"=cmd()", b"\xff\xfe\x00", b"\x1b[31mred", b"x" * 10_000],
+)
+async def test_bodies_are_kept_as_bytes(body: bytes) -> None:
+    head = f"Content-Length: {len(body)}\r\n\r\n".encode()
+    outcome, _ = await one(says(OK + head + body))
+    assert outcome.response_body == body
+
+
+async def test_headers_in_no_known_encoding_are_still_text() -> None:
+    outcome, _ = await one(says(OK + b"X-Raw: \xff\xfe\xe9\r\nContent-Length: 0\r\n\r\n"))
+    assert outcome.outcome == "success"
+    value = dict(outcome.response_headers)["X-Raw"]
+    assert value.encode("utf-8")
+
+
+@pytest.mark.slow
+async def test_a_sender_outlives_all_of_them() -> None:
+    async with sender() as made, hostile(says(EMPTY)) as good:
+        for script in BROKEN.values():
+            async with hostile(script) as there:
+                await post(made, there.url)
+            assert (await post(made, good.url)).outcome == "success"

@@ -1,0 +1,163 @@
+"""Secrets at rest: what opens, what does not, and the key file's rules."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.webhooks.secrets import (
+    KeyRing,
+    SealBroken,
+    new_key_line,
+    parse_keys,
+    read_key_file,
+    write_key_file,
+)
+
+IDS = Ids()
+WALL = 1_760_000_000_000_000
+OLD_LINE = "0a0b0c0d AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= 2026-01-01T00:00:00Z"
+NEW_LINE = "ffffffff ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8= 2026-06-01T00:00:00Z"
+
+
+def ring(*lines: str) -> KeyRing:
+    return parse_keys("\n".join(lines), IDS, "the keys")
+
+
+RING = ring(OLD_LINE)
+
+
+@pytest.mark.slow
+@given(plain=st.binary(max_size=500), row=st.text(max_size=30))
+def test_what_is_sealed_opens_again(plain: bytes, row: str) -> None:
+    assert RING.open(RING.seal(plain, row), row) == plain
+
+
+def test_the_same_value_never_looks_the_same() -> None:
+    assert RING.seal(b"secret", "row") != RING.seal(b"secret", "row")
+
+
+def test_a_value_moved_to_another_row_does_not_open() -> None:
+    with pytest.raises(SealBroken):
+        RING.open(RING.seal(b"secret", "row 1"), "row 2")
+
+
+@given(st.data())
+def test_a_damaged_value_does_not_open(data: st.DataObject) -> None:
+    sealed = bytearray(RING.seal(b"secret", "row"))
+    place = data.draw(st.integers(0, len(sealed) - 1))
+    sealed[place] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(SealBroken):
+        RING.open(bytes(sealed), "row")
+
+
+@given(st.binary(max_size=40))
+def test_what_was_never_sealed_does_not_open(junk: bytes) -> None:
+    with pytest.raises(SealBroken):
+        RING.open(junk, "row")
+
+
+def test_the_newest_key_seals_and_all_of_them_open() -> None:
+    before = ring(OLD_LINE).seal(b"secret", "row")
+    both = ring(NEW_LINE, OLD_LINE)
+    after = both.seal(b"secret", "row")
+    assert both.open(before, "row") == both.open(after, "row") == b"secret"
+    assert (both.stale(before), both.stale(after)) == (True, False)
+    assert both.key_ids == ("0a0b0c0d", "ffffffff")
+    with pytest.raises(SealBroken, match="ffffffff"):
+        ring(OLD_LINE).open(after, "row")
+
+
+def test_a_written_file_is_read_back_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "keys"
+    write_key_file(path, IDS, WALL)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert re.fullmatch(r"[0-9a-f]{8} \S{44} 2025-10-09T08:53:20Z\n", path.read_text())
+    first = read_key_file(path, IDS)
+    assert read_key_file(path, IDS).open(first.seal(b"secret", "row"), "row") == b"secret"
+
+
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    write_key_file(path, IDS, WALL)
+    before = path.read_text()
+    with pytest.raises(CannotStart, match="already there"):
+        write_key_file(path, IDS, WALL)
+    assert path.read_text() == before
+
+
+def test_a_line_added_to_the_file_changes_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    write_key_file(path, IDS, WALL)
+    sealed = read_key_file(path, IDS).seal(b"secret", "row")
+    with path.open("a") as file:
+        file.write("# from October\n" + new_key_line(IDS, WALL + 1_000_000))
+    both = read_key_file(path, IDS)
+    assert both.open(sealed, "row") == b"secret"
+    assert both.stale(sealed)
+
+
+def test_keys_from_the_environment_may_stand_on_one_line() -> None:
+    assert parse_keys(f"{OLD_LINE},{NEW_LINE}", IDS, "CARTEIRO_KEYS").newest == "ffffffff"
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="secrets init"):
+        read_key_file(tmp_path / "keys", IDS)
+
+
+def test_a_file_open_to_everybody_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    write_key_file(path, IDS, WALL)
+    for mode in (0o604, 0o602, 0o644):
+        path.chmod(mode)
+        with pytest.raises(CannotStart, match="chmod"):
+            read_key_file(path, IDS)
+    path.chmod(0o640)
+    assert read_key_file(path, IDS)
+
+
+def test_an_unwritable_place_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotStart, match="cannot be made"):
+        write_key_file(tmp_path / "file" / "keys", IDS, WALL)
+    with pytest.raises(CannotStart, match="cannot be written"):
+        write_key_file(tmp_path / ("n" * 300), IDS, WALL)
+    with pytest.raises(CannotStart, match="cannot be read"):
+        read_key_file(tmp_path, IDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "holds no key"),
+        ("# only a comment\n", "holds no key"),
+        ("0a0b0c0d", "key line 1: a key is written as"),
+        (f"{OLD_LINE} more", "a key is written as"),
+        (OLD_LINE.replace("0a0b0c0d", "0A0B0C0D"), "8 lowercase hex digits"),
+        (OLD_LINE.replace("AAEC", "AAE"), "not 32 bytes"),
+        (OLD_LINE.replace("AAECAwQF", ""), "not 32 bytes"),
+        (OLD_LINE.replace("2026-01-01T00:00:00Z", "yesterday"), "no valid creation time"),
+        (OLD_LINE.replace("Z", ""), "no time zone"),
+        (f"{OLD_LINE}\n\nwrong", "key line 3"),
+        (f"{OLD_LINE}\n{OLD_LINE}", "same key id twice"),
+    ],
+)
+def test_malformed_keys_are_one_clear_line(text: str, fault: str) -> None:
+    with pytest.raises(CannotStart, match=fault) as refused:
+        parse_keys(text, IDS, "the keys")
+    assert "\n" not in str(refused.value)
+    assert "AwQFBgcICQo" not in str(refused.value), "a key must not reach a message"
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.touch(0o600)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CannotStart, match="not plain text"):
+        read_key_file(path, IDS)

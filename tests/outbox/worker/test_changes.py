@@ -1,0 +1,178 @@
+"""What an owner's edit, pause or delete means for a request that has not left yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+
+from outbox import webhooks
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.events import enqueue
+from outbox.ids import Ids
+from outbox.queue import parking
+from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing
+from outbox.worker import Worker, WorkerSettings
+from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring, rows
+
+
+@dataclass
+class SlowNames:
+    """A name server that answers when the test lets it."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    loop: asyncio.AbstractEventLoop | None = None
+    answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def look_up(self, host: str) -> Sequence[str]:
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self.asked.set)
+        asyncio.run_coroutine_threadsafe(self.answer.wait(), self.loop).result(20)
+        return ["127.0.0.1"]
+
+
+@dataclass
+class Resolving:
+    """A drain whose request to `webhook_id` is still waiting for its name."""
+
+    db: Database
+    ring: KeyRing
+    box: Inbox
+    names: SlowNames
+    watch: Counted
+    webhook_id: str
+
+    async def draft(self, path: str) -> None:
+        webhook = await self.db.read(webhooks.one, self.webhook_id)
+        assert webhook is not None
+        draft = Draft(url=self.box.url + path, events=("thing.made",))
+        assert await self.db.write(
+            webhooks.change, self.webhook_id, webhook.version, draft, self.ring
+        )
+
+
+@asynccontextmanager
+async def resolving(db: Database) -> AsyncIterator[Resolving]:
+    names = SlowNames(loop=asyncio.get_running_loop())
+    clock = SystemClock()
+    key, watch = ring(), Counted()
+    sender = Sender(Guard(RULES, clock, names.look_up), clock)
+    worker = Worker(
+        db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=5.0),
+        observer=watch,
+    )  # fmt: skip
+    task = asyncio.create_task(worker.run())
+    async with inbox() as box:
+        port = box.url.rpartition(":")[2]
+        webhook_id = await db.write(
+            webhooks.create, owner_id="0" * 24, secret="whsec_" + "A" * 44, ring=key,
+            draft=Draft(url=f"http://slow.example:{port}/old", events=("thing.made",)),
+        )  # fmt: skip
+        await db.write(make, "r1")
+        await names.asked.wait()
+        try:
+            yield Resolving(db, key, box, names, watch, webhook_id)
+        finally:
+            names.answer.set()
+            await worker.drain(1.0)
+            await sender.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_an_edit_reaches_a_request_that_is_still_resolving(db: Database) -> None:
+    async with resolving(db) as under_way:
+        await under_way.draft("/new")
+        under_way.names.answer.set()
+        [got] = await under_way.box.until(1)
+        await under_way.watch.until("delivery_finished")
+        assert got.path == "/new"
+        assert [g.path for g in under_way.box.got] == ["/new"]
+        [row] = await db.read(rows, "select state, tries from deliveries")
+        assert (row["state"], row["tries"]) == ("delivered", 1)
+
+
+async def test_a_pause_reaches_a_request_that_is_still_resolving(db: Database) -> None:
+    async with resolving(db) as under_way:
+        await db.write(parking.pause, under_way.webhook_id)
+        under_way.names.answer.set()
+        await under_way.watch.until("attempt")
+        [row] = await db.read(rows, "select state, tries from deliveries")
+        assert (row["state"], row["tries"]) == ("ready", 0)
+        assert under_way.box.got == []
+
+
+async def test_a_delete_reaches_a_request_that_is_still_resolving(db: Database) -> None:
+    async with resolving(db) as under_way:
+        assert await parking.remove(db, under_way.webhook_id)
+        under_way.names.answer.set()
+        await under_way.watch.until("fenced")
+        [row] = await db.read(rows, "select state from deliveries")
+        assert row["state"] == "cancelled"
+        assert under_way.box.got == []
+
+
+async def test_a_410_of_the_old_address_does_not_disable_a_moved_webhook(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        moved = asyncio.Event()
+
+        async def gone(request: web.Request) -> web.Response:
+            if request.path == "/old":
+                await moved.wait()
+                return web.Response(status=410)
+            return web.Response()
+
+        box.answer = gone
+        webhook_id = await running.webhook(f"{box.url}/old")
+        await db.write(make, "r1")
+        await box.until(1)
+        webhook = await db.read(webhooks.one, webhook_id)
+        assert webhook is not None
+        draft = Draft(url=f"{box.url}/new", events=("thing.made",))
+        assert await db.write(webhooks.change, webhook_id, webhook.version, draft, running.ring)
+        moved.set()
+        await running.watch.until("delivery_finished")
+        webhook = await db.read(webhooks.one, webhook_id)
+        assert webhook is not None
+        assert webhook.state == "active"
+        await db.write(make, "r2")
+        await box.until(1, "/new")
+
+
+@pytest.mark.parametrize("waits", [(600, 5), (5, 600)])
+async def test_of_two_waits_that_a_receiver_asks_for_the_longer_one_stands(
+    db: Database, waits: tuple[int, int]
+) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        both = asyncio.Barrier(2)
+
+        async def throttle(request: web.Request) -> web.Response:
+            await both.wait()
+            order = int(request.headers["X-Webhook-Record-Version"])
+            if order == 2:
+                await running.watch.until("attempt")
+            return web.Response(status=429, headers={"Retry-After": str(waits[order - 1])})
+
+        box.answer = throttle
+        webhook_id = await running.webhook(box.url)
+
+        async def two(tx: Tx) -> None:
+            for version in (1, 2):
+                enqueue(
+                    tx, owner_id="0" * 24, name="thing.made", record_id="r",
+                    record_version=version, data={},
+                )  # fmt: skip
+
+        await db.write(two)
+        await running.watch.until("attempt", 2)
+        sql = "select wait_until - due_now() as wait from lanes where webhook_id = $1"
+        [lane] = await db.read(rows, sql, webhook_id)
+        assert lane["wait"] > 500_000_000

@@ -1,0 +1,428 @@
+"""One event on its way: fan-out, signature, retries, ends, the log; on both engines."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+
+import pytest
+from aiohttp import web
+
+from outbox import events, webhooks
+from outbox.database.transaction import Database, Tx
+from outbox.events import Cause
+from outbox.queue import parking
+from outbox.queue.policy import Schedule
+from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
+
+DELIVERIES = "select * from deliveries order by id"
+ATTEMPTS = "select * from attempts order by delivery_id, number"
+
+
+async def test_a_write_becomes_one_signed_delivery(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id, secret = await add_webhook(db, running.ring, f"{box.url}/hook?key=1")
+        events.cause.set(Cause("req-1", "00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
+        event_id = await db.write(make, "r1")
+        [got] = await box.until(1)
+        await running.watch.until("attempt")
+
+        assert json.loads(got.body)["event"] == "thing.made"
+        assert json.loads(got.body)["data"] == {"id": "r1"}
+        digest = hmac.new(secret.encode(), got.body, hashlib.sha256).hexdigest()
+        assert got.headers["X-Webhook-Signature"] == f"sha256={digest}"
+        assert got.headers["X-Webhook-Id"] == event_id
+        assert got.headers["X-Webhook-Attempt"] == "1"
+        assert got.headers["Content-Type"] == "application/json"
+        assert got.headers["User-Agent"] == "Carteiro-Webhook/1.0"
+        assert got.headers["traceparent"].startswith("00-" + "a" * 32)
+        assert got.headers["X-Webhook-Timestamp"] == str(json.loads(got.body)["timestamp"])
+
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert delivery["state"] == "delivered"
+        assert delivery["webhook_id"] == webhook_id
+        assert delivery["event_id"] == event_id
+        assert delivery["finished_at"]
+        assert delivery["claim"] is None
+        [attempt] = await db.read(rows, ATTEMPTS)
+        assert attempt["outcome"] == "success"
+        assert attempt["status"] == 200
+        assert attempt["number"] == 1
+        assert attempt["address"] == box.url.removeprefix("http://")
+        assert secret not in attempt["request_headers"]
+        webhook = await db.read(webhooks.one, webhook_id)
+        assert webhook is not None
+        assert webhook.last_success_at
+        assert webhook.failures == 0
+
+
+async def test_only_subscribed_webhooks_of_the_owner_get_an_event(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        await running.webhook(f"{box.url}/a", "thing.made")
+        await running.webhook(f"{box.url}/b", "other.made")
+        await running.webhook(f"{box.url}/c", "thing.made", owner="1" * 24)
+        await db.write(make, "r1")
+        await db.write(make, "r2", "other.made")
+        await box.until(2)
+        await running.watch.until("attempt", 2)
+        assert sorted(got.path for got in box.got) == ["/a", "/b"]
+        assert len(await db.read(rows, DELIVERIES)) == 2
+
+
+async def test_a_webhook_gets_no_event_older_than_itself(db: Database) -> None:
+    key = ring()
+    await db.write(make, "before")
+    async with inbox() as box:
+        await add_webhook(db, key, box.url)
+        await db.write(make, "after")
+        async with drain(db, key) as running:
+            [got] = await box.until(1)
+            await running.watch.until("attempt")
+        assert json.loads(got.body)["data"] == {"id": "after"}
+        assert len(await db.read(rows, DELIVERIES)) == 1
+
+
+@pytest.mark.slow
+async def test_every_event_gets_the_next_seq_without_gap(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        await running.webhook(box.url)
+        await asyncio.gather(*(db.write(make_many, 7) for _ in range(100)))
+        await box.until(700)
+        found = await db.read(rows, "select seq, pos from events order by pos")
+        seqs = [row["seq"] for row in found]
+        assert sorted(seqs) == list(range(1, 701))
+        ids = {got.headers["X-Webhook-Id"] for got in box.got}
+        assert len(ids) == len(box.got) == 700
+
+
+async def test_a_failing_receiver_is_tried_again_with_the_same_id_and_body(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def third_time(_: web.Request) -> web.Response:
+            return web.Response(status=200 if len(box.got) >= 3 else 500)
+
+        box.answer = third_time
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        got = await box.until(3)
+        await running.watch.until("delivery_finished")
+        assert len({(g.headers["X-Webhook-Id"], g.body) for g in got}) == 1
+        assert [g.headers["X-Webhook-Attempt"] for g in got] == ["1", "2", "3"]
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert (delivery["state"], delivery["attempts"], delivery["tries"]) == ("delivered", 3, 3)
+        attempts = await db.read(rows, ATTEMPTS)
+        assert [a["outcome"] for a in attempts] == ["http_5xx", "http_5xx", "success"]
+
+
+async def test_a_resend_on_a_new_connection_is_an_attempt_but_takes_no_try(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def hang_up_once(request: web.Request) -> web.Response:
+            if len(box.got) == 2:
+                assert request.transport is not None
+                request.transport.abort()
+            return web.Response()
+
+        box.answer = hang_up_once
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        await db.write(make, "r2")
+        await running.watch.until("delivery_finished", 2)
+        assert [g.headers["X-Webhook-Attempt"] for g in box.got] == ["1", "1", "2"]
+        second = (await db.read(rows, DELIVERIES))[1]
+        assert (second["state"], second["attempts"], second["tries"]) == ("delivered", 2, 1)
+        attempts = await db.read(
+            rows, "select * from attempts where delivery_id = $1 order by number", second["id"]
+        )
+        assert [a["outcome"] for a in attempts] == ["connect_error", "success"]
+
+
+async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Database) -> None:
+    async with inbox() as box, drain(db, ring(), schedule=Schedule((60.0,))) as running:
+
+        async def fail_then_hang_up(request: web.Request) -> web.Response:
+            if len(box.got) == 2:
+                assert request.transport is not None
+                request.transport.abort()
+            return web.Response(status=200 if len(box.got) == 1 else 500)
+
+        box.answer = fail_then_hang_up
+        webhook_id = await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        before = await db.read(webhooks.one, webhook_id)
+        await db.write(make, "r2")
+        await running.watch.until("attempt", 3)
+        after = await db.read(webhooks.one, webhook_id)
+        assert before is not None
+        assert after is not None
+        assert after.last_success_at == before.last_success_at
+        assert after.failures == 1
+
+
+async def test_the_schedule_ends_as_exhausted_and_is_kept(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def never(_: web.Request) -> web.Response:
+            return web.Response(status=500, text="<b>no</b>")
+
+        box.answer = never
+        webhook_id = await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert delivery["state"] == "exhausted"
+        assert delivery["attempts"] == 6
+        assert delivery["reason"] == "http_5xx"
+        attempts = await db.read(rows, ATTEMPTS)
+        assert len(attempts) == 6
+        assert attempts[0]["response_body"] == b"<b>no</b>"
+        webhook = await db.read(webhooks.one, webhook_id)
+        assert webhook is not None
+        assert webhook.failures == 6
+        assert webhook.failing_since
+
+
+async def test_410_disables_the_webhook_at_once(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def gone(_: web.Request) -> web.Response:
+            return web.Response(status=410)
+
+        box.answer = gone
+        webhook_id = await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        await db.write(make, "r2")
+        await running.watch.until("fanned_out", 2)
+        webhook = await db.read(webhooks.one, webhook_id)
+        assert webhook is not None
+        assert webhook.state == "disabled"
+        states = [row["state"] for row in await db.read(rows, DELIVERIES)]
+        assert states == ["gone", "ready"]
+        assert len(box.got) == 1
+
+
+async def test_a_paused_webhook_parks_its_events(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        paused = await running.webhook(f"{box.url}/paused")
+        await running.webhook(f"{box.url}/active")
+        await db.write(parking.pause, paused)
+        await db.write(make, "r1")
+        await box.until(1, "/active")
+        await running.watch.until("attempt")
+        states = {row["webhook_id"]: row["state"] for row in await db.read(rows, DELIVERIES)}
+        assert states.pop(paused) == "ready"
+        assert list(states.values()) == ["delivered"]
+
+
+async def test_what_cannot_be_sent_ends_dead_and_nobody_waits_for_it(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        broken = await running.webhook(f"{box.url}/broken")
+        await running.webhook(f"{box.url}/fine")
+
+        async def spoil(tx: Tx) -> None:
+            await tx.run(
+                "update webhooks set secret = $2, version = version + 1 where id = $1",
+                broken, b"not sealed",
+            )  # fmt: skip
+
+        await db.write(spoil)
+        await db.write(make, "r1")
+        await box.until(1, "/fine")
+        await running.watch.until("delivery_finished", 2)
+        ends = {row["webhook_id"]: row for row in await db.read(rows, DELIVERIES)}
+        assert ends[broken]["state"] == "dead"
+        assert "secret" in ends[broken]["reason"]
+
+
+async def test_throttling_holds_the_whole_webhook_back(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def slow_down(_: web.Request) -> web.Response:
+            return web.Response(status=429, headers={"Retry-After": "600"})
+
+        box.answer = slow_down
+        webhook_id = await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("attempt")
+        await db.write(make, "r2")
+        await running.watch.until("fanned_out", 2)
+        [lane] = await db.read(
+            rows, "select due_at - due_now() as wait from lanes where webhook_id = $1", webhook_id
+        )
+        assert 500_000_000 < lane["wait"] <= 600_000_000
+        assert len(box.got) == 1
+
+
+async def test_a_lost_claim_changes_nothing(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        release = asyncio.Event()
+
+        async def held(_: web.Request) -> web.Response:
+            await release.wait()
+            return web.Response()
+
+        box.answer = held
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await box.until(1)
+
+        async def steal(tx: Tx) -> None:
+            await tx.run("update deliveries set claim = 'another node', node_id = 'another'")
+
+        await db.write(steal)
+        release.set()
+        await running.watch.until("fenced")
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert delivery["state"] == "in_flight"
+        assert delivery["claim"] == "another node"
+        assert await db.read(rows, ATTEMPTS) == []
+
+        async def tidy(tx: Tx) -> None:
+            await tx.run("delete from deliveries")
+
+        await db.write(tidy)
+
+
+async def test_what_a_dead_process_had_in_flight_is_sent_again(db: Database) -> None:
+    key = ring()
+    async with inbox() as box:
+        await add_webhook(db, key, box.url)
+        await db.write(make, "r1")
+
+        async def die(tx: Tx) -> None:
+            await tx.run(
+                "insert into nodes (id, epoch, started_at, alive_until) values ('dead', 1, 0, 0)"
+            )
+            await tx.run(
+                "update deliveries set state = 'in_flight', node_id = 'dead', claim = 'dead-1'"
+            )
+
+        async with drain(db, key) as running:
+            await running.watch.until("delivery_finished")
+        await db.write(die)
+        async with drain(db, key) as running:
+            await running.watch.until("rescued")
+            await running.watch.until("delivery_finished")
+        first, second = box.got
+        assert first.body == second.body
+        assert first.headers["X-Webhook-Id"] == second.headers["X-Webhook-Id"]
+        assert second.headers["X-Webhook-Attempt"] == "2"
+
+
+@pytest.mark.slow
+async def test_shutdown_cuts_a_hanging_send_and_it_is_sent_after_the_next_start(
+    db: Database,
+) -> None:
+    key = ring()
+    async with inbox() as box:
+        await add_webhook(db, key, box.url)
+
+        async def hang(_: web.Request) -> web.Response:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        box.answer = hang
+        async with drain(db, key) as running:
+            await db.write(make, "r1")
+            await box.until(1)
+        webhook_id = await _only_webhook(db)
+        assert running.watch.counts[f"attempt {webhook_id} 127.0.0.1 first aborted"]
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert (delivery["state"], delivery["tries"]) == ("ready", 0)
+        assert await db.read(rows, "select * from nodes") == []
+        box.answer = None
+        async with drain(db, key) as running:
+            await running.watch.until("delivery_finished")
+        attempts = await db.read(rows, ATTEMPTS)
+        assert [a["outcome"] for a in attempts] == ["aborted", "success"]
+
+
+async def _only_webhook(db: Database) -> str:
+    [webhook] = await db.read(webhooks.listed, OWNER)
+    return webhook.id
+
+
+@pytest.mark.slow
+async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
+    async with inbox() as box, drain(db, ring(), slots=4) as running:
+        hanging = asyncio.Event()
+
+        async def hang(request: web.Request) -> web.Response:
+            if request.path.startswith("/slow"):
+                await hanging.wait()
+            return web.Response()
+
+        box.answer = hang
+        for number in range(8):
+            await running.webhook(f"{box.url}/slow{number}", "slow.made")
+        await running.webhook(f"{box.url}/fine", "thing.made")
+        await db.write(make, "r", "slow.made")
+        await _until_slow(box, 8)
+        # All eight hang on four slots, and still none of the four is taken.
+        before = running.watch.counts.get("slots 4 0", 0)
+        await running.watch.until("slots 4 0", before + 1)
+        await db.write(make, "r1")
+        await box.until(1, "/fine")
+        # A webhook with a slow send in flight starts no other.
+        await db.write(make, "r", "slow.made")
+        await db.write(make, "r2")
+        await box.until(2, "/fine")
+        assert len([g for g in box.got if g.path.startswith("/slow")]) == 8
+        hanging.set()
+        await _until_slow(box, 16)
+
+
+async def _until_slow(box: Inbox, count: int) -> None:
+    async with asyncio.timeout(20), box.changed:
+        await box.changed.wait_for(
+            lambda: len([g for g in box.got if g.path.startswith("/slow")]) >= count
+        )
+
+
+async def test_a_damaged_subscription_stops_nobody_else(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        broken = await running.webhook(f"{box.url}/broken")
+        await running.webhook(f"{box.url}/fine")
+
+        async def spoil(tx: Tx) -> None:
+            await tx.run("update webhooks set events = '[\"thing' where id = $1", broken)
+
+        await db.write(spoil)
+        await db.write(make, "r1")
+        await box.until(1, "/fine")
+        assert [got.path for got in box.got] == ["/fine"]
+
+
+@pytest.mark.slow
+async def test_an_attempt_that_cannot_be_logged_still_counts(db: Database) -> None:
+    """Two rows of one number: the second attempt's cannot be written, its delivery must be."""
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id = await running.webhook(box.url)
+        refuse = asyncio.Event()
+
+        async def wait(_: web.Request) -> web.Response:
+            await refuse.wait()
+            return web.Response()
+
+        box.answer = wait
+        await db.write(make, "r1")
+        await box.until(1)
+
+        async def occupy(tx: Tx) -> None:
+            await tx.run(
+                """
+                insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
+                  outcome, started_at, total_us, url, request_headers, truncated, node_id)
+                select owner_id, id, webhook_id, event_id, 1, 'event', 'success', 0, 0, '', '[]',
+                  false, '' from deliveries
+                """
+            )
+
+        await db.write(occupy)
+        refuse.set()
+        await running.watch.until("delivery_finished")
+        [delivery] = await db.read(rows, DELIVERIES)
+        assert (delivery["state"], delivery["webhook_id"]) == ("delivered", webhook_id)

@@ -1,0 +1,273 @@
+"""Duties of the installation: one run per period over all nodes, whatever becomes of the leader."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.leadership import Alone, Leadership
+from outbox.database.transaction import Database, Tx
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import Ids
+from outbox.worker.duties import NEVER, Duties, Mark, begin, end, marks_now
+from outbox.worker.scheduler import Scheduler
+from tests.outbox.database.test_leadership import QUICK, end_session, leaders, the_one
+from tests.support.waiting import until
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+LOOK = 0.1
+PERIOD = 1.0
+SHORTEST = PERIOD * 0.9
+RUNS = "create table runs (node bigint not null, at bigint not null)"
+
+
+@dataclass
+class Node:
+    """One process of an installation, as far as duties go."""
+
+    db: Database
+    leadership: Leadership
+    duties: Duties
+    scheduler: Scheduler
+
+
+async def _note(tx: Tx, number: int) -> None:
+    await tx.run("insert into runs (node, at) values ($1, due_now())", number)
+
+
+async def _noted(tx: Tx) -> list[tuple[int, int]]:
+    return [(row["node"], row["at"]) for row in await tx.all("select * from runs order by at")]
+
+
+@asynccontextmanager
+async def installation(url: str, count: int) -> AsyncIterator[list[Node]]:
+    """Nodes whose one duty notes who ran it and when, once in PERIOD."""
+    nodes: list[Node] = []
+    try:
+        for number in range(count):
+            db = await database.open(url, clock=SystemClock(), ids=Ids())
+            if not number:
+                await db.write(lambda tx: tx.run(RUNS))
+            leadership = db.leadership(QUICK)
+            duties = Duties(db, leadership, LOOK)
+            scheduler = Scheduler(db.clock)
+            nodes.append(Node(db, leadership, duties, scheduler))
+
+            async def note(db: Database = db, number: int = number) -> None:
+                await db.write(_note, number)
+
+            duties.once_every(PERIOD, "note", note)
+            duties.start()
+            # Nodes never look at the same moments.
+            scheduler.every(0.5 + number * 0.03, "duties", duties.look)
+            scheduler.start()
+        yield nodes
+    finally:
+        for node in nodes:
+            node.scheduler.stop()
+            await node.duties.stop()
+            await node.db.close()
+
+
+async def runs_of(node: Node, count: int) -> list[tuple[int, int]]:
+    """The runs noted, when there are `count` at least."""
+    async with asyncio.timeout(60):
+        while len(found := await node.db.read(_noted)) < count:
+            await asyncio.sleep(0.05)
+    return found
+
+
+def one_per_period(runs: list[tuple[int, int]]) -> None:
+    gaps = [(b - a) / 1e6 for (_, a), (_, b) in pairwise(runs)]
+    assert all(gap >= SHORTEST for gap in gaps), gaps
+
+
+@POSTGRES
+async def test_each_period_has_one_run_while_leaders_come_and_go(db_url: str) -> None:
+    async with installation(db_url, 4) as nodes:
+        standing = [node.leadership for node in nodes]
+        await runs_of(nodes[0], 2)
+        first = await the_one(standing)
+        await end_session(db_url)
+        await until(lambda: leaders(standing) != [first], 5)
+        await runs_of(nodes[0], 4)
+        second = await the_one(standing)
+        await standing[second].stop()
+        third = await the_one(standing, but=second)
+        runs = await runs_of(nodes[0], 6)
+        one_per_period(runs)
+        assert {node for node, _ in runs} >= {second, third}
+
+
+@POSTGRES
+async def test_nodes_that_all_believe_they_lead_still_run_it_once(db_url: str) -> None:
+    """The table decides; the lock only spares the others the asking."""
+    handles = [await database.open(db_url, clock=SystemClock(), ids=Ids()) for _ in range(4)]
+    runs = 0
+
+    async def count() -> None:
+        nonlocal runs
+        runs += 1
+
+    everybody = [Duties(db, Alone(), LOOK) for db in handles]
+    for duties in everybody:
+        duties.once_every(3600, "count", count)
+    for _ in range(5):
+        await asyncio.gather(*(duties.look() for duties in everybody))
+        await asyncio.gather(*(duties.idle() for duties in everybody))
+    assert runs == 1
+    for db in handles:
+        await db.close()
+
+
+async def test_a_run_begins_only_from_what_was_seen(db: Database) -> None:
+    began = await db.write(begin, "it", NEVER)
+    assert began is not None
+    assert await db.write(begin, "it", NEVER) is None
+    assert not await db.write(end, "it", began - 1)
+    assert await db.write(end, "it", began)
+    marks, _ = await db.read(marks_now)
+    assert await db.write(begin, "it", Mark(began)) is None
+    assert await db.write(begin, "it", marks["it"]) is not None
+
+
+class Part(Alone):
+    """A leadership that a test decides."""
+
+    leads = True
+    settled = True
+
+
+def duties_of(db: Database, seconds: float, run: Callable[[], Awaitable[None]]) -> Duties:
+    duties = Duties(db, Part(), LOOK)
+    duties.once_every(seconds, "it", run)
+    return duties
+
+
+async def test_a_duty_that_failed_is_tried_again_long_before_its_period(db: Database) -> None:
+    tries = 0
+
+    async def twice() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise DatabaseUnavailable("connection", "away")
+        if tries == 2:
+            raise RuntimeError("a fault of ours")
+
+    duties = duties_of(db, 3600, twice)
+    async with asyncio.timeout(20):
+        while tries < 3:
+            await duties.look()
+            await duties.idle()
+            await asyncio.sleep(0.02)
+    await duties.look()
+    await duties.idle()
+    assert tries == 3
+
+
+async def test_a_run_whose_node_died_in_the_middle_is_run_by_the_next_leader(db: Database) -> None:
+    async def die() -> None:
+        await asyncio.Event().wait()
+
+    first = duties_of(db, 3600, die)
+    await first.look()
+    async with asyncio.timeout(10):
+        while not (await db.read(marks_now))[0]:
+            await asyncio.sleep(0.01)
+    await first.stop()
+
+    runs = 0
+
+    async def run() -> None:
+        nonlocal runs
+        runs += 1
+
+    second = duties_of(db, 3600, run)
+    # Until it has led for a while, the former leader may still be at it.
+    second.leadership.settled = False  # type: ignore[misc] # Part's own
+    await second.look()
+    await second.idle()
+    assert runs == 0
+    second.leadership.settled = True  # type: ignore[misc] # as above
+    for _ in range(2):
+        await second.look()
+        await second.idle()
+    assert runs == 1
+
+
+async def test_a_duty_is_cut_off_when_its_node_stops_leading(db: Database) -> None:
+    cut = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def long() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cut.set()
+
+    duties = duties_of(db, 3600, long)
+    await duties.look()
+    await asyncio.wait_for(begun.wait(), 10)
+    duties.leadership.leads = False  # type: ignore[misc] # Part's own
+    await duties.look()
+    await asyncio.wait_for(cut.wait(), 10)
+    await duties.stop()
+
+
+async def test_a_duty_does_not_overlap_itself_nor_hold_up_another(db: Database) -> None:
+    running = most = others = 0
+    go_on = asyncio.Event()
+
+    async def slow() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await go_on.wait()
+        running -= 1
+
+    async def quick() -> None:
+        nonlocal others
+        others += 1
+
+    duties = Duties(db, Alone(), LOOK)
+    duties.once_every(0.0, "slow", slow)
+    duties.once_every(0.0, "quick", quick)
+    async with asyncio.timeout(20):
+        while others < 3:
+            await duties.look()
+            await asyncio.sleep(0.01)
+    assert most == 1
+    go_on.set()
+    await duties.stop()
+
+
+async def test_a_duty_that_is_not_wanted_leaves_no_mark(db: Database) -> None:
+    wanted = False
+    ran: list[int] = []
+
+    async def is_wanted() -> bool:
+        return wanted
+
+    async def work() -> None:
+        ran.append(1)
+
+    duties = Duties(db, Alone(), 0.0)
+    duties.when(is_wanted, "on-demand", work)
+    await duties.look()
+    await duties.idle()
+    marks, _ = await db.read(marks_now)
+    assert (ran, marks) == ([], {})
+    wanted = True
+    for times in (1, 2):
+        await duties.look()
+        await duties.idle()
+        assert len(ran) == times
+    marks, _ = await db.read(marks_now)
+    assert marks["on-demand"].ended_at >= marks["on-demand"].began_at

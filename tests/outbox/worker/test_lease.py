@@ -1,0 +1,199 @@
+"""The lease and the clock of a node, and what somebody else's lock may hold up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
+from outbox.queue import lanes
+from outbox.worker import lease, nodes, skew
+from outbox.worker.lease import Lease
+from tests.support.drain import Counted, add_webhook, drain, inbox, make, ring, rows
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+
+
+class Shifted(SystemClock):
+    """A clock whose wall time is off by so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def wall(self) -> int:
+        return super().wall() + round(self.seconds * 1_000_000)
+
+
+@asynccontextmanager
+async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease, Counted]]:
+    """A lease, kept until the block ends; the counts have "joined" and "lost" beside the rest."""
+    watch = Counted()
+    kept = Lease(db, clock=clock, ids=Ids(), observer=watch, joined=watch.joined, lost=watch.lost)
+    task = asyncio.create_task(kept.run())
+    try:
+        await watch.until("joined")
+        yield kept, watch
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@POSTGRES
+@pytest.mark.parametrize(
+    ("seconds", "sends"), [(0.0, True), (1.0, True), (-30.0, True), (3600.0, False), (-61.5, False)]
+)
+async def test_a_node_whose_clock_is_more_than_a_minute_off_sends_nothing(
+    db: Database, seconds: float, sends: bool
+) -> None:
+    async with leased(db, Shifted(seconds)) as (kept, watch):
+        assert kept.skew == pytest.approx(seconds, abs=0.5)
+        assert watch.counts["clock_skew"] == 1
+        assert (kept.objection() is None) == sends
+
+
+@POSTGRES
+async def test_a_clock_that_is_set_right_lets_the_node_send_again(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEW_SECONDS", 0.2)
+    monkeypatch.setattr(lease, "LOOK_SECONDS", 0.3)
+    clock = Shifted(3600.0)
+    async with inbox() as box, drain(db, ring(), clock) as running:
+        await running.watch.until("clock_skew", 2)
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("clock_skew", 4)
+        assert box.got == []
+        clock.seconds = 0.0
+        await box.until(1)
+
+
+async def test_sqlite_has_no_other_clock(db: Database) -> None:
+    if db.engine == "postgres":
+        assert abs(await skew.measure(db, SystemClock())) < 2
+    else:
+        assert await skew.measure(db, Shifted(9999.0)) == 0
+
+
+@POSTGRES
+async def test_what_the_way_to_the_server_may_explain_is_no_skew(db: Database) -> None:
+    class Slow(SystemClock):
+        """As if the answer took ten seconds more on the way back."""
+
+        asked = 0
+
+        def monotonic(self) -> float:
+            self.asked += 1
+            return super().monotonic() + 10.0 * (self.asked - 1)
+
+    assert await skew.measure(db, Slow()) == 0
+
+
+@POSTGRES
+async def test_a_lease_that_was_lost_comes_back_under_a_new_name(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEW_SECONDS", 0.2)
+    monkeypatch.setattr(lease, "LOOK_SECONDS", 0.3)
+    async with leased(db, SystemClock()) as (kept, watch):
+        old = kept.node_id
+
+        async def expire(tx: Tx) -> None:
+            await tx.run("update nodes set alive_until = 0")
+
+        await db.write(expire)
+        await watch.until("lost")
+        await watch.until("joined", 2)
+        assert kept.node_id != old
+        assert kept.objection() is None
+        assert not await db.write(nodes.renew, old)
+
+
+@POSTGRES
+async def test_a_renewal_that_hangs_past_the_lease_ends_it(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a timer of its own: the renewal's answer may never come."""
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(lease, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(lease, "LOOK_SECONDS", 0.3)
+    async with leased(db, SystemClock()) as (_, watch):
+        locked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def lock(tx: Tx) -> None:
+            await tx.run("lock table nodes in access exclusive mode")
+            locked.set()
+            await go_on.wait()
+
+        holding = asyncio.create_task(db.write(lock))
+        await locked.wait()
+        await watch.until("lost")
+        go_on.set()
+        await asyncio.gather(holding, return_exceptions=True)
+
+
+@POSTGRES
+async def test_a_lane_that_a_stranger_holds_delays_its_webhook_alone(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        held = await running.webhook(f"{box.url}/held")
+        await running.webhook(f"{box.url}/free")
+        await db.write(make, "r0")
+        await running.watch.until("delivery_finished", 2)
+        locked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def stranger(tx: Tx) -> None:
+            await lanes.lock(tx, [held])
+            locked.set()
+            await go_on.wait()
+
+        stranger_holds = asyncio.create_task(db.apart("migration").write(stranger))
+        await locked.wait()
+        for number in range(5):
+            await db.write(make, f"r{number + 1}")
+            await box.until(number + 2, "/free")
+        await running.watch.until("delivery_finished", 7)
+        go_on.set()
+        await stranger_holds
+        await running.watch.until("delivery_finished", 12)
+        assert len([got for got in box.got if got.path == "/held"]) == 6
+
+
+@POSTGRES
+async def test_a_result_whose_lane_is_held_is_put_off_and_written_later(db: Database) -> None:
+    key = ring()
+    async with inbox() as box, drain(db, key) as running:
+        webhook_id, _ = await add_webhook(db, key, box.url)
+        answer = asyncio.Event()
+
+        async def wait(_: object) -> object:
+            await answer.wait()
+            from aiohttp import web
+
+            return web.Response()
+
+        box.answer = wait  # type: ignore[assignment] # a receiver
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await box.until(1)
+        locked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def stranger(tx: Tx) -> None:
+            await lanes.lock(tx, [webhook_id])
+            for row in await tx.all("select webhook_id from lanes for update"):
+                assert row
+            locked.set()
+            await go_on.wait()
+
+        stranger_holds = asyncio.create_task(db.apart("migration").write(stranger))
+        await locked.wait()
+        answer.set()
+        await running.watch.until("deferred")
+        assert not await db.read(rows, "select 1 from attempts")
+        go_on.set()
+        await stranger_holds
+        await running.watch.until("delivery_finished")

@@ -1,0 +1,67 @@
+"""Results on their way into the database when lanes are held and the loop has faults."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database
+from outbox.queue.deliveries import Claimed, Result
+from outbox.queue.policy import again
+from outbox.queue.settle import Settlement
+from outbox.worker.settling import DEFERRED_SECONDS, Settling
+from tests.support.drain import Counted
+
+
+class Stepped(SystemClock):
+    """Stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class HeldLanes:
+    """A database that settles all but what is in a lane that is held."""
+
+    engine = "postgres"
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.settled: list[str] = []
+
+    async def write(self, _: Any, batch: list[Result]) -> Settlement:
+        deferred = [s for s in batch if s.delivery.webhook_id in self.held]
+        done = [s.delivery.id for s in batch if s.delivery.webhook_id not in self.held]
+        self.settled += done
+        return Settlement(frozenset(done), deferred, None)
+
+
+def result(delivery_id: str, webhook_id: str) -> Result:
+    delivery = Claimed(
+        delivery_id, "owner", "event", webhook_id, "event", 0, 1, False, 0, "claim", "thing.made",
+        1, 0, None, None, b"", "",
+    )  # fmt: skip
+    return Result(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
+
+
+async def test_results_of_lanes_that_are_held_now_do_not_put_off_those_before() -> None:
+    lanes, clock = HeldLanes(), Stepped()
+    settling = Settling(cast(Database, lanes), clock, Counted())
+    lanes.held = {"held for a moment", "busy"}
+    settling.put(result("first", "held for a moment"))
+    await settling.write()
+    lanes.held = {"busy"}
+    for n in range(10):
+        clock.now += DEFERRED_SECONDS / 4
+        settling.put(result(f"later-{n}", "busy"))
+        await settling.write()
+    assert lanes.settled == ["first"]
+    lanes.held = set()
+    clock.now += DEFERRED_SECONDS
+    await asyncio.wait_for(settling.write(), 1)
+    assert len(lanes.settled) == 11
+    assert not settling

@@ -1,0 +1,169 @@
+"""Slots and windows, as values: nobody waits here."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outbox.queue.deliveries import FIRST_WINDOW, Claimed
+from outbox.queue.policy import WindowStep
+from outbox.worker.slow import Sending
+from outbox.worker.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDEST, Windows
+
+
+def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
+    return Claimed(
+        "d", owner_id, "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", 1, 0, None,
+        None, body, "",
+    )  # fmt: skip
+
+
+def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
+    windows = Windows(256)
+    widths = [
+        windows.finish(windows.start(claimed("w"), False, 0.0), "grow") for _ in range(2 + 3 + 4)
+    ]
+    assert widths == [2, 3, 3, 3, 4, 4, 4, 4, 5]
+
+
+def test_a_failure_breaks_the_row_of_successes() -> None:
+    windows = Windows(256)
+    effects: list[WindowStep] = ["grow", "keep", "grow", "grow"]
+    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), e) for e in effects]
+    assert widths == [2, 2, 2, 3]
+
+
+def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:
+    windows = Windows(256)
+    for _ in range(2000):
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow")
+    assert width == WIDEST
+    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), "halve") for _ in range(6)]
+    assert widths == [16, 8, 4, 2, 1, 1]
+
+
+def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:
+    windows = Windows(4)
+    windows.start(claimed("slow"), False, 0.0)
+    assert windows.take_slots_back(0.4)[0] == 0.6
+    assert windows.capacity("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
+    assert windows.take_slots_back(1.0) == (None, [])
+    capacity = windows.capacity("n", "c", 0)
+    assert capacity.slots == 4
+    assert capacity.windows["slow"] == 0
+
+
+def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
+    windows = Windows(4)
+    sending = windows.start(claimed("slow"), False, 0.0)
+    windows.take_slots_back(2.0)
+    windows.finish(sending, "halve")
+    assert windows.capacity("n", "c", 0).windows["slow"] == 1
+    assert windows.slow == 0
+
+
+def test_a_slow_send_leaves_a_window_of_one_whatever_it_answers() -> None:
+    windows = Windows(256)
+    for _ in range(50):
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow")
+    assert width > 2
+    sending = windows.start(claimed("w"), False, 0.0)
+    windows.take_slots_back(1.0)
+    assert windows.finish(sending, "grow") == 1
+
+
+def test_past_so_many_slow_sends_the_oldest_of_the_biggest_holder_are_cut() -> None:
+    windows = Windows(MOST_SLOW * 2)
+    big = MOST_SLOW // OWNER_SHARE
+    for number in range(MOST_SLOW + 5):
+        # One owner has as many as he may, each of the others fewer.
+        owner = "big" if number < big else f"o{number // 7}"
+        windows.start(claimed(f"w{number}", owner), False, 0.0)
+    soon, cut = windows.take_slots_back(1.0)
+    assert soon is None
+    assert windows.slow == MOST_SLOW
+    assert windows.busy == 0
+    assert [(s.owner_id, s.webhook_id) for s in cut] == [("big", f"w{n}") for n in range(5)]
+    assert all(s.cut for s in cut)
+
+
+def test_one_owner_has_an_eighth_of_the_slow_sends() -> None:
+    windows = Windows(MOST_SLOW)
+    share = MOST_SLOW // OWNER_SHARE
+    sends = [windows.start(claimed(f"w{n}", "big"), False, 0.0) for n in range(share + 3)]
+    windows.start(claimed("other", "small"), False, 0.0)
+    _, cut = windows.take_slots_back(1.0)
+    assert cut == sends[:3]
+    assert windows.slow == share + 1
+    # A webhook whose send was cut starts no other until that has ended.
+    assert windows.left["w0"] == 0
+    windows.finish(cut[0], "halve")
+    assert windows.left["w0"] == 1
+
+
+def test_slow_sends_hold_half_of_the_bytes_at_most() -> None:
+    windows = Windows(64)
+    body = b"x" * (MOST_BYTES // 16)
+    sends = [windows.start(claimed(f"w{n}", f"o{n % 3}", body), False, 0.0) for n in range(9)]
+    assert windows.capacity("n", "c", 0).body_bytes == MOST_BYTES - 9 * len(body)
+    _, cut = windows.take_slots_back(1.0)
+    assert cut == [sends[0]]
+    for sending in sends:
+        windows.finish(sending, "keep")
+    assert windows.capacity("n", "c", 0).body_bytes == MOST_BYTES
+
+
+def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
+    windows = Windows(16)
+    for number in range(3):
+        windows.start(claimed(f"w{number}"), True, 0.0)
+    assert windows.capacity("n", "c", 0).failing_slots == 1
+    assert windows.capacity("n", "c", 0).slots == 13
+
+
+def test_webhooks_that_fail_have_a_sixteenth_before_the_others() -> None:
+    windows = Windows(64)
+    assert windows.capacity("n", "c", 0).failing_first == 4
+    windows.start(claimed("w"), True, 0.0)
+    assert windows.capacity("n", "c", 0).failing_first == 3
+
+
+def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
+    windows = Windows(1)
+    capacities = [windows.capacity("n", "c", 0) for _ in range(4)]
+    assert [capacity.failing_first for capacity in capacities] == [1, 0, 1, 0]
+    assert {capacity.failing_slots for capacity in capacities} == {1}
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["start", "finish", "slow"]),
+            st.integers(0, 4),
+            st.sampled_from(["grow", "halve", "keep"]),
+        ),
+        max_size=120,
+    )
+)
+def test_whatever_happens_the_books_balance(
+    steps: list[tuple[str, int, WindowStep]],
+) -> None:
+    windows = Windows(8)
+    under_way: list[Sending] = []
+    now = 0.0
+    for step, number, effect in steps:
+        now += 0.3
+        if step == "start":
+            under_way.append(windows.start(claimed(f"w{number}"), number == 0, now))
+        elif step == "finish" and under_way:
+            windows.finish(under_way.pop(number % len(under_way)), effect)
+        else:
+            windows.take_slots_back(now)
+        assert windows.busy + windows.slow == len(under_way)
+        assert windows.slow == sum(sending.slow for sending in under_way)
+        assert windows.bytes == sum(sending.size for sending in under_way)
+    for sending in under_way:
+        windows.finish(sending, "keep")
+    capacity = windows.capacity("n", "c", 0)
+    assert (windows.busy, windows.slow, capacity.slots, capacity.failing_slots) == (0, 0, 8, 2)
+    assert all(1 <= left <= WIDEST for left in capacity.windows.values())

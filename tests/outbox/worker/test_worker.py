@@ -1,0 +1,361 @@
+"""The drain's loop when things go wrong inside: nothing is lost, repeated or spun over."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+from aiohttp import web
+
+from outbox.database.transaction import Database, Tx
+from outbox.errors import OutcomeUnknown
+from outbox.queue import lanes
+from outbox.queue.deliveries import Capacity
+from outbox.queue.policy import Schedule
+from outbox.queue.rescue import MOST_RESCUES, release, rescue
+from outbox.queue.settle import settle
+from outbox.worker import Worker, settling, taking, windows
+from outbox.worker.settling import Settling
+from outbox.worker.taking import Taking
+from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+@pytest.mark.slow
+async def test_a_fault_of_the_loop_repeats_nothing_that_is_under_way(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        answer = asyncio.Event()
+
+        async def wait(_: web.Request) -> web.Response:
+            await answer.wait()
+            return web.Response()
+
+        box.answer = wait
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await box.until(1)
+        faults = 3
+
+        async def broken(self: Taking, *args: Any) -> float | None:
+            nonlocal faults
+            if faults:
+                faults -= 1
+                raise RuntimeError("a fault of ours")
+            return await taken(self, *args)
+
+        taken = Taking.take
+        monkeypatch.setattr(Taking, "take", broken)
+        await db.write(make, "r2")
+        await running.watch.until("restarted", 3)
+        answer.set()
+        await running.watch.until("delivery_finished", 2)
+        assert len(box.got) == 2
+        assert not running.watch.counts.get("rescued")
+
+
+@pytest.mark.slow
+async def test_a_claim_of_unknown_fate_is_given_back_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the database is away, there is one claim to give back and no more."""
+    away = 6
+    real = type(db).write
+
+    async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal away
+        result = await real(self, unit, *args, **kwargs)
+        if away and unit in (taking.take, taking.claim_due):
+            away -= 1
+            raise OutcomeUnknown("connection", "lost during COMMIT")
+        if away and unit is release:
+            away -= 1
+            raise OutcomeUnknown("connection", "lost during COMMIT")
+        return result
+
+    key = ring()
+    async with inbox() as box:
+        await add_webhook(db, key, box.url)
+        await db.write(make_many, 2)
+        monkeypatch.setattr(type(db), "write", write)
+        async with drain(db, key) as running:
+            owed = running.worker._taking._orphans
+            most = 0
+            async with asyncio.timeout(20):
+                while away or owed:
+                    most = max(most, len(owed))
+                    await asyncio.sleep(0.01)
+            assert most == 1
+            await running.watch.until("delivery_finished", 2)
+        assert len(box.got) == 2
+
+
+@POSTGRES
+async def test_a_claim_that_cannot_be_given_back_holds_up_nobody(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has the lane of a claim of unknown fate: the other lanes are served meanwhile."""
+    key = ring()
+    lost = False
+    real = type(db).write
+    go_on = asyncio.Event()
+    holding: list[asyncio.Task[None]] = []
+
+    async def stranger(tx: Tx, webhook_id: str, locked: asyncio.Event) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await go_on.wait()
+
+    async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal lost
+        result = await real(self, unit, *args, **kwargs)
+        if unit is taking.claim_due and result.claimed and not lost:
+            lost, locked = True, asyncio.Event()
+            holding.append(asyncio.create_task(real(db, stranger, held, locked)))
+            await locked.wait()
+            raise OutcomeUnknown("connection", "lost during COMMIT")
+        return result
+
+    async with inbox() as box:
+        held, _ = await add_webhook(db, key, f"{box.url}/held")
+        await add_webhook(db, key, f"{box.url}/free", owner="1" * 24)
+        await db.write(make_many, 6)
+        monkeypatch.setattr(type(db), "write", write)
+        async with drain(db, key):
+            async with asyncio.timeout(10):
+                while not lost:
+                    await asyncio.sleep(0.01)
+            await db.write(make, "r", owner="1" * 24)
+            await box.until(1, "/free", seconds=1.5)
+            go_on.set()
+            await asyncio.gather(*holding)
+            await box.until(6, "/held")
+        assert len(box.got) == 7
+
+
+@POSTGRES
+@pytest.mark.parametrize("what", ["lane", "fan-out"])
+async def test_waiting_for_what_others_hold_makes_no_busy_loop(
+    db: Database, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id = await running.webhook(box.url)
+        await running.watch.until("claimed")
+        locked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def stranger(tx: Tx) -> None:
+            if what == "lane":
+                await lanes.lock(tx, [webhook_id])
+            else:
+                await tx.one("select pg_advisory_xact_lock(7201965)")
+            locked.set()
+            await go_on.wait()
+
+        holding = asyncio.create_task(db.write(stranger))
+        await locked.wait()
+        for n in range(6):
+            await db.write(make, f"r{n}")
+        await asyncio.sleep(0.5)
+        before = running.watch.counts["claimed"]
+        await asyncio.sleep(1.0)
+        # Putting off settles takes ten turns a second.
+        assert running.watch.counts["claimed"] - before <= 20
+        go_on.set()
+        await holding
+        await box.until(6, seconds=2)
+
+
+@POSTGRES
+async def test_what_is_ready_goes_out_while_nothing_can_be_fanned_out(
+    db: Database, db_url: str
+) -> None:
+    async with inbox() as box, drain(db, ring(), schedule=Schedule((0.5, 0.5))) as running:
+
+        async def fail(_: web.Request) -> web.Response:
+            return web.Response(status=500)
+
+        box.answer = fail
+        await running.webhook(box.url)
+        await db.write(make, "r1")
+        await box.until(1)
+        stranger = await asyncpg.connect(db_url)
+        await stranger.execute("begin; select seq from outbox_state for update")
+        await db.write(make, "r2")
+        await box.until(3, seconds=6)
+        await stranger.close()
+        await box.until(4)
+
+
+@pytest.mark.slow
+async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "CHECK_SECONDS", 0.2)
+    async with inbox() as box, drain(db, ring()) as running:
+        hang = asyncio.Event()
+
+        async def wait(request: web.Request) -> web.Response:
+            if request.path == "/held":
+                await hang.wait()
+            return web.Response()
+
+        box.answer = wait
+        lost = await running.webhook(f"{box.url}/lost")
+        await running.webhook(f"{box.url}/held")
+        await db.write(make, "r1")
+        await box.until(2)
+        await running.watch.until("delivery_finished")
+        # As a failover leaves it that has lost the settle.
+        await db.write(
+            run,
+            "update deliveries set state = 'in_flight', claim = 'x', node_id = $1, "
+            "finished_at = null where webhook_id = $2",
+            running.worker.node_id, lost,
+        )  # fmt: skip
+        await running.watch.until("rescued unheld 1")
+        await box.until(2, "/lost")
+        assert len([got for got in box.got if got.path == "/held"]) == 1
+        hang.set()
+        await running.watch.until("delivery_finished", 3)
+
+
+async def test_what_is_rescued_again_and_again_ends_dead(db: Database) -> None:
+    async with inbox() as box:
+        await add_webhook(db, ring(), box.url)
+        await db.write(make, "r1")
+        await db.write(taking.take, Capacity("n", "c", 0, 0, 0, {}, 0))
+        for number in range(MOST_RESCUES):
+            [row] = await db.read(rows, "select state from deliveries")
+            assert row["state"] == "ready", number
+            await db.write(
+                run, "update deliveries set state = 'in_flight', claim = 'c', node_id = 'dead'"
+            )
+            assert await db.write(rescue, "dead") == 1
+        [row] = await db.read(rows, "select * from deliveries")
+        assert (row["state"], row["claim"]) == ("dead", None)
+        assert "process" in row["reason"]
+        assert row["finished_at"]
+        assert (await db.read(rows, "select due_at from lanes"))[0]["due_at"] is None
+
+
+@pytest.mark.slow
+async def test_a_result_that_cannot_be_written_holds_up_no_other(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = settle
+
+    async def refuse(tx: Tx, batch: Any) -> Any:
+        if any(result.delivery.webhook_id == bad for result in batch):
+            raise RuntimeError("this one never")
+        return await real(tx, batch)
+
+    monkeypatch.setattr(settling, "settle", refuse)
+    async with inbox() as box, drain(db, ring()) as running:
+        bad = await running.webhook(f"{box.url}/bad")
+        await running.webhook(f"{box.url}/fine")
+        for number in range(2):
+            await db.write(make, f"r{number}")
+        await running.watch.until("delivery_finished", 2)
+        states = await db.read(
+            rows, "select state, count(*) as n from deliveries group by state order by state"
+        )
+        assert {row["state"]: row["n"] for row in states}["delivered"] == 2
+
+
+async def test_a_drain_past_its_grace_starts_nothing(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = ring()
+    async with inbox() as box:
+        await add_webhook(db, key, box.url)
+        watch = Counted()
+        async with drain(db, key) as running:
+            await running.watch.until("claimed")
+            stopping: list[asyncio.Task[None]] = []
+            worker: Worker = running.worker
+            begin = worker._taking._begin
+
+            def stop_first(*args: Any) -> None:
+                # The claim has come back; the order to stop came while it was under way.
+                if args[0] and not stopping:
+                    stopping.append(asyncio.create_task(worker.drain(0.0)))
+                    worker._taking.stop()
+                begin(*args)
+
+            monkeypatch.setattr(worker._taking, "_begin", stop_first)
+            await db.write(make, "r1")
+            async with asyncio.timeout(10):
+                while not stopping:
+                    await asyncio.sleep(0.01)
+                await stopping[0]
+        assert box.got == []
+        assert not watch.counts
+        [row] = await db.read(rows, "select state, attempts, claim from deliveries")
+        assert (row["state"], row["attempts"], row["claim"]) == ("ready", 0, None)
+
+
+@pytest.mark.slow
+async def test_a_slow_send_too_many_is_cut_as_a_timeout(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "MOST_SLOW", 16)
+    async with inbox() as box, drain(db, ring(), slots=8, timeout=30.0) as running:
+        hang = asyncio.Event()
+
+        async def wait(_: web.Request) -> web.Response:
+            await hang.wait()
+            return web.Response()
+
+        box.answer = wait
+        for number in range(3):
+            await running.webhook(f"{box.url}/{number}")
+        await db.write(make, "r1")
+        # Two of one owner may be slow: an eighth of sixteen.
+        await running.watch.until("cut")
+        await running.watch.until("attempt")
+        [attempt] = await db.read(rows, "select outcome, error from attempts")
+        assert attempt["outcome"] == "timeout"
+        assert "too many" in attempt["error"]
+        assert running.watch.counts["cut"] == 1
+        hang.set()
+        await running.watch.until("delivery_finished", 3)
+
+
+@pytest.mark.slow
+async def test_a_fault_of_taking_does_not_leave_a_settle_under_way(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that write the same list at once can lose what the second one added to it."""
+    at_once = most = faults = 0
+    write, take = Settling.write, Taking.take
+
+    async def slow(self: Settling) -> float | None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        try:
+            await asyncio.sleep(0.3)
+            return await write(self)
+        finally:
+            at_once -= 1
+
+    async def broken(self: Taking, *args: Any) -> float | None:
+        nonlocal faults
+        faults += 1
+        if faults <= 3:
+            raise RuntimeError("a fault of ours")
+        return await take(self, *args)
+
+    monkeypatch.setattr(Settling, "write", slow)
+    monkeypatch.setattr(Taking, "take", broken)
+    async with drain(db, ring()) as running:
+        await running.watch.until("restarted", 3)
+        assert most == 1
