@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway import commands, key_commands, zones
 from gateway.app import ROLES, program_version
-from gateway.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
-from gateway.errors import Refusal
+from gateway.cli import commands, key_commands
+from gateway.records.errors import Refusal
+from gateway.records.values import zones
+from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from outbox import private_files
 from outbox.errors import OutboxError
 

@@ -1,7 +1,7 @@
 """The product wired together: every part is made here, handed what it needs, and closed in reverse.
 
 `build_app` gives an aiohttp application on an open database; opening and listening is
-gateway.serve's affair.
+gateway.cli.serve's affair.
 """
 
 import asyncio
@@ -13,24 +13,24 @@ from typing import Literal
 
 from aiohttp import web
 
-from gateway import answers, appkeys, startup
-from gateway.config import Config
 from gateway.console.routes import add_console
-from gateway.credentials import Credentials
-from gateway.delivery import Delivery
-from gateway.exposition import Exposition
-from gateway.health import Health
-from gateway.limits import RateLimits
-from gateway.metrics import Metrics
-from gateway.middleware import frame
-from gateway.passwords import Passwords
-from gateway.probes import add_probes
-from gateway.proxies import Proxies
+from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.accounts.sign_in import SignIn
 from gateway.rest.errors import refuse
 from gateway.rest.routes import add_routes
-from gateway.sign_in import SignIn
-from gateway.tracing import Marks
-from gateway.upkeep import Upkeep
+from gateway.server import answers, keys, startup
+from gateway.server.config import Config
+from gateway.server.delivery import Delivery
+from gateway.server.limits import RateLimits
+from gateway.server.middleware import frame
+from gateway.server.proxies import Proxies
+from gateway.server.telemetry.exposition import Exposition
+from gateway.server.telemetry.health import Health
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.probes import add_probes
+from gateway.server.tracing import Marks
+from gateway.server.upkeep import Upkeep
 from outbox.database import sqlite
 from outbox.database.transaction import Database
 from outbox.sending.addresses import Rules, parse_place
@@ -75,22 +75,22 @@ def build_app(
         health=health, refuse=refuse,
     )  # fmt: skip
     app = web.Application(middlewares=[around], client_max_size=config.limits.body_bytes)
-    app[appkeys.CONFIG] = config
-    app[appkeys.CLOCK] = clock
-    app[appkeys.IDS] = ids
-    app[appkeys.DB] = db
-    app[appkeys.KEYRING] = keyring
-    app[appkeys.GUARD] = guard
-    app[appkeys.METRICS] = metrics
-    app[appkeys.BUILDING] = asyncio.Semaphore(answers.BUILDING)
-    app[appkeys.ANSWERS] = answers.budget(config.limits)
-    app[appkeys.EXPOSITION] = exposition
-    app[appkeys.HEALTH] = health
-    app[appkeys.LIMITS] = RateLimits(config.limits, clock, metrics)
-    app[appkeys.CREDENTIALS] = credentials
-    app[appkeys.PASSWORDS] = passwords
-    app[appkeys.SIGN_IN] = SignIn(db, passwords, metrics)
-    app[appkeys.DELIVERY] = delivery
+    app[keys.CONFIG] = config
+    app[keys.CLOCK] = clock
+    app[keys.IDS] = ids
+    app[keys.DB] = db
+    app[keys.KEYRING] = keyring
+    app[keys.GUARD] = guard
+    app[keys.METRICS] = metrics
+    app[keys.BUILDING] = asyncio.Semaphore(answers.BUILDING)
+    app[keys.ANSWERS] = answers.budget(config.limits)
+    app[keys.EXPOSITION] = exposition
+    app[keys.HEALTH] = health
+    app[keys.LIMITS] = RateLimits(config.limits, clock, metrics)
+    app[keys.CREDENTIALS] = credentials
+    app[keys.PASSWORDS] = passwords
+    app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
+    app[keys.DELIVERY] = delivery
 
     async def parts(_: web.Application) -> AsyncIterator[None]:
         await upkeep.start()

@@ -1,4 +1,4 @@
-"""What the engine tells about its own work, for whoever counts it (gateway.metrics does).
+"""What the engine tells about its own work, for whoever counts it.
 
 Every method returns at once, raises nothing and is called on the event loop, after the commit
 that makes it true: a crash can lose a count, never invent one. Seconds are floats.

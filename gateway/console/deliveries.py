@@ -4,13 +4,14 @@ import re
 
 from aiohttp import web
 
-from gateway.access import Actor, must_own
-from gateway.appkeys import DB
 from gateway.console import display, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.errors import Refusal
-from gateway.resources.account import users, webhooks
+from gateway.domain.accounts import users
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor, must_own
+from gateway.records.errors import Refusal
+from gateway.server.keys import DB
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx
 from outbox.queue import log, replay

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from gateway import dates
+from gateway.records.values import dates
 from outbox.queue.log import Attempt, Delivery
 from outbox.webhooks import Webhook
 

@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from gateway import bodies
-from gateway.errors import Refusal
+from gateway.records.errors import Refusal
+from gateway.server import bodies
 
 URLENCODED = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200

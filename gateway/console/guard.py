@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from gateway.access import Actor
-from gateway.appkeys import CLIENT, CONFIG, DB, IDS
 from gateway.console import forms
 from gateway.console.forms import Form
-from gateway.errors import Refusal
-from gateway.origins import spelled
-from gateway.proxies import Client
-from gateway.resources.account import sessions
-from gateway.resources.account.sessions import Session
+from gateway.domain.accounts import sessions
+from gateway.domain.accounts.sessions import Session
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.server.keys import CLIENT, CONFIG, DB, IDS
+from gateway.server.origins import spelled
+from gateway.server.proxies import Client
 
 SAFE = frozenset({"GET", "HEAD"})
 HOUR = 3_600_000_000

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.appkeys import CONFIG, CREDENTIALS, DB, IDS
 from gateway.console import guard, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.errors import Fault, Refusal
-from gateway.patterns import NOT_TEXT
-from gateway.resources.account import keys
+from gateway.domain.accounts import keys
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values.patterns import NOT_TEXT
+from gateway.server.keys import CONFIG, CREDENTIALS, DB, IDS
 
 LIST = "/console/keys"
 DAY = 86_400_000_000

@@ -2,16 +2,16 @@
 
 from aiohttp import web
 
-from gateway import formats
-from gateway.appkeys import CONFIG, DB, LIMITS, PASSWORDS, SIGN_IN
 from gateway.console import guard, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.errors import Fault, Refusal
-from gateway.format import Wrong
-from gateway.new_passwords import LONGEST, SHORTEST, fault_of
-from gateway.patterns import NOT_TEXT
-from gateway.resources.account import sessions, users
+from gateway.domain.accounts import sessions, users
+from gateway.domain.accounts.new_passwords import LONGEST, SHORTEST, fault_of
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values import formats
+from gateway.records.values.format import Wrong
+from gateway.records.values.patterns import NOT_TEXT
+from gateway.server.keys import CONFIG, DB, LIMITS, PASSWORDS, SIGN_IN
 from outbox.database.transaction import Tx
 
 HOME = "/console/webhooks"

@@ -13,13 +13,13 @@ import jinja2
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.appkeys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
 from gateway.console import display, guard
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.console.text import ENGLISH, translate
-from gateway.errors import Refusal
-from gateway.logs import logger
+from gateway.records.errors import Refusal
+from gateway.server.keys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
+from gateway.server.telemetry.logs import logger
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
 

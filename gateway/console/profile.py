@@ -2,15 +2,15 @@
 
 from aiohttp import web
 
-from gateway import zones
-from gateway.appkeys import CREDENTIALS, DB
 from gateway.console import pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.draft import check
-from gateway.errors import Fault, Refusal
-from gateway.resources.account import sessions, users
-from gateway.resources.account.users import PROFILE
+from gateway.domain.accounts import sessions, users
+from gateway.domain.accounts.users import PROFILE
+from gateway.records.draft import check
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values import zones
+from gateway.server.keys import CREDENTIALS, DB
 from outbox.database.transaction import Row
 
 ADDRESS = "/console/account"

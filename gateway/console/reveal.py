@@ -4,9 +4,9 @@ import json
 
 from aiohttp import web
 
-from gateway.appkeys import DB, KEYRING
 from gateway.console.guard import Visitor
-from gateway.resources.account import sessions
+from gateway.domain.accounts import sessions
+from gateway.server.keys import DB, KEYRING
 from outbox.webhooks.secrets import SealBroken
 
 

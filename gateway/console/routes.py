@@ -11,7 +11,7 @@ def _is_page(resource: web.AbstractResource) -> bool:
 
 
 def add_console(app: web.Application) -> None:
-    """Hang the console under /console of an application that has the keys of gateway.appkeys."""
+    """Add the routes of the console under /console."""
     set_up(app)
     get = app.router.add_get
 

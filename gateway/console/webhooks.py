@@ -5,14 +5,14 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.access import Actor
-from gateway.appkeys import CONFIG, DB, GUARD, IDS, KEYRING
-from gateway.catalogue import EVENT_NAMES
 from gateway.console import display, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.errors import Refusal
-from gateway.resources.account import webhooks
+from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.server.keys import CONFIG, DB, GUARD, IDS, KEYRING
 from outbox.database.transaction import Tx
 from outbox.queue import log, parking
 from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret

@@ -45,7 +45,7 @@ create table product_categories (
 );
 create index product_categories_record on product_categories (record_id);
 
--- The last number given of each series; see gateway.numbering.
+-- The last number given of each series; see gateway.domain.sales.numbering.
 create table counters (
   owner_id text /*postgres collate "C"*/ not null,
   series text /*postgres collate "C"*/ not null,
@@ -53,7 +53,7 @@ create table counters (
   primary key (owner_id, series)
 );
 
--- `items` is JSON as gateway.resources.crm.lines keeps it. `lapses_at` is when the sweeper looks.
+-- `items` is JSON as gateway.domain.sales.lines keeps it. `lapses_at` is when the sweeper looks.
 create table quotes (
   id text /*postgres collate "C"*/ primary key,
   owner_id text /*postgres collate "C"*/ not null,

@@ -1,5 +1,5 @@
--- Records that are gone and still have dependants to settle; see gateway.ends and
--- gateway.dependants. A row goes when the last of them is settled.
+-- Records that are gone and still have dependants to settle; see gateway.records.ends and
+-- gateway.records.dependants. A row goes when the last of them is settled.
 create table pending_ends (
   owner_id text /*postgres collate "C"*/ not null,
   record_id text /*postgres collate "C"*/ not null,

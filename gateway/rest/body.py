@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway import bodies
-from gateway.draft import Draft, check
-from gateway.errors import Refusal
-from gateway.format import of_json
-from gateway.resource import Form
+from gateway.records.draft import Draft, check
+from gateway.records.errors import Refusal
+from gateway.records.resource import Form
+from gateway.records.values.format import of_json
+from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
-from gateway.strictjson import InvalidJson, decode
+from gateway.server import bodies
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 IGNORED_SHOWN = 10
@@ -28,7 +28,7 @@ async def read_body(request: web.Request) -> bytes:
 def draft(
     form: Form, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
 ) -> Draft:
-    """What the bytes of a body ask for; see gateway.draft.check."""
+    """What the bytes of a body ask for; see gateway.records.draft.check."""
     try:
         sent = decode(body)
     except InvalidJson as error:
@@ -36,6 +36,13 @@ def draft(
     if not isinstance(sent, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
     return check(form, sent, read=of_json, creating=creating, takes=takes)
+
+
+async def asked_of(request: web.Request, form: Form) -> Draft:
+    """What the body of a request asks for, all of it good. Raises what is wrong with it."""
+    asked = draft(form, await read_body(request), creating=True)
+    asked.must_hold()
+    return asked
 
 
 def ignored(asked: Draft) -> dict[str, str]:

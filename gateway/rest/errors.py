@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.appkeys import REQUEST_ID
-from gateway.errors import Refusal
+from gateway.records.errors import Refusal
+from gateway.server.keys import REQUEST_ID
 
 JSON = "application/json"
 STATUS: Mapping[str, int] = {

@@ -1,98 +1,77 @@
-"""The deliveries as the document tells them: one webhook entry for each event of the catalogue."""
+"""The events feed, for receivers that were down and for those who rather read than be called."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from urllib.parse import urlencode
 
-from gateway.catalogue import EVENTS, RESOURCES
-from gateway.resource import Resource
-from gateway.resources.account.samples import sample
-from gateway.rest import shapes
-from gateway.rest.operations import Shape
-from gateway.schemas import or_null
+import msgspec
+from aiohttp import web
 
-WHEN = {
-    "created": "A {} is created.",
-    "updated": "A {} is changed.",
-    "deleted": "A {} is removed.",
-    "completed": "A {} is marked as done for the first time since it was opened.",
-    "paid": "An {} is marked as paid.",
-}
+from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import feed
+from gateway.domain.webhooks.feed import Event, Events
+from gateway.records.values.schemas import ID
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import page_size
+from gateway.rest.document.operations import Parameter, operation
+from gateway.rest.params import window
+from gateway.rest.scans import scan
+from gateway.server.keys import CONFIG, DB
 
-
-def body_of(event: str) -> Shape:
-    """The body of the deliveries of an event."""
-    noun, _, _ = event.partition(".")
-    [resource] = [r for r in RESOURCES if r.noun == noun]
-    record = shapes.record(resource).schema
-    known: Mapping[str, Any] = record["properties"]
-    data = {
-        name: known[name] if _is_there(resource, event, name) else or_null(known[name])
-        for name in EVENTS[event]
-    }
-    schema = {
-        "type": "object",
-        "properties": {
-            "event": {"const": event},
-            "timestamp": {"type": "integer", "description": "Unix time of the event in seconds."},
-            "data": {
-                "type": "object",
-                "properties": data,
-                "required": list(data),
-                "additionalProperties": False,
-            },
-        },
-        "required": ["event", "timestamp", "data"],
-        "additionalProperties": False,
-    }
-    example = {
-        "event": event,
-        "timestamp": shapes.MOMENT // 1_000_000,
-        "data": sample(event, shapes.example_id(noun), shapes.MOMENT),
-    }
-    return Shape(schema, example, "Event" + "".join(w.capitalize() for w in event.split(".")))
+EXAMPLE = Events(
+    [
+        Event(
+            shapes.example_id("event"), "contact.deleted", shapes.example_id("contact"), 3,
+            shapes.NOW,
+            '{"event":"contact.deleted","timestamp":1795271400,'
+            f'"data":{{"id":"{shapes.example_id("contact")}"}}}}',
+            request_id="6b7f0c1e",
+        )
+    ],
+    False,
+    shapes.example_id("event"),
+)  # fmt: skip
 
 
-def webhooks(use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
-    """The member `webhooks` of the document."""
-    return {event: {"post": _entry(event, use)} for event in EVENTS}
-
-
-def _is_there(resource: Resource, event: str, name: str) -> bool:
-    # What a change sets, it sets before it is announced.
-    given = {"updated": "updatedAt", "completed": "completedAt", "paid": "paidAt"}
-    return name in shapes.record(resource).schema["required"] or name == given.get(
-        event.partition(".")[2]
-    )
-
-
-def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
-    noun, _, change = event.partition(".")
-    body = body_of(event)
-    return {
-        "operationId": f"on{body.name.removeprefix('Event')}",
-        "tags": ["Events"],
-        "summary": WHEN[change].format(noun),
-        "parameters": [
-            {"name": name, "in": "header", "required": True, "schema": {"type": "string"},
-             "description": text}
-            for name, text in HEADERS.items()
-        ],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": use(body), "example": body.example}},
-        },
-        "responses": {"2XX": {"description": "Any 2xx ends the delivery."}},
-    }  # fmt: skip
-
-
-HEADERS = {
-    "X-Webhook-Event": "The event's name.",
-    "X-Webhook-Timestamp": "The body's timestamp.",
-    "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body under the secret.",
-    "X-Webhook-Id": "The event's id, the same on every retry and replay.",
-    "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
-    "X-Webhook-Record-Version": "The record's version after this write.",
-    "webhook-id": "The event's id, as Standard Webhooks has it.",
-    "webhook-timestamp": "Unix time of this attempt.",
-    "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
-}
+@operation(
+    "listEvents", "Events", "Read the events feed", shapes.struct(EXAMPLE), headers=("Link",),
+    description="The caller's events in the order in which webhooks get them, oldest first, as "
+    "long as they are kept (30 days unless configured otherwise). `body` holds exactly the bytes "
+    "of the deliveries, so a signature can be made or checked over it. Test events are left out. "
+    "A page that asks for `types` may be short or empty while `hasMore` is true.",
+    parameters=(
+        Parameter(
+            "after", ID,
+            "Where to go on: a nextCursor, or the X-Webhook-Id of the last event that arrived. "
+            "Without it the feed starts at its oldest event.",
+            shapes.example_id("event"),
+        ),
+        Parameter(
+            "types", {"type": "string"}, "Only these events, separated by commas.",
+            f"{EVENT_NAMES[0]},{EVENT_NAMES[2]}",
+        ),
+        page_size(),
+    ),
+)  # fmt: skip
+async def list_events(request: web.Request) -> web.Response:
+    """GET /api/events: what happened after an event that the caller names."""
+    caller = await authenticate(request)
+    query, days = request.query, request.app[CONFIG].retention.events_days
+    after, (_, limit) = query.get("after", "").strip().lower(), window(query)
+    names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
+    if query.get("types"):
+        # To look for some of the events takes longer than to read on.
+        found = await scan(
+            request, caller, "searched", feed.page, caller, after=after, names=names or None,
+            limit=limit, days=days,
+        )  # fmt: skip
+    else:
+        found = await request.app[DB].read(
+            feed.page, caller, after=after, names=None, limit=limit, days=days
+        )
+    headers = {"Content-Type": "application/json"}
+    if found.has_more:
+        onward = [(k, v) for k, v in query.items() if k != "after"]
+        onward.append(("after", str(found.next_cursor)))
+        target = f"{request.rel_url.raw_path}?{urlencode(onward, errors='replace')}"
+        headers["Link"] = f'<{target}>; rel="next"'
+    return web.Response(body=msgspec.json.encode(found), headers=headers)

@@ -11,15 +11,15 @@ from typing import Any, Concatenate
 import msgspec
 from aiohttp import web
 
-from gateway import actions
-from gateway.access import Actor
-from gateway.answers import Flow
-from gateway.appkeys import BUILDING, DB
-from gateway.errors import Refusal
-from gateway.query import Page
-from gateway.resource import Resource
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.query import Page
+from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
 from gateway.rest.wire import shown, view
+from gateway.server.answers import Flow
+from gateway.server.keys import BUILDING, DB
 from outbox.database.transaction import P, T, Tx
 
 AT_ONCE = 50

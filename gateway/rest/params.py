@@ -10,14 +10,14 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway import cnpj, dates, formats, numbers
-from gateway.access import Actor
-from gateway.errors import Fault, Refusal
-from gateway.format import Format, Wrong, of_json
-from gateway.once import Once
-from gateway.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
-from gateway.resource import Kind, Resource
-from gateway.strictjson import InvalidJson, decode
+from gateway.records.access import Actor
+from gateway.records.errors import Fault, Refusal
+from gateway.records.once import Once
+from gateway.records.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
+from gateway.records.resource import Kind, Resource
+from gateway.records.values import cnpj, dates, formats, numbers
+from gateway.records.values.format import Format, Wrong, of_json
+from gateway.records.values.strictjson import InvalidJson, decode
 from outbox.ids import is_id
 
 LARGEST = 2**63 - 1

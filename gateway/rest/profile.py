@@ -1,24 +1,23 @@
 """Handlers of people as they make and change themselves: sign-up, name, time zone."""
 
-import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from gateway import dates, zones
-from gateway.appkeys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
-from gateway.auth import authenticate
-from gateway.draft import Draft, refusal
-from gateway.errors import Fault, Refusal
-from gateway.networks import share_of
-from gateway.new_passwords import fault_of
-from gateway.resources.account import users
-from gateway.resources.account.users import PROFILE, SIGN_UP
-from gateway.rest import shapes
+from gateway.domain.accounts import users
+from gateway.domain.accounts.networks import share_of
+from gateway.domain.accounts.new_passwords import fault_of
+from gateway.domain.accounts.users import PROFILE, SIGN_UP
+from gateway.records.draft import refusal
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values import dates, zones
+from gateway.records.values.schemas import Id, Instant
 from gateway.rest.account import ME_EXAMPLE, me_of
-from gateway.rest.body import draft, ignored, read_body
-from gateway.rest.errors import JSON
-from gateway.rest.operations import operation
-from gateway.schemas import Id, Instant
+from gateway.rest.auth import authenticate
+from gateway.rest.body import draft, read_body
+from gateway.rest.document import shapes
+from gateway.rest.document.operations import operation
+from gateway.rest.structs import answer
+from gateway.server.keys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
 from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
@@ -64,7 +63,7 @@ async def sign_up(request: web.Request) -> web.Response:
         users.made, email=values["email"], name=values["name"], password_hash=hashed,
         timezone=values["timezone"],
     )  # fmt: skip
-    return _answer(_user(user), 201, asked)
+    return answer(_user(user), 201, asked)
 
 
 @operation(
@@ -80,17 +79,10 @@ async def change_me(request: web.Request) -> web.Response:
     user = await request.app[DB].write(users.change, caller.owner_id, asked.values)
     # What is remembered of callers holds their time zones.
     request.app[CREDENTIALS].forget()
-    return _answer(me_of(user, caller), 200, asked)
+    return answer(me_of(user, caller), 200, asked)
 
 
 def _user(user: Row) -> User:
     return User(
         user["id"], user["email"], user["name"], user["timezone"], dates.show(user["created_at"])
-    )
-
-
-def _answer(body: Struct, status: int, asked: Draft) -> web.Response:
-    headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
-    return web.Response(
-        status=status, body=msgspec.json.encode(body), headers=headers | ignored(asked)
     )

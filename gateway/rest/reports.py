@@ -9,26 +9,18 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from gateway.auth import authenticate
-from gateway.periods import BOUND, Asked
-from gateway.resources.crm.reports.activities import (
-    ActivitiesReport,
-    ActivitiesRow,
-    ActivitiesTotals,
-)
-from gateway.resources.crm.reports.figures import Report
-from gateway.resources.crm.reports.funnel import FunnelReport, FunnelRow, FunnelTotals
-from gateway.resources.crm.reports.index import REPORTS, Kind
-from gateway.resources.crm.reports.leads import LeadsReport, LeadsRow, LeadsTotals
-from gateway.resources.crm.reports.receivables import (
-    ReceivablesReport,
-    ReceivablesRow,
-    ReceivablesTotals,
-)
-from gateway.resources.crm.reports.sales import SalesReport, SalesRow, SalesTotals
-from gateway.rest import shapes
+from gateway.domain.reports.activities import ActivitiesReport, ActivitiesRow, ActivitiesTotals
+from gateway.domain.reports.figures import Report
+from gateway.domain.reports.funnel import FunnelReport, FunnelRow, FunnelTotals
+from gateway.domain.reports.index import REPORTS, Kind
+from gateway.domain.reports.leads import LeadsReport, LeadsRow, LeadsTotals
+from gateway.domain.reports.periods import BOUND, Asked
+from gateway.domain.reports.receivables import ReceivablesReport, ReceivablesRow, ReceivablesTotals
+from gateway.domain.reports.sales import SalesReport, SalesRow, SalesTotals
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.operations import Operation, Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.operations import Operation, Parameter, operation
 from gateway.rest.params import bound, refused
 from gateway.rest.scans import scan
 

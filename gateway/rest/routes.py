@@ -5,18 +5,30 @@ from typing import NoReturn
 
 from aiohttp import web
 
-from gateway.appkeys import CONFIG
-from gateway.catalogue import CATALOGUE, Kept
-from gateway.errors import Refusal
-from gateway.resources.crm import invoices, quotes, tasks
-from gateway.resources.crm.activities import ACTIVITIES
-from gateway.resources.crm.invoices import INVOICES
-from gateway.resources.crm.quotes import QUOTES
-from gateway.resources.crm.reports.index import REPORTS
-from gateway.resources.crm.tasks import TASKS
-from gateway.rest import account, apidocs, feed, handlers, profile, reports, sales
-from gateway.rest.handlers import page, verb, verb_with
-from gateway.rest.operations import Handler, Operation, path_of
+from gateway.domain.catalogue import CATALOGUE, Kept
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.domain.contacts.tasks import TASKS, complete, reopen
+from gateway.domain.reports.index import REPORTS
+from gateway.domain.sales import invoices, quotes
+from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.quotes import QUOTES
+from gateway.records.errors import Refusal
+from gateway.rest import (
+    account,
+    activities,
+    deals,
+    events,
+    keys,
+    profile,
+    records,
+    reports,
+    tasks,
+    webhooks,
+)
+from gateway.rest.document import page as document
+from gateway.rest.document.operations import Handler, Operation, path_of
+from gateway.rest.records import page, verb, verb_with
+from gateway.server.keys import CONFIG
 
 Route = tuple[str, str, Operation]
 
@@ -26,34 +38,34 @@ MOVED = (QUOTES, INVOICES)
 """Resources whose changes may be refused by the state that a record is in."""
 
 
-def records(kept: Kept) -> tuple[Route, ...]:
+def of_records(kept: Kept) -> tuple[Route, ...]:
     """List, create, read, change and, unless declared otherwise, delete."""
     of = kept.resource
     path = path_of(of)
     one = f"{path}/{{id}}"
-    changing = handlers.change(of, kept.change, MOVES if of in MOVED else ())
+    changing = records.change(of, kept.change, MOVES if of in MOVED else ())
     routes: tuple[Route, ...] = (
         ("GET", path, page(of)),
-        ("POST", path, handlers.create(of, kept.create)),
-        ("GET", one, handlers.read(of)),
+        ("POST", path, records.create(of, kept.create)),
+        ("GET", one, records.read(of)),
         ("PUT", one, changing),
         ("PATCH", one, changing),
     )
-    return (*routes, ("DELETE", one, handlers.remove(of))) if of.deletable else routes
+    return (*routes, ("DELETE", one, records.remove(of))) if of.deletable else routes
 
 
 # What is to be found beside a resource's own routes, under its path.
 FIXED: tuple[Route, ...] = (
-    ("GET", "/api/deals/pipeline-stats", sales.pipeline_stats),
-    ("GET", "/api/tasks/overdue", sales.overdue),
-    ("GET", "/api/tasks/upcoming", sales.upcoming),
-    ("GET", "/api/tasks/calendar", sales.calendar),
-    ("GET", "/api/activities/recent", sales.recent_activities),
+    ("GET", "/api/deals/pipeline-stats", deals.pipeline_stats),
+    ("GET", "/api/tasks/overdue", tasks.overdue),
+    ("GET", "/api/tasks/upcoming", tasks.upcoming),
+    ("GET", "/api/tasks/calendar", tasks.calendar),
+    ("GET", "/api/activities/recent", activities.recent_activities),
     ("GET", "/api/activities/entity/{entityId}", page(ACTIVITIES, relatedTo="entityId")),
 )  # fmt: skip
 VERBS: tuple[Route, ...] = (
-    ("POST", "/api/tasks/{id}/complete", verb(TASKS, tasks.complete, "Mark a task as done")),
-    ("POST", "/api/tasks/{id}/reopen", verb(TASKS, tasks.reopen, "Mark a task as not done")),
+    ("POST", "/api/tasks/{id}/complete", verb(TASKS, complete, "Mark a task as done")),
+    ("POST", "/api/tasks/{id}/reopen", verb(TASKS, reopen, "Mark a task as not done")),
     ("POST", "/api/quotes/{id}/send", verb(QUOTES, quotes.send, "Send a quote", MOVES)),
     ("POST", "/api/quotes/{id}/accept", verb(QUOTES, quotes.accept, "Accept a quote", MOVES)),
     ("POST", "/api/quotes/{id}/reject", verb(QUOTES, quotes.reject, "Reject a quote", MOVES)),
@@ -67,22 +79,22 @@ VERBS: tuple[Route, ...] = (
         INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
 )  # fmt: skip
 OTHERS: tuple[Route, ...] = (
-    ("GET", "/api/settings/pipeline", sales.read_pipeline),
-    ("PUT", "/api/settings/pipeline", sales.change_pipeline),
+    ("GET", "/api/settings/pipeline", deals.read_pipeline),
+    ("PUT", "/api/settings/pipeline", deals.change_pipeline),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
-    ("GET", "/api/events", feed.list_events),
-    ("GET", "/api/webhooks", account.list_webhooks),
+    ("GET", "/api/events", events.list_events),
+    ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),
     ("POST", "/api/auth/token", account.create_token),
     ("DELETE", "/api/auth/token", account.delete_token),
     ("GET", "/api/me", account.me),
     ("PATCH", "/api/me", profile.change_me),
-    ("GET", "/api/keys", account.list_keys),
-    ("POST", "/api/keys", account.create_key),
-    ("DELETE", "/api/keys/{id}", account.delete_key),
-    ("GET", "/api/openapi.json", apidocs.document),
-    ("GET", "/api/docs", apidocs.page),
+    ("GET", "/api/keys", keys.list_keys),
+    ("POST", "/api/keys", keys.create_key),
+    ("DELETE", "/api/keys/{id}", keys.delete_key),
+    ("GET", "/api/openapi.json", document.document),
+    ("GET", "/api/docs", document.page),
 )  # fmt: skip
 
 
@@ -93,7 +105,7 @@ def routes(catalogue: Iterable[Kept] = CATALOGUE) -> tuple[Route, ...]:
         # Fixed paths stand before the ones with {id}.
         path = path_of(kept.resource)
         found += (route for route in FIXED if route[1].startswith(f"{path}/"))
-        found += records(kept)
+        found += of_records(kept)
         found += (route for route in VERBS if route[1].startswith(f"{path}/"))
     return (*found, *OTHERS)
 
@@ -148,4 +160,4 @@ def add_routes(app: web.Application) -> None:
         # No other method may fall through to the path with {id}, for which `recent` is no id.
         app.router.add_route("*", path, _all_but(path))
     app.router.add_route("*", f"{WEBHOOKS}/{{id}}", _one_webhook)
-    apidocs.add_assets(app, ROUTES)
+    document.add_assets(app, ROUTES)

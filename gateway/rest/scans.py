@@ -6,12 +6,12 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from aiohttp import web
 
-from gateway.access import Actor
-from gateway.appkeys import DB
-from gateway.auth import charge
-from gateway.errors import Refusal
-from gateway.inbound import Connection
-from gateway.limits import COSTS, Costly
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.rest.auth import charge
+from gateway.server.inbound import Connection
+from gateway.server.keys import DB
+from gateway.server.limits import COSTS, Costly
 from outbox.database.places import Crowded
 from outbox.database.transaction import Tx
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from gateway import dates
-from gateway.record import CREATED_AT, ID, UPDATED_AT, Record
-from gateway.resource import SYSTEM_COLUMNS, Resource
+from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record
+from gateway.records.resource import SYSTEM_COLUMNS, Resource
+from gateway.records.values import dates
 
 _FIRST = len(SYSTEM_COLUMNS)
 

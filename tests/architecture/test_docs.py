@@ -8,12 +8,12 @@ from typing import get_type_hints
 from prometheus_client.metrics import MetricWrapperBase
 
 from gateway.__main__ import COMMANDS
-from gateway.catalogue import EVENTS
-from gateway.config import SECTIONS
-from gateway.metrics import Metrics
+from gateway.domain.catalogue import EVENTS
+from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS
-from gateway.rest.events import body_of
 from gateway.rest.routes import ROUTES
+from gateway.server.config import SECTIONS
+from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from outbox.events.body import encode
 from tests.architecture.tree import ROOT

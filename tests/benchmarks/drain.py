@@ -16,12 +16,13 @@ from typing import Any
 
 import uvloop
 
-from gateway import logs, startup
 from gateway.app import build_info
-from gateway.config import load
-from gateway.delivery import Delivery
-from gateway.metrics import Metrics
-from gateway.serve import tune_interpreter
+from gateway.cli.serve import tune_interpreter
+from gateway.server import startup
+from gateway.server.config import load
+from gateway.server.delivery import Delivery
+from gateway.server.telemetry import logs
+from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids

@@ -12,8 +12,8 @@ from typing import Any
 
 import uvloop
 
-from gateway import logs
-from gateway.serve import tune_interpreter
+from gateway.cli.serve import tune_interpreter
+from gateway.server.telemetry import logs
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx

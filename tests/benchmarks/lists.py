@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from gateway import statements, store
-from gateway.folding import fold, fold_all
-from gateway.resource import Resource
-from gateway.resources.crm.contacts import CONTACTS
-from gateway.resources.crm.deals import DEALS
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales.deals import DEALS
+from gateway.records import statements, store
+from gateway.records.resource import Resource
+from gateway.records.values.folding import fold, fold_all
 from outbox.database import sql
 from outbox.database.transaction import Database, Tx
 from tests.benchmarks.engines import fresh

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from gateway.config import Delivery
+from gateway.server.config import Delivery
 from outbox.database.transaction import Row, Tx
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.figures import Verdict, median, rounded

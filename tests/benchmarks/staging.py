@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.resources.account import keys, users
-from gateway.startup import SOURCES
+from gateway.domain.accounts import keys, users
+from gateway.server.startup import SOURCES
 from outbox import database
 from outbox import webhooks as endpoints
 from outbox.clock import SystemClock

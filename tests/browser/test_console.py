@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from gateway.resources.account import sessions
+from gateway.domain.accounts import sessions
 from tests.browser.conftest import Window, sign_in, window
 from tests.support.drain import Inbox
 from tests.support.site import Site

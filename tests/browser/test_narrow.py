@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from gateway.appkeys import PASSWORDS
-from gateway.config import Service
-from gateway.resources.account import users
+from gateway.domain.accounts import users
+from gateway.server.config import Service
+from gateway.server.keys import PASSWORDS
 from outbox.database.transaction import Database
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, send_test

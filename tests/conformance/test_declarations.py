@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gateway import actions, formats, instants, nested, numbers, store
-from gateway.access import Actor
-from gateway.errors import Refusal
-from gateway.query import Query
-from gateway.resource import (
+from gateway.records import actions, store
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.query import Query
+from gateway.records.resource import (  # fmt: skip
     Derived,
     Drop,
     Field,
@@ -21,7 +21,8 @@ from gateway.resource import (
     Remove,
     Resource,
     Unset,
-)  # fmt: skip
+)
+from gateway.records.values import formats, instants, nested, numbers
 from gateway.rest.wire import view
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed

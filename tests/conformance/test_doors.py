@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from gateway import actions, dates, formats, instants, nested, numbers
-from gateway.access import Actor
-from gateway.draft import check
-from gateway.errors import Refusal
-from gateway.nested import Member
-from gateway.query import MOST, Page, Place, Query
-from gateway.record import Record
-from gateway.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import check
+from gateway.records.errors import Refusal
+from gateway.records.query import MOST, Page, Place, Query
+from gateway.records.record import Record
+from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
+from gateway.records.values import dates, formats, instants, nested, numbers
+from gateway.records.values.nested import Member
 from gateway.rest.wire import view
 from outbox.database.transaction import Database, Tx
 

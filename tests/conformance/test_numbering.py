@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from gateway import actions, numbering
-from gateway.access import Actor
-from gateway.errors import Refusal
-from gateway.resources.crm import invoices
-from gateway.resources.crm.invoices import INVOICES
-from gateway.resources.crm.products import PRODUCTS
+from gateway.domain.sales import invoices, numbering
+from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.products import PRODUCTS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gateway import actions, store
-from gateway.access import Actor
-from gateway.errors import Refusal
-from gateway.query import Query
-from gateway.resource import Resource
-from gateway.resources.crm.companies import COMPANIES
-from gateway.resources.crm.contacts import CONTACTS
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import actions, store
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.query import Query
+from gateway.records.resource import Resource
 from gateway.rest.params import expected_of
 from gateway.rest.wire import View, view
 from outbox.database.transaction import Database, Tx

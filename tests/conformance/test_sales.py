@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from gateway import actions
-from gateway.access import Actor
-from gateway.errors import Refusal
-from gateway.resource import Resource
-from gateway.resources.crm import deals, pipelines, tasks
-from gateway.resources.crm.contacts import CONTACTS
-from gateway.resources.crm.deals import DEALS
-from gateway.resources.crm.pipelines import PIPELINE
-from gateway.resources.crm.tasks import TASKS
+from gateway.domain.contacts import tasks
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.contacts.tasks import TASKS
+from gateway.domain.sales import deals, pipelines
+from gateway.domain.sales.deals import DEALS
+from gateway.domain.sales.pipelines import PIPELINE
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Unwatched
 from tests.support.records import asked, listed

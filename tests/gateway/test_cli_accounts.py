@@ -9,9 +9,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from gateway.resources.account import keys
+from gateway.domain.accounts import keys
 from outbox.ids import Ids
-from tests.gateway.test_cli import EMAIL, one_line
+from tests.gateway.cli.test_cli import EMAIL, one_line
 from tests.support.process import command
 
 Run = Callable[..., CompletedProcess[str]]
@@ -70,7 +70,7 @@ def test_users_are_listed_by_address_with_their_states(run: Run) -> None:
 
 
 def test_more_users_than_are_read_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.commands.USERS_AT_ONCE", 2)
+    monkeypatch.setattr("gateway.cli.commands.USERS_AT_ONCE", 2)
     emails = [f"user{number}@example.com" for number in range(5)]
     for email in emails:
         add_user(run, email)

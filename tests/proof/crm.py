@@ -10,7 +10,7 @@ from tests.support.engines import Engine
 from tests.system.generated import EXCLUSIONS, run_generated_calls
 
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
-CONTRACT = "tests/gateway/test_contract.py"
+CONTRACT = "tests/gateway/rest/test_contract.py"
 OPERATIONS = 29
 EVENTS = 20
 CALLS = 2_000
@@ -32,7 +32,7 @@ async def events(seed: int) -> Outcome:
     """Each of the 20 events by a real request, delivered, verified; none where none is due."""
     outcome = Outcome()
     await select(
-        outcome, CONTRACT, "tests/gateway/test_events_feed.py",
+        outcome, CONTRACT, "tests/gateway/rest/test_events_feed.py",
         "-k", "event or announces_nothing or completing or what_fails", at_least=EVENTS,
     )  # fmt: skip
     return outcome
@@ -56,7 +56,7 @@ async def numbering(seed: int) -> Outcome:
     """200 invoices at once on each engine: no gap, no repeat; raced moves are never illegal."""
     outcome = Outcome()
     await select(
-        outcome, "tests/gateway/test_invoices.py", "tests/gateway/test_quotes.py",
+        outcome, "tests/gateway/domain/test_invoices.py", "tests/gateway/domain/test_quotes.py",
         "-k", "neither_gaps or a_race", at_least=8,
     )  # fmt: skip
     return outcome

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 import aiohttp
 from multidict import CIMultiDictProxy
 
-from gateway.config import Config, Egress, Limits
+from gateway.server.config import Config, Egress, Limits
 from tests.support.site import PASSWORD, Site
 
 TOKEN = re.compile('name="csrf_token" value="([0-9a-f]+)"')

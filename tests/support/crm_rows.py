@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gateway.store import tally
+from gateway.records.store import tally
 from outbox.database.transaction import Tx
 
 _NUMBERS = """

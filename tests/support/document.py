@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gateway.rest import openapi
+from gateway.rest.document import openapi
 from gateway.rest.routes import ROUTES
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi.document(ROUTES)))

@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from gateway import actions
-from gateway.access import Actor
-from gateway.draft import Draft, check
-from gateway.format import of_json
-from gateway.query import Page
-from gateway.resource import Form, Resource
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft, check
+from gateway.records.query import Page
+from gateway.records.resource import Form, Resource
+from gateway.records.values.format import of_json
 from gateway.rest.params import cursor_of, query_of
 from gateway.rest.wire import shown
 from outbox.database.transaction import Database

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 from multidict import CIMultiDictProxy
 
-from gateway.appkeys import CREDENTIALS
-from gateway.config import Config, Limits
-from gateway.resources.account import users
+from gateway.domain.accounts import users
+from gateway.server.config import Config, Limits
+from gateway.server.keys import CREDENTIALS
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 

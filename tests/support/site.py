@@ -9,10 +9,10 @@ import argon2
 from aiohttp import web
 
 from gateway.app import Role, build_app
-from gateway.appkeys import METRICS
-from gateway.config import Config
-from gateway.connections import Runner
-from gateway.resources.account import keys, users
+from gateway.domain.accounts import keys, users
+from gateway.server.config import Config
+from gateway.server.connections import Runner
+from gateway.server.keys import METRICS
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import new_key_line, parse_keys
 

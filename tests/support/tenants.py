@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.resources.account import keys, users
+from gateway.domain.accounts import keys, users
 from outbox import database
 from outbox import webhooks as endpoints
 from outbox.clock import SystemClock

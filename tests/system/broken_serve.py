@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway import delivery
 from gateway.__main__ import main
+from gateway.server import delivery
 from outbox import worker
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered

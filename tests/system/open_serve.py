@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from gateway.__main__ import main
-from gateway.attempts import Attempts
-from gateway.limits import RateLimits
-from gateway.passwords import Passwords
+from gateway.domain.accounts.attempts import Attempts
+from gateway.domain.accounts.passwords import Passwords
+from gateway.server.limits import RateLimits
 from outbox.database.places import Places
 
 WAITING = 64

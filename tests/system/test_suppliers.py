@@ -13,9 +13,10 @@ import pytest
 
 import gateway
 import outbox
-from gateway import catalogue, formats
-from gateway.resources.crm import contacts
-from tests.gateway.test_cli import EMAIL
+from gateway.domain import catalogue
+from gateway.domain.contacts import contacts
+from gateway.records.values import formats
+from tests.gateway.cli.test_cli import EMAIL
 from tests.support.process import Serving, carteiro, serving_process
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from gateway import cascades
 from gateway.__main__ import main
+from gateway.records import cascades
 
 if __name__ == "__main__":
     cascades.MOST = 10**9

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from gateway import app as wiring
 from gateway.__main__ import main
-from gateway.auth import authenticate
+from gateway.rest.auth import authenticate
 from gateway.rest.routes import add_routes
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]

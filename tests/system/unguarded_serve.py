@@ -12,12 +12,13 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from gateway import admission, early, inbound, query, statements
 from gateway.__main__ import main
-from gateway.admission import Admission
-from gateway.budgets import Budget
 from gateway.console import forms
 from gateway.console.forms import Form
+from gateway.records import query, statements
+from gateway.server import admission, early, inbound
+from gateway.server.admission import Admission
+from gateway.server.budgets import Budget
 
 
 async def any_form(request: web.Request) -> Form:

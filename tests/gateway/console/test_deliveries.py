@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from gateway.appkeys import KEYRING
-from gateway.config import Config
+from gateway.server.config import Config
+from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
 from outbox.queue import log
 from outbox.queue.log import Delivery

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from gateway.config import Config, Limits
 from gateway.console import forms
-from gateway.errors import Refusal
+from gateway.records.errors import Refusal
+from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database
 from tests.support.console import Guest, guest
 from tests.support.site import Site, serving

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.config import Config, Limits, Server, load
-from gateway.resources.account import sessions, users
+from gateway.domain.accounts import sessions, users
+from gateway.server.config import Config, Limits, Server, load
 from outbox.database.transaction import Database, Tx
 from tests.support.console import Guest, guest
 from tests.support.site import PASSWORD, Site, serving

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.access import Actor
-from gateway.appkeys import KEYRING
-from gateway.catalogue import EVENT_NAMES, EVENTS
-from gateway.config import Config, Egress, Limits
-from gateway.resources.account import users, webhooks
+from gateway.domain.accounts import users
+from gateway.domain.catalogue import EVENT_NAMES, EVENTS
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor
+from gateway.server.config import Config, Egress, Limits
+from gateway.server.keys import KEYRING
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import Guest, guest

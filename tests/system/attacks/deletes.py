@@ -10,11 +10,11 @@ from typing import Any
 
 import aiohttp
 
-from gateway import actions
-from gateway.access import Actor
-from gateway.resource import Resource
-from gateway.resources.crm.companies import COMPANIES
-from gateway.resources.crm.contacts import CONTACTS
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.resource import Resource
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from gateway import store
-from gateway.resources.crm.activities import ACTIVITIES
-from gateway.resources.crm.tasks import TASKS
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.domain.contacts.tasks import TASKS
+from gateway.records import store
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx

@@ -9,10 +9,10 @@ from functools import partial
 
 import aiohttp
 
-from gateway.resource import Resource
-from gateway.resources.account import tokens
-from gateway.resources.crm.contacts import CONTACTS
-from gateway.resources.crm.deals import DEALS
+from gateway.domain.accounts import tokens
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales.deals import DEALS
+from gateway.records.resource import Resource
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids

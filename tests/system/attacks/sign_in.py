@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import argon2
 
-from gateway.resources.account import keys, tokens, users
+from gateway.domain.accounts import keys, tokens, users
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids

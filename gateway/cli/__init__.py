@@ -1,0 +1,1 @@
+"""The commands: serving, accounts and keys, the demo."""

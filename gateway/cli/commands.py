@@ -1,0 +1,243 @@
+"""What each `carteiro` command does, once its arguments are parsed. Failures are raised.
+
+`say` prints a line on standard output; what goes wrong is one line of CannotStart or Refusal.
+"""
+
+import getpass
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from gateway.cli import tables
+from gateway.cli.serve import serve as run_server
+from gateway.domain.accounts import sessions, users
+from gateway.domain.accounts.new_passwords import fault_of
+from gateway.domain.accounts.passwords import Passwords
+from gateway.records.values import dates, formats, zones
+from gateway.records.values.format import Wrong
+from gateway.rest.document.openapi import document as openapi_document
+from gateway.rest.routes import ROUTES
+from gateway.server import startup
+from gateway.server.config import Config
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Row, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.webhooks.secrets import write_key_file
+
+Say = Callable[[str], None]
+USERS_AT_ONCE = 500
+
+
+async def serve(config: Config, given: Namespace, say: Say) -> None:
+    """Until a signal ends it."""
+    if given.port is not None:
+        config = structs.replace(config, server=structs.replace(config.server, port=given.port))
+    await run_server(config, given.role, say)
+
+
+async def migrate(config: Config, given: Namespace, say: Say) -> None:
+    """Apply what is missing."""
+    async with _open(config) as db:
+        applied = await startup.bring_up_to_date(db)
+    for name in applied:
+        say(f"applied {name}")
+    say("The schema is up to date.")
+
+
+async def check_config(config: Config, given: Namespace, say: Say) -> None:
+    """Reading it was the check; on PostgreSQL, print the connections that each node needs."""
+    say("The configuration is good.")
+    needed = startup.connections(config)
+    if needed:
+        parts = ", ".join(f"{count} for {what}" for what, count in needed.items())
+        say(f"Each node needs up to {sum(needed.values())} connections to PostgreSQL: {parts}.")
+
+
+async def openapi(config: Config, given: Namespace, say: Say) -> None:
+    """Print the document, indented for people."""
+    document = msgspec.json.encode(openapi_document(ROUTES))
+    say(msgspec.json.format(document, indent=2).decode())
+
+
+async def user_add(config: Config, given: Namespace, say: Say) -> None:
+    """Print the new user's id."""
+    try:
+        email = formats.email().check(given.email)
+    except Wrong as wrong:
+        raise CannotStart(f"{given.email!r}: {wrong.message}") from None
+    if not given.name.strip() or len(given.name) > 200:
+        raise CannotStart("--name must be 1 to 200 characters")
+    _must_be_zone(given.timezone)
+    password = _ask_password(given.password_stdin, given.email)
+    async with filled(config) as db:
+        hashed = await _hash(db, password)
+        user_id = await db.write(
+            users.add, email=email, name=given.name.strip(), password_hash=hashed,
+            timezone=given.timezone,
+        )  # fmt: skip
+    say(user_id)
+
+
+async def user_list(config: Config, given: Namespace, say: Say) -> None:
+    """Print every user, disabled ones too, by address."""
+    found: list[tables.Cells] = []
+    async with filled(config) as db:
+        after = ""
+        while rows := await db.read(users.listed, after, USERS_AT_ONCE):
+            found += [_cells(row) for row in rows]
+            after = rows[-1]["folded_email"]
+    tables.say_all(found, tables.USER, as_json=given.json, say=say)
+
+
+async def user_set(config: Config, given: Namespace, say: Say) -> None:
+    """Change what is given of a user."""
+    values = {}
+    if given.name is not None:
+        if not given.name.strip() or len(given.name) > 200:
+            raise CannotStart("--name must be 1 to 200 characters")
+        values["name"] = given.name.strip()
+    if given.timezone is not None:
+        _must_be_zone(given.timezone)
+        values["timezone"] = given.timezone
+    if not values:
+        raise CannotStart("nothing to change; give --name or --timezone")
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        user = await db.write(users.change, user["id"], values)
+    say(f"{user['email']} is {user['name']}, in {user['timezone']}.")
+
+
+async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
+    """Give a user a new password; who was signed in under the old one is signed out."""
+    password = _ask_password(given.password_stdin, given.email)
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        await db.write(_set_password, user["id"], await _hash(db, password))
+    say(f"{user['email']} has a new password.")
+
+
+async def user_disable(config: Config, given: Namespace, say: Say) -> None:
+    """Shut a user out of API and console."""
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        await db.write(_disable, user["id"])
+    say(f"{user['email']} is disabled; the records stay.")
+
+
+async def user_enable(config: Config, given: Namespace, say: Say) -> None:
+    """Let a disabled user in again."""
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        await db.write(users.enable, user["id"])
+    if user["disabled_at"] is None:
+        say(f"{user['email']} was not disabled.")
+    else:
+        say(f"{user['email']} is enabled; API keys that are not revoked work again.")
+
+
+async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
+    """Write a new key file where the configuration expects it."""
+    path = startup.key_file(config)
+    write_key_file(path, Ids(), SystemClock().wall())
+    say(f"Wrote {path}; keep a copy in a safe place, apart from the database's backups.")
+
+
+def demo(given: Namespace) -> int:
+    """Run the demo; it brings its own configuration."""
+    from gateway.cli.demo.tour import run
+
+    return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
+
+
+def _cells(user: Row) -> tables.Cells:
+    return {
+        "id": user["id"], "email": user["email"], "name": user["name"],
+        "timezone": user["timezone"],
+        "state": "active" if user["disabled_at"] is None else "disabled",
+        "createdAt": dates.show(user["created_at"]),
+    }  # fmt: skip
+
+
+@asynccontextmanager
+async def _open(config: Config) -> AsyncIterator[Database]:
+    db = await startup.open_database(config, SystemClock(), Ids())
+    if (open_files := startup.open_files(config)) is not None:
+        sys.stderr.write(f"carteiro: warning: {open_files}\n")
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+@asynccontextmanager
+async def filled(config: Config) -> AsyncIterator[Database]:
+    """The database, with its schema when it was empty. Raises CannotStart."""
+    async with _open(config) as db:
+        await startup.fill_if_empty(db)
+        yield db
+
+
+async def user_of(db: Database, email: str) -> Row:
+    """The user with this address. Raises CannotStart."""
+    user = await db.read(users.by_email, email)
+    if user is None:
+        raise CannotStart(f"there is no user {email}; `carteiro user add` makes one")
+    return user
+
+
+def _must_be_zone(name: str) -> None:
+    if name not in zones.names():
+        raise CannotStart(
+            f"--timezone {name!r} is no IANA time zone such as {zones.DEFAULT}; names are exact"
+        )
+
+
+async def _set_password(tx: Tx, user_id: str, password_hash: str) -> None:
+    await users.set_password(tx, user_id, password_hash)
+    await sessions.end_all(tx, user_id)
+
+
+async def _disable(tx: Tx, user_id: str) -> None:
+    await users.disable(tx, user_id)
+    await sessions.end_all(tx, user_id)
+
+
+async def _hash(db: Database, password: str) -> str:
+    passwords = Passwords(clock=db.clock, ids=db.ids, observer=_Unwatched())
+    try:
+        return await passwords.hash(password)
+    finally:
+        passwords.close()
+
+
+class _Unwatched:
+    """A command counts nothing."""
+
+    def password_queue(self, waiting: int) -> None: ...
+    def password_hashed(self, seconds: float) -> None: ...
+
+
+def _ask_password(from_stdin: bool, email: str) -> str:
+    """From standard input (its first line) or asked twice on the terminal."""
+    if from_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif not sys.stdin.isatty():
+        raise CannotStart("there is no terminal to ask for a password; use --password-stdin")
+    else:
+        password = getpass.getpass("Password: ")
+        if getpass.getpass("Again: ") != password:
+            raise CannotStart("the two passwords differ")
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        raise CannotStart("the password is not UTF-8 text") from None
+    fault = fault_of(password, email)
+    if fault is not None:
+        raise CannotStart(fault)
+    return password

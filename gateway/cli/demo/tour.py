@@ -1,0 +1,215 @@
+"""The demo from start to end: set up by the real doors, write, watch, take everything down."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import aiohttp
+
+from gateway.cli.demo import ledger, table
+from gateway.cli.demo.receiver import Inbox, Receiver
+from gateway.cli.demo.server import Account, Console, DemoFault, Gateway
+from gateway.cli.demo.writer import Writer
+from outbox.clock import Clock, SystemClock
+from outbox.ids import Ids
+
+ONCE_WRITES = 60
+ONCE_SECONDS = 60.0
+LAST_SECONDS = 20.0
+"""For the last deliveries to arrive once nothing more is written."""
+PAUSE = 0.2
+"""Seconds between writes, and between two drawings of the table."""
+CONTACTS = ("contact.created", "contact.updated", "contact.deleted")
+COMPANIES = ("company.created", "company.updated", "company.deleted")
+
+
+def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
+    """Run the demo in `folder` (None: a temporary one); the exit status.
+
+    With `once`: a fixed amount of writes, 0 when each event arrived once and well signed, else 1.
+    Otherwise until Ctrl-C or SIGTERM, and 0 unless the account does not balance then; a second
+    Ctrl-C does not wait for the last deliveries.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            if folder is None:
+                made = tempfile.TemporaryDirectory(prefix="carteiro-demo-")
+                folder = Path(stack.enter_context(made))
+            folder.mkdir(parents=True, exist_ok=True)
+            return asyncio.run(_until_stopped(folder.resolve(), once, port))
+    except (DemoFault, OSError) as fault:
+        sys.stderr.write(f"carteiro demo: {fault}\n")
+        return 1
+
+
+class _Stop:
+    """The wish to end: what a signal means depends on what is going on."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.watching = False
+        """Whether `asked` is looked at; until then a signal cancels the tour."""
+        self.patience: asyncio.Timeout | None = None
+        """How long the last deliveries are waited for; a second signal ends it."""
+        self.hurried = False
+
+
+async def _until_stopped(folder: Path, once: bool, port: int) -> int:
+    wish = _Stop()
+    tour = asyncio.create_task(_tour(folder, once, port, wish))
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        # No signal may cut the taking down short.
+        if not wish.asked.is_set():
+            wish.asked.set()
+            if not wish.watching:
+                tour.cancel()
+        elif wish.patience is not None:
+            wish.hurried = True
+            wish.patience.reschedule(loop.time())
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stop)
+    try:
+        return await tour
+    except asyncio.CancelledError:
+        return 1 if once else 0
+
+
+async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
+    clock, ids, screen = SystemClock(), Ids(), table.Screen()
+    inboxes = [
+        Inbox("ledger", CONTACTS + COMPANIES, "answers at once"),
+        Inbox("newsletter", CONTACTS, "refuses 1 in 4", fail_every=4),
+        Inbox("warehouse", COMPANIES, "refuses 1 in 2", fail_every=2),
+    ]
+    receiver = Receiver(inboxes, clock)
+    async with contextlib.AsyncExitStack() as stack:
+        receiver_port = await receiver.start()
+        stack.push_async_callback(receiver.stop)
+        gateway = Gateway(folder, receiver_port, port)
+        stack.push_async_callback(gateway.stop)
+        screen.say("starting the gateway …")
+        await gateway.start()
+        account = Account(f"demo-{ids.token(4).hex()}@example.com", ids.token(9).hex())
+        key = await _set_up(gateway, account, inboxes, receiver_port)
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        writer = Writer(http, gateway.url, key, ids)
+        if once:
+            return await _check(writer, receiver, gateway, screen, clock)
+        heading = _heading(gateway, account)
+        return await _watch(writer, receiver, gateway, screen, clock, heading, wish)
+
+
+async def _set_up(gateway: Gateway, account: Account, inboxes: list[Inbox], port: int) -> str:
+    """Account, webhooks and API key, made as a person would make them; the key."""
+    words = ("user", "add", account.email, "--name", "Demo", "--password-stdin")
+    await gateway.command(*words, stdin=account.password + "\n")
+    console = Console(gateway.url)
+    try:
+        await console.sign_in(account)
+        for inbox in inboxes:
+            url = f"http://127.0.0.1:{port}/{inbox.name}"
+            inbox.secret = await console.add_webhook(url, list(inbox.events))
+    finally:
+        await console.close()
+    return await gateway.command("key", "add", account.email, "--name", "demo")
+
+
+async def _watch(
+    writer: Writer,
+    receiver: Receiver,
+    gateway: Gateway,
+    screen: table.Screen,
+    clock: Clock,
+    heading: list[str],
+    wish: _Stop,
+) -> int:
+    """Write and draw until a signal, then wait for the last deliveries and settle the account."""
+    inboxes = list(receiver.inboxes.values())
+    begun = clock.monotonic()
+    wish.watching = True
+    while not wish.asked.is_set():
+        line = table.summary(inboxes, writer.writes, clock.monotonic() - begun)
+        screen.draw(heading, inboxes, writer.expected, line)
+        await writer.write()
+        # Long enough for most of it to arrive before it is drawn.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PAUSE):
+                await wish.asked.wait()
+    screen.say("waiting for the last deliveries; Ctrl-C again does not wait …")
+    try:
+        async with asyncio.timeout(LAST_SECONDS) as wish.patience:
+            await _all_arrived(receiver, writer)
+    except TimeoutError:
+        pass
+    finally:
+        wish.patience = None
+    seconds = clock.monotonic() - begun
+    line = table.summary(inboxes, writer.writes, seconds)
+    screen.draw(heading, inboxes, writer.expected, line)
+    return await _settle(writer, receiver, gateway, screen, seconds, waited=not wish.hurried)
+
+
+async def _check(
+    writer: Writer, receiver: Receiver, gateway: Gateway, screen: table.Screen, clock: Clock
+) -> int:
+    """Write the fixed amount, wait until all has arrived, stop the gateway, settle the account."""
+    begun = clock.monotonic()
+    screen.say(f"writing {ONCE_WRITES} records through the REST API …")
+    for _ in range(ONCE_WRITES):
+        await writer.write()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ONCE_SECONDS):
+            await _all_arrived(receiver, writer)
+    seconds = clock.monotonic() - begun
+    inboxes = list(receiver.inboxes.values())
+    for row in table.rows(inboxes, writer.expected):
+        screen.say(row)
+    screen.say(table.summary(inboxes, writer.writes, seconds))
+    return await _settle(writer, receiver, gateway, screen, seconds)
+
+
+async def _all_arrived(receiver: Receiver, writer: Writer) -> None:
+    while any(ledger.waiting(inbox, writer.expected) for inbox in receiver.inboxes.values()):
+        receiver.changed.clear()
+        await receiver.changed.wait()
+
+
+async def _settle(
+    writer: Writer,
+    receiver: Receiver,
+    gateway: Gateway,
+    screen: table.Screen,
+    seconds: float,
+    *,
+    waited: bool = True,
+) -> int:
+    """Stop the gateway, print totals and faults; the exit status."""
+    status = await gateway.stop()
+    inboxes = list(receiver.inboxes.values())
+    found = ledger.faults(inboxes, writer.expected, complete=waited)
+    if status:
+        found.append(f"the gateway ended with status {status}")
+    for row in table.totals(inboxes, writer.expected, seconds, waited=waited):
+        screen.say(row)
+    for fault in found[:20]:
+        screen.say(f"WRONG  {fault}")
+    if found:
+        screen.say(f"{len(found)} faults")
+    else:
+        screen.say("every event arrived once, well signed" if waited else "no faults")
+    return 1 if found else 0
+
+
+def _heading(gateway: Gateway, account: Account) -> list[str]:
+    return [
+        "Carteiro demo: real writes, real deliveries, a receiver that fails some on purpose",
+        "",
+        f"console   {gateway.url}/console",
+        f"sign in   {account.email}  password  {account.password}",
+    ]

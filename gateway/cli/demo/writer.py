@@ -1,0 +1,83 @@
+"""A client that keeps writing through the REST API and remembers which events must follow."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from gateway.cli.demo.server import DemoFault
+from outbox.ids import Ids
+
+FIRST = ("Ana", "Bruno", "Célia", "Davi", "Elisa", "Flávio", "Glória", "Heitor", "Inês", "João")
+LAST = ("Almeida", "Barros", "Conceição", "Duarte", "Esteves", "Fonseca", "Gonçalves", "Honório")
+TRADE = ("Padaria", "Livraria", "Oficina", "Farmácia", "Gráfica", "Transportes")
+INDUSTRIES = ("food", "books", "logistics", "health")
+POSITIONS = ("buyer", "owner", "accountant", "head of sales")
+
+
+@dataclass
+class Writer:
+    """Writes contacts and companies: create, change, sometimes delete."""
+
+    http: aiohttp.ClientSession
+    url: str
+    key: str
+    ids: Ids
+    writes: int = 0
+    expected: list[tuple[str, str]] = field(default_factory=list)
+    """(event name, record id) of every acknowledged write."""
+    _fresh: list[tuple[str, str]] = field(default_factory=list)
+
+    async def write(self) -> None:
+        """One write, one event. Raises DemoFault when the API does not answer 2xx."""
+        turn = self.writes % 6
+        if turn == 3:
+            kind, record_id = self._take()
+            await self._send("PUT", kind, record_id, self._change(kind))
+        elif turn == 5:
+            kind, record_id = self._take()
+            await self._send("DELETE", kind, record_id, None)
+        elif turn == 2:
+            await self._send("POST", "companies", "", {"name": self._company(), "size": "11-50"})
+        else:
+            await self._send("POST", "contacts", "", self._contact())
+        self.writes += 1
+
+    async def _send(self, method: str, kind: str, record_id: str, body: Any) -> None:
+        path = f"/api/{kind}/{record_id}" if record_id else f"/api/{kind}"
+        request = self.http.request(
+            method, self.url + path, json=body, headers={"X-API-Key": self.key}
+        )
+        try:
+            async with request as answer:
+                if answer.status >= 300:
+                    text = await answer.text()
+                    raise DemoFault(f"{method} {path} answered {answer.status}: {text}")
+                record_id = (await answer.json())["id"]
+        except aiohttp.ClientError as error:
+            raise DemoFault(f"the gateway is gone: {error}") from error
+        noun = {"contacts": "contact", "companies": "company"}[kind]
+        verb = {"POST": "created", "PUT": "updated", "DELETE": "deleted"}[method]
+        self.expected.append((f"{noun}.{verb}", record_id))
+        if method == "POST":
+            self._fresh.append((kind, record_id))
+
+    def _take(self) -> tuple[str, str]:
+        """A record that was only created; each is taken once, so no event is expected twice."""
+        return self._fresh.pop(int(self.ids.dice() * len(self._fresh)))
+
+    def _choice(self, words: tuple[str, ...]) -> str:
+        return words[int(self.ids.dice() * len(words))]
+
+    def _contact(self) -> dict[str, str]:
+        first, last = self._choice(FIRST), self._choice(LAST)
+        return {"name": f"{first} {last}", "email": f"cliente{self.writes}@example.com"}
+
+    def _company(self) -> str:
+        return f"{self._choice(TRADE)} {self._choice(LAST)}"
+
+    def _change(self, kind: str) -> dict[str, str]:
+        """A field that was not set before: writing what is there already makes no event."""
+        if kind == "contacts":
+            return {"position": self._choice(POSITIONS)}
+        return {"industry": self._choice(INDUSTRIES)}

@@ -1,0 +1,101 @@
+"""What each `carteiro key` command does, once its arguments are parsed. Failures are raised."""
+
+import re
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.cli import tables
+from gateway.cli.commands import Say, filled, user_of
+from gateway.domain.accounts import keys
+from gateway.records.values import dates
+from gateway.server.config import Config
+from outbox.database.transaction import Row
+from outbox.errors import CannotStart
+
+DAY = 86_400_000_000
+SHOWN = 5
+"""So many keys are named when an abbreviation means several."""
+REFERENCE = re.compile(r"crt_[0-9A-Za-z]{1,8}|[0-9A-Fa-f]{24}", re.ASCII)
+
+
+async def key_add(config: Config, given: Namespace, say: Say) -> None:
+    """Print a new API key, and nothing else."""
+    if not given.name.strip() or len(given.name) > 100:
+        raise CannotStart("--name must be 1 to 100 characters")
+    days = given.expires_days
+    if days is not None and not 1 <= days <= 3_650:
+        raise CannotStart("--expires-days must be 1 to 3650")
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        if user["disabled_at"] is not None:
+            raise CannotStart(f"{user['email']} is disabled and cannot get a key")
+        text = keys.make(db.ids)
+        await db.write(
+            keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
+            scopes=given.scope or ["read", "write"],
+            expires_at=db.clock.wall() + days * DAY if days else None,
+            most=config.limits.keys_per_owner,
+        )  # fmt: skip
+    say(text)
+
+
+async def key_list(config: Config, given: Namespace, say: Say) -> None:
+    """Print the keys of a user; also those that ended, as long as they are kept."""
+    async with filled(config) as db:
+        user = await user_of(db, given.email)
+        found = await db.read(keys.all_of, user["id"])
+        now = db.clock.wall()
+    rows = [_cells(row, now) for row in found]
+    tables.say_all(rows, tables.KEY, as_json=given.json, say=say)
+
+
+async def key_revoke(config: Config, given: Namespace, say: Say) -> None:
+    """End a key, which is named by its beginning, its id or in full."""
+    text = given.key.strip()
+    if not REFERENCE.fullmatch(text) and not keys.well_formed(text):
+        raise CannotStart(
+            "name the key by its beginning as `carteiro key list` shows it, such as crt_4kYb91Qx, "
+            "by its id or in full"
+        )
+    async with filled(config) as db:
+        key = _meant(text, await db.read(keys.matching, text, SHOWN + 1))
+        ended = await db.write(keys.revoke, key["owner_id"], key["id"])
+    say(f"{_told(key)} {'is revoked' if ended else 'was revoked before'}.")
+
+
+def _meant(text: str, found: list[Row]) -> Row:
+    """The one key that is meant: of several the one that is not revoked. Raises CannotStart."""
+    if not found:
+        # Not repeated in full: it may be a secret.
+        raise CannotStart(
+            f"there is no key {text[: keys.VISIBLE]}; `carteiro key list EMAIL` shows a user's keys"
+        )
+    live = [key for key in found if key["revoked_at"] is None]
+    several = live or found
+    if len(several) > 1:
+        names = ", ".join(_told(key) for key in several[:SHOWN])
+        more = ", …" if len(several) > SHOWN else ""
+        raise CannotStart(f"{text} begins several keys; give more of it: {names}{more}")
+    return several[0]
+
+
+def _told(key: Row) -> str:
+    return f"{key['visible']} ({tables.inert(key['name'])}, {key['email']})"
+
+
+def _cells(key: Row, now: int) -> Mapping[str, Any]:
+    state = "active"
+    if key["revoked_at"] is not None:
+        state = "revoked"
+    elif key["expires_at"] is not None and key["expires_at"] <= now:
+        state = "expired"
+    cells: dict[str, Any] = {
+        "id": key["id"], "visible": key["visible"], "name": key["name"],
+        "scopes": sorted(keys.scopes_of(key)), "state": state,
+        "createdAt": dates.show(key["created_at"]),
+    }  # fmt: skip
+    for name, column in (("lastUsedAt", "last_used_at"), ("expiresAt", "expires_at")):
+        if key[column] is not None:
+            cells[name] = dates.show(key[column])
+    return cells

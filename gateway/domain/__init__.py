@@ -1,0 +1,1 @@
+"""What the business does, in rooms by subject; it knows no door."""

@@ -1,0 +1,1 @@
+"""Accounts: passwords, keys, tokens, sessions, and who is recognised by them."""

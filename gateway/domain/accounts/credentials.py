@@ -1,0 +1,91 @@
+"""From the text of a key or token to the caller it proves. No HTTP here.
+
+What was recognised is remembered for a second at most, so a key that was revoked on any node
+stops within that second on every node, and a busy key costs one query a second.
+"""
+
+from collections import OrderedDict
+from typing import Literal, Protocol
+
+from gateway.domain.accounts import keys, tokens
+from gateway.records.access import Actor
+from outbox.database.transaction import Database
+
+Scheme = Literal["api_key", "bearer", "password", "session"]
+Outcome = Literal["ok", "bad", "throttled", "expired", "revoked"]
+
+REMEMBERED_SECONDS = 0.9
+REMEMBERED_MOST = 10_000
+
+
+class AuthObserver(Protocol):
+    """Who counts recognitions."""
+
+    def authenticated(self, scheme: Scheme, outcome: Outcome) -> None: ...
+
+
+class Credentials:
+    """Recognises API keys and tokens, and notes when keys are used."""
+
+    def __init__(self, db: Database, observer: AuthObserver) -> None:
+        self._db = db
+        self._clock = db.clock
+        self._observer = observer
+        self._known: OrderedDict[bytes, tuple[float, Actor]] = OrderedDict()
+        self._used: dict[str, int] = {}
+
+    async def recognise(self, text: str, scheme: Scheme) -> Actor | None:
+        """The actor of a key or token; None when it proves nobody."""
+        if not text.isascii():
+            # No key or token is, and bytes that are no UTF-8 have no digest.
+            self._observer.authenticated(scheme, "bad")
+            return None
+        digest = keys.digest_of(text)
+        now = self._clock.monotonic()
+        known = self._known.get(digest)
+        if known is None or known[0] <= now:
+            outcome, actor = await self._look_up(text, digest)
+            self._observer.authenticated(scheme, outcome)
+            if actor is None:
+                self._known.pop(digest, None)
+                return None
+            # Counted from before the query: what it saw may already be a moment old.
+            self._remember(digest, now + REMEMBERED_SECONDS, actor)
+        else:
+            actor = known[1]
+            self._observer.authenticated(scheme, "ok")
+        if actor.key_id is not None:
+            self._used[actor.key_id] = self._clock.wall()
+        return actor
+
+    def forget(self) -> None:
+        """Something was revoked or changed here: ask again for everything."""
+        self._known.clear()
+
+    async def flush(self) -> None:
+        """Write down when keys were last used; called once a minute and at the end."""
+        used, self._used = self._used, {}
+        if used:
+            await self._db.write(keys.touch, list(used.items()))
+
+    def _remember(self, digest: bytes, until: float, actor: Actor) -> None:
+        self._known[digest] = (until, actor)
+        self._known.move_to_end(digest)
+        if len(self._known) > REMEMBERED_MOST:
+            self._known.popitem(last=False)
+
+    async def _look_up(self, text: str, digest: bytes) -> tuple[Outcome, Actor | None]:
+        is_key = keys.well_formed(text)
+        if not is_key and not text.startswith(tokens.PREFIX):
+            return "bad", None
+        row = await self._db.read(keys.recognise if is_key else tokens.recognise, digest)
+        if row is None:
+            return "bad", None
+        if row["disabled_at"] is not None or (is_key and row["revoked_at"] is not None):
+            return "revoked", None
+        if row["expires_at"] is not None and row["expires_at"] <= self._clock.wall():
+            return "expired", None
+        if is_key:
+            scopes = keys.scopes_of(row)
+            return "ok", Actor(row["owner_id"], "api_key", scopes, row["id"], row["timezone"])
+        return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])

@@ -1,0 +1,99 @@
+"""Passwords: argon2id at OWASP's smallest setting, on two threads of its own.
+
+The threads bound the memory and the processor time that sign-ins can take from the server. Whoever
+asks takes turns with others, so that nobody fills the queue for all.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Protocol, TypeVar
+
+import argon2
+
+from gateway.records.errors import Refusal
+from outbox.clock import Clock
+from outbox.database.places import Crowded, Places
+from outbox.ids import Ids
+
+T = TypeVar("T")
+
+THREADS = 2
+WAITING = 16
+"""Hashes of one holder that may wait, at 30 ms each."""
+WAITING_MOST = 512
+"""Of all; past it, whoever has most of them waiting loses one."""
+HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
+
+
+@cache
+def _nobodys_hash() -> str:
+    """Checked in place of an unknown user's hash, so that both answers take as long."""
+    return HASHER.hash("", salt=bytes(16))
+
+
+class PasswordObserver(Protocol):
+    """Who is told what hashing costs."""
+
+    def password_queue(self, waiting: int) -> None: ...
+    def password_hashed(self, seconds: float) -> None: ...
+
+
+class Passwords:
+    """Hashes and checks passwords off the event loop."""
+
+    def __init__(self, *, clock: Clock, ids: Ids, observer: PasswordObserver) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._observer = observer
+        self._hasher = HASHER
+        self._threads = ThreadPoolExecutor(THREADS, "passwords")
+        # One holder leaves a thread to others.
+        self._places = Places(THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST)
+        self._under_way = 0
+        self._dummy = _nobodys_hash()
+
+    async def hash(self, password: str, holder: str = "") -> str:
+        """The string to store. Raises unavailable when too many are waiting."""
+        salt = self._ids.token(16)
+        return await self._run(holder, lambda: self._hasher.hash(password, salt=salt))
+
+    async def verify(self, stored: str | None, password: str, holder: str = "") -> bool:
+        """Whether `password` is the one behind `stored`; None (nobody) takes as long and fails.
+
+        `holder` is who takes turns with others. Raises unavailable when too many are waiting.
+        """
+
+        def check() -> bool:
+            try:
+                return self._hasher.verify(stored or self._dummy, password)
+            except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+                return False
+
+        return await self._run(holder, check) and stored is not None
+
+    def close(self) -> None:
+        """Let hashes under way end, and start no other."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    async def _run(self, holder: str, work: Callable[[], T]) -> T:
+        started = self._clock.monotonic()
+        self._count(1)
+        try:
+            async with self._places.place(holder):
+                result = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except Crowded:
+            raise Refusal(
+                "unavailable",
+                "Too many sign-ins at once; try again in a moment.",
+                facts={"retry_after": 1},
+            ) from None
+        finally:
+            self._count(-1)
+        self._observer.password_hashed(self._clock.monotonic() - started)
+        return result
+
+    def _count(self, more: int) -> None:
+        self._under_way += more
+        self._observer.password_queue(self._under_way)

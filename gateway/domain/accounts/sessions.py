@@ -1,0 +1,179 @@
+"""Console sessions and the one-time link that lets a stranger create the first account.
+
+The browser holds a random token; the database only its SHA-256.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from gateway.domain.accounts import users
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Row, Tx
+
+SEEN_EVERY = 300_000_000
+"""A session's last use is written at most every five minutes."""
+LINK_LIFETIME = 86_400_000_000
+MOST = 100
+"""Sessions one user may have; the least recently used give way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A signed-in browser; times in microseconds UTC."""
+
+    id: str
+    owner_id: str
+    address: str
+    agent: str
+    created_at: int
+    seen_at: int
+    expires_at: int
+    reveals: bool
+    """Whether a new secret waits to be shown once (see `reveal`)."""
+    user_name: str
+    user_email: str
+    zone: str
+
+    def stale(self, now: int) -> bool:
+        """Whether its last use should be written down."""
+        return now - self.seen_at > SEEN_EVERY
+
+
+SELECT = """
+select s.id, s.owner_id, s.address, s.agent, s.created_at, s.seen_at, s.expires_at,
+  s.reveal is not null as reveals, u.name as user_name, u.email as user_email,
+  u.timezone as zone
+from sessions s join users u on u.id = s.owner_id
+where u.disabled_at is null and s.expires_at > $1
+"""
+
+
+async def start(
+    tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str
+) -> str:
+    """Sign a browser in for `lifetime` microseconds; returns the session's id."""
+    await users.hold(tx, owner_id)
+    await tx.run(
+        """
+        delete from sessions where owner_id = $1 and id not in (
+          select id from sessions where owner_id = $1 order by seen_at desc limit $2)
+        """,
+        owner_id, MOST - 1,
+    )  # fmt: skip
+    session_id = tx.new_id()
+    await tx.run(
+        """
+        insert into sessions
+          (id, owner_id, digest, address, agent, created_at, seen_at, expires_at)
+        values ($1, $2, $3, $4, $5, $6, $6, $7)
+        """,
+        session_id, owner_id, digest(token), address[:100], agent[:300], tx.now,
+        tx.now + lifetime,
+    )  # fmt: skip
+    return session_id
+
+
+async def find(tx: Tx, token: str) -> Session | None:
+    """The live session of a token; None when it ended, expired, or its user was disabled."""
+    row = await tx.one(f"{SELECT} and s.digest = $2", tx.now, digest(token))
+    return None if row is None else _session(row)
+
+
+async def seen(tx: Tx, session_id: str) -> None:
+    """Note that a session was used now."""
+    await tx.run("update sessions set seen_at = $2 where id = $1", session_id, tx.now)
+
+
+async def listed(tx: Tx, owner_id: str) -> list[Session]:
+    """The live sessions of a user, the latest used first."""
+    rows = await tx.all(
+        f"{SELECT} and s.owner_id = $2 order by s.seen_at desc, s.id", tx.now, owner_id
+    )
+    return [_session(row) for row in rows]
+
+
+async def keep_reveal(tx: Tx, session_id: str, sealed: bytes) -> None:
+    """Keep a new secret, sealed, for the next page of this session to show."""
+    await tx.run("update sessions set reveal = $2 where id = $1", session_id, sealed)
+
+
+async def reveal(tx: Tx, session_id: str) -> bytes | None:
+    """The sealed secret that waits to be shown."""
+    row = await tx.one("select reveal from sessions where id = $1", session_id)
+    return None if row is None or row["reveal"] is None else bytes(row["reveal"])
+
+
+async def forget_reveal(tx: Tx, session_id: str) -> None:
+    """It was shown: never again."""
+    await tx.run("update sessions set reveal = null where id = $1", session_id)
+
+
+async def end(tx: Tx, owner_id: str, session_id: str) -> None:
+    """Sign one browser of a user out."""
+    await tx.run("delete from sessions where id = $1 and owner_id = $2", session_id, owner_id)
+
+
+async def end_all(tx: Tx, owner_id: str) -> int:
+    """Sign a user out everywhere; returns of how many browsers."""
+    return await tx.run("delete from sessions where owner_id = $1", owner_id)
+
+
+async def offer_first_account(tx: Tx, token: str) -> bool:
+    """Make `token` good for creating the first account, for a day; False when a user exists."""
+    if await tx.one("select id from users limit 1") is not None:
+        return False
+    await tx.run(
+        "insert into first_account_links (digest, created_at, expires_at) values ($1, $2, $3)",
+        digest(token), tx.now, tx.now + LINK_LIFETIME,
+    )  # fmt: skip
+    return True
+
+
+async def first_account_open(tx: Tx, token: str) -> bool:
+    """Whether `token` can still create the first account."""
+    row = await tx.one(
+        "select digest from first_account_links where digest = $1 and expires_at > $2",
+        digest(token), tx.now,
+    )  # fmt: skip
+    return row is not None and await tx.one("select id from users limit 1") is None
+
+
+async def take_first_account(tx: Tx, token: str) -> None:
+    """Use the link up, with every other one; the caller then creates the user in this unit.
+
+    Raises forbidden when it is unknown, used or expired, or when there is a user already.
+    """
+    if not await first_account_open(tx, token):
+        raise Refusal("forbidden", "This link was used or has expired.")
+    # Of two at once the second waits here, and then finds nothing to take or a user.
+    taken = await tx.run("delete from first_account_links")
+    if not taken or await tx.one("select id from users limit 1") is not None:
+        raise Refusal("forbidden", "This link was used or has expired.")
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` sessions that have ended; the number removed."""
+    return await tx.run(
+        "delete from sessions where id in"
+        " (select id from sessions where expires_at <= $1 order by expires_at limit $2)",
+        tx.now, limit,
+    )  # fmt: skip
+
+
+async def purge_links(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` links to a first account whose day is over; the number removed."""
+    return await tx.run(
+        "delete from first_account_links where digest in"
+        " (select digest from first_account_links where expires_at <= $1 limit $2)",
+        tx.now, limit,
+    )  # fmt: skip
+
+
+def digest(token: str) -> bytes:
+    """What the database keeps of a token."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _session(row: Row) -> Session:
+    values = {name: row[name] for name in Session.__dataclass_fields__}
+    return Session(**values | {"reveals": bool(row["reveals"])})

@@ -1,0 +1,46 @@
+"""Signing in with a password: the one way, whichever door it came through."""
+
+from gateway.domain.accounts import users
+from gateway.domain.accounts.attempts import Attempts
+from gateway.domain.accounts.credentials import AuthObserver
+from gateway.domain.accounts.networks import share_of
+from gateway.domain.accounts.passwords import Passwords
+from gateway.records.errors import Refusal
+from gateway.records.values.patterns import NOT_TEXT
+from outbox.database.transaction import Database
+
+
+class SignIn:
+    """Judges e-mail addresses with passwords, and counts each once."""
+
+    def __init__(self, db: Database, passwords: Passwords, observer: AuthObserver) -> None:
+        self._db = db
+        self._passwords = passwords
+        self._observer = observer
+        self._attempts = Attempts(db.clock)
+
+    async def check(self, email: str, password: str, address: str) -> str | None:
+        """The user's id; None for a wrong password, a disabled user and an unknown one alike.
+
+        `address` is the client's. Raises rate_limited after wrong ones, and unavailable.
+        """
+        share = share_of(address)
+        try:
+            self._attempts.begin(email, share)
+        except Refusal:
+            self._observer.authenticated("password", "throttled")
+            raise
+        try:
+            user = None if NOT_TEXT.search(email) else await self._db.read(users.by_email, email)
+            stored = None if user is None or user["disabled_at"] is not None else user
+            right = await self._passwords.verify(
+                None if stored is None else stored["password_hash"], password, share
+            )
+        except BaseException:
+            self._attempts.unjudged(email, share)
+            raise
+        self._observer.authenticated("password", "ok" if right else "bad")
+        if not right or stored is None:
+            return None
+        self._attempts.right(email, share)
+        return str(stored["id"])

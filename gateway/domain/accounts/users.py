@@ -1,0 +1,163 @@
+"""The people who own records. Passwords arrive here hashed (gateway.domain.accounts.passwords)."""
+
+import unicodedata
+from collections.abc import Mapping
+
+from gateway.domain.accounts.new_passwords import LONGEST, SHORTEST
+from gateway.records.errors import Fault, Refusal
+from gateway.records.resource import Field, Form
+from gateway.records.values import formats, zones
+from outbox.database.transaction import Row, Tx
+
+LONGEST_EMAIL = 254
+
+SIGN_IN = Form(
+    noun="sign-in",
+    description="What a user signs in with.",
+    fields=(
+        Field(
+            "email", "email", formats.title(LONGEST_EMAIL), "E-mail address of the user.",
+            "maria@example.com", required=True,
+        ),
+        Field(
+            "password", "password", formats.title(LONGEST), "The user's password.",
+            "correct horse battery", required=True,
+        ),
+    ),
+)  # fmt: skip
+
+_EMAIL = Field(
+    "email", "email", formats.email(), "E-mail address; signs in, and is unique.",
+    "maria@example.com", required=True,
+)  # fmt: skip
+_NAME = Field("name", "name", formats.title(), "Full name.", "Maria Silva", required=True)
+_ZONE = Field(
+    "timezone", "timezone", formats.zone(),
+    "Where days begin and end, for due dates, lists and reports.", zones.DEFAULT,
+    default=zones.DEFAULT, nullable=False,
+)  # fmt: skip
+SIGN_UP = Form(
+    noun="sign-up",
+    description="What makes an account.",
+    fields=(
+        _EMAIL,
+        Field(
+            "password", "password", formats.text(LONGEST, SHORTEST), "What to sign in with.",
+            "correct horse battery", required=True,
+        ),
+        _NAME,
+        _ZONE,
+    ),
+)  # fmt: skip
+PROFILE = Form(
+    noun="profile",
+    description="What people may change of their account.",
+    fields=(_NAME, _ZONE),
+)
+
+
+def fold_email(email: str) -> str:
+    """The form under which an address is unique: composed, trimmed, case folded."""
+    return unicodedata.normalize("NFC", email).strip().casefold()
+
+
+async def add(
+    tx: Tx, *, email: str, name: str, password_hash: str, timezone: str = zones.DEFAULT
+) -> str:
+    """A new user; returns the id. Raises conflict when the address is taken."""
+    user = await made(tx, email=email, name=name, password_hash=password_hash, timezone=timezone)
+    return str(user["id"])
+
+
+async def made(tx: Tx, *, email: str, name: str, password_hash: str, timezone: str) -> Row:
+    """`add`; returns the row."""
+    row = await tx.one(
+        """insert into users (id, email, folded_email, name, password_hash, timezone, created_at,
+             updated_at)
+           values ($1, $2, $3, $4, $5, $6, $7, $7)
+           on conflict (folded_email) do nothing returning *""",
+        tx.new_id(), email.strip(), fold_email(email), name, password_hash, timezone, tx.now,
+    )  # fmt: skip
+    if row is None:
+        text = "A user with this e-mail address exists already."
+        raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
+    return row
+
+
+async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
+    """Set the columns of PROFILE that are among `values`; the user's row. Raises not_found."""
+    row = await tx.one(
+        """update users set name = coalesce($2, name), timezone = coalesce($3, timezone),
+             updated_at = $4, version = version + 1
+           where id = $1 returning *""",
+        user_id, values.get("name"), values.get("timezone"), tx.now,
+    )  # fmt: skip
+    if row is None:
+        raise Refusal("not_found", "There is no such user.")
+    return row
+
+
+async def by_email(tx: Tx, email: str) -> Row | None:
+    """The user with this address, disabled ones too."""
+    if len(email) > LONGEST_EMAIL:
+        # Nobody's; and composing a long run of marks would take the square of its length.
+        return None
+    return await tx.one("select * from users where folded_email = $1", fold_email(email))
+
+
+async def one(tx: Tx, user_id: str) -> Row | None:
+    """The user with this id, disabled ones too."""
+    return await tx.one("select * from users where id = $1", user_id)
+
+
+async def zone_of(tx: Tx, user_id: str) -> str:
+    """The time zone in which the days of this user end."""
+    row = await tx.one("select timezone from users where id = $1", user_id)
+    return str(row["timezone"]) if row else zones.DEFAULT
+
+
+async def hold(tx: Tx, user_id: str) -> None:
+    """Let nobody else count what this user has until the transaction ends."""
+    # On SQLite all writes are one after the other.
+    await tx.one("select id from users where id = $1 /*postgres for no key update */", user_id)
+
+
+async def listed(tx: Tx, after: str, limit: int) -> list[Row]:
+    """Users by their folded address, disabled ones too: those that come after `after`."""
+    return await tx.all(
+        "select * from users where folded_email > $1 order by folded_email limit $2", after, limit
+    )
+
+
+async def exist(tx: Tx) -> bool:
+    """Whether there is any user yet."""
+    return await tx.one("select 1 as found from users limit 1") is not None
+
+
+async def set_password(tx: Tx, user_id: str, password_hash: str) -> None:
+    """A new password; whoever held a token under the old one must sign in again."""
+    await tx.run(
+        """update users set password_hash = $2, updated_at = $3, version = version + 1
+           where id = $1""",
+        user_id, password_hash, tx.now,
+    )  # fmt: skip
+    await tx.run("delete from tokens where owner_id = $1", user_id)
+
+
+async def disable(tx: Tx, user_id: str) -> None:
+    """Shut a user out; records, webhooks and deliveries stay as they are."""
+    await tx.run(
+        """update users set disabled_at = coalesce(disabled_at, $2), updated_at = $2,
+           version = version + 1 where id = $1""",
+        user_id, tx.now,
+    )  # fmt: skip
+    await tx.run("delete from tokens where owner_id = $1", user_id)
+
+
+async def enable(tx: Tx, user_id: str) -> None:
+    """Let a disabled user in again; API keys that were not revoked work again."""
+    await tx.run(
+        """update users set disabled_at = null, updated_at = $2, version = version + 1
+           where id = $1 and disabled_at is not null""",
+        user_id, tx.now,
+    )  # fmt: skip

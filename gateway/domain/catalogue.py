@@ -1,0 +1,68 @@
+"""What the product keeps: its resources with their writes, and every event with its fields."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gateway.domain.contacts import activities
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.contacts.tasks import TASKS
+from gateway.domain.sales import deals, invoices, quotes
+from gateway.domain.sales.deals import DEALS
+from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.products import PRODUCTS
+from gateway.domain.sales.quotes import QUOTES
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.record import Record
+from gateway.records.resource import Resource
+from outbox.database.transaction import Tx
+
+Create = Callable[[Tx, Actor, Draft], Awaitable[Record]]
+Change = Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Record]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kept:
+    """A resource and the units that write it."""
+
+    resource: Resource
+    create: Create
+    change: Change
+
+
+def plain(resource: Resource) -> Kept:
+    """A resource without rules of its own."""
+
+    async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+        return await actions.create(tx, actor, resource, draft)
+
+    async def change(
+        tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None
+    ) -> Record:
+        return await actions.change(tx, actor, resource, record_id, draft, expected)
+
+    return Kept(resource, create, change)
+
+
+CATALOGUE: tuple[Kept, ...] = (
+    plain(CONTACTS),
+    plain(COMPANIES),
+    Kept(DEALS, deals.create, deals.change),
+    plain(TASKS),
+    Kept(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
+    Kept(INVOICES, invoices.create, invoices.change),
+    Kept(QUOTES, quotes.create, quotes.change),
+    plain(PRODUCTS),
+)
+RESOURCES: tuple[Resource, ...] = tuple(kept.resource for kept in CATALOGUE)
+
+EVENTS: dict[str, tuple[str, ...]] = {
+    f"{resource.noun}.{change}": tuple(fields)
+    for resource in RESOURCES
+    for change, fields in resource.events.items()
+}
+"""The name of every event and the fields of its `data`, in the documented order."""
+EVENT_NAMES: tuple[str, ...] = tuple(EVENTS)

@@ -1,0 +1,1 @@
+"""Contacts and companies, and the tasks and activities about them."""

@@ -1,0 +1,81 @@
+"""Contacts: the people (leads) of an owner."""
+
+from gateway.records.resource import (
+    BY_NAME,
+    BY_TIME,
+    LASTS,
+    Beside,
+    Drop,
+    Field,
+    Filter,
+    Reference,
+    Remove,
+    Resource,
+    Unset,
+)
+from gateway.records.values import formats, nested
+
+CONTACTS = Resource(
+    noun="contact",
+    plural="contacts",
+    table="contacts",
+    description="A person: a lead or somebody at a company.",
+    fields=(
+        Field("name", "name", formats.title(), "Full name.", "Maria da Silva", required=True),
+        Field(
+            "email", "email", formats.email(), "E-mail address; need not be unique.",
+            "maria@example.com",
+        ),
+        Field(
+            "phone", "phone", formats.phone(), "Phone with area code, shown as it was sent.",
+            "+55 11 98888-7777", beside=(Beside("phone_e164", formats.e164),),
+        ),
+        Field(
+            "phoneE164", "phone_e164", formats.text(20),
+            "The phone in E.164, where it can be told.", "+5511988887777",
+            on_create=False, on_update=False,
+        ),
+        Field("position", "position", formats.text(200), "Job title or role.", "Buyer"),
+        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Met at the fair."),
+        Field(
+            "companyId", "company_id", formats.id_of("company"), "The company they belong to.",
+            "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
+        ),
+        Field(
+            "tags", "tags", nested.tags(), "Labels, without repeats.", ["vip", "fair-2026"],
+            default="[]", listed_in="contact_tags",
+        ),
+        Field(
+            "source", "source", formats.one_of("api", "web", "storefront", "import"),
+            "Where the contact came from.", "api", on_update=False, default="api",
+        ),
+        Field(
+            "consent", "consent", formats.boolean(), "Whether they agreed to be contacted.", True,
+        ),
+    ),
+    events={
+        "created": ("id", "name", "email", "phone", "createdAt"),
+        "updated": ("id", "name", "position", "updatedAt"),
+        "deleted": ("id",),
+    },
+    search=("name", "email"),
+    folded_sort="name",
+    sorts=(*BY_TIME, BY_NAME),
+    filters=(
+        Filter(
+            "tag",
+            "id in (select record_id from contact_tags where owner_id = $1 and value = {})",
+            "text", "Only contacts with this tag, spelt exactly so.",
+        ),
+        Filter(
+            "companyId", f"company_id = {{}} and {LASTS}", "id", "Only contacts of this company.",
+        ),
+    ),
+    cascades=(
+        Unset("tasks", "contact_id"),
+        Unset("quotes", "contact_id"),
+        Unset("invoices", "contact_id"),
+        Drop("deals", "contact_ids", "deal_contacts"),
+        Remove("activities", "related_id"),
+    ),
+)  # fmt: skip

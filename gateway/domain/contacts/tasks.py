@@ -1,0 +1,182 @@
+"""Tasks: what an owner has to do, by when, and the verbs that end and resume it."""
+
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.query import Page, Query
+from gateway.records.record import Record
+from gateway.records.resource import (
+    BY_TIME,
+    LASTS,
+    Beside,
+    Field,
+    Filter,
+    Reference,
+    Resource,
+    Sort,
+)
+from gateway.records.values import dates, formats, instants
+from outbox.database.transaction import Tx
+
+Bound = int | dates.Day
+PRIORITIES = ("low", "medium", "high")
+WEEK = 7 * dates.DAY
+MONTH = 31 * dates.DAY
+"""How long a calendar is of which one bound was given."""
+MOST = 1000
+"""Default and most of `limit` in the lists by due date."""
+DUE = "coalesce(due_at, 9223372036854775807)"
+"""The due date, what has none last; indexed in exactly this spelling."""
+
+TASKS = Resource(
+    noun="task",
+    plural="tasks",
+    table="tasks",
+    description="Something to be done.",
+    fields=(
+        Field("title", "title", formats.title(), "Title.", "Call back", required=True),
+        Field(
+            "description", "description", formats.text(formats.LONG), "What is to be done.",
+            "Ask about the delivery date.",
+        ),
+        Field(
+            "dueDate", "due_at", instants.instant(),
+            "By when; a date without a time lasts until that day ends in the owner's time zone.",
+            "2026-12-01T14:30:00.000Z", beside=(Beside("due_day", dates.is_bare, part=True),),
+        ),
+        Field(
+            "priority", "priority", formats.one_of(*PRIORITIES), "How urgent it is.", "high",
+            default="medium",
+        ),
+        Field(
+            "completed", "completed", formats.boolean(), "Whether it is done.", False,
+            on_create=False, on_update=False, default=False,
+        ),
+        Field(
+            "completedAt", "completed_at", instants.instant(), "When it was done.",
+            "2026-11-30T09:00:00.000Z", on_create=False, on_update=False,
+        ),
+        Field(
+            "contactId", "contact_id", formats.id_of("contact"), "The contact it is about.",
+            "018f3a5b7c9d1e2f3a4b5c6e", reference=Reference("contact", "contacts"),
+        ),
+        Field(
+            "dealId", "deal_id", formats.id_of("deal"), "The deal it is about.",
+            "018f3a5b7c9d1e2f3a4b5c6f", reference=Reference("deal", "deals"),
+        ),
+    ),
+    # The contract knows no task.updated.
+    events={
+        "created": ("id", "title", "dueDate", "priority", "createdAt"),
+        "completed": ("id", "title", "completedAt"),
+        "deleted": ("id",),
+    },
+    filters=(
+        Filter(
+            "completed", "completed = {}", "boolean",
+            "Only tasks that are done, or only those that are not.",
+        ),
+        Filter(
+            "priority", "priority = {}", "text", "Only tasks of this priority.", PRIORITIES,
+        ),
+        Filter(
+            "contactId", f"contact_id = {{}} and {LASTS}", "id", "Only tasks about this contact.",
+        ),
+        Filter(
+            "dealId", f"deal_id = {{}} and {LASTS}", "id", "Only tasks about this deal.",
+        ),
+    ),
+    sorts=(*BY_TIME, Sort("dueDate", DUE)),
+)  # fmt: skip
+
+
+async def complete(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Mark a task as done; one that is done already stays as it is.
+
+    Raises not_found, forbidden.
+    """
+    task = await actions.own(tx, actor, TASKS, record_id, "write", lock=True)
+    if task["completed"]:
+        return task
+    done = {"completed": True, "completed_at": tx.now}
+    return actions.announce(tx, "completed", await actions.update(tx, actor, task, done))
+
+
+async def reopen(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Mark a task as not done; one that is open already stays as it is. Emits nothing.
+
+    Raises not_found, forbidden.
+    """
+    task = await actions.own(tx, actor, TASKS, record_id, "write", lock=True)
+    if not task["completed"]:
+        return task
+    return await actions.update(tx, actor, task, {"completed": False, "completed_at": None})
+
+
+async def overdue(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
+    """Open tasks whose due date has passed, earliest first. Raises forbidden.
+
+    An instant passes by the clock, a day when it ends in the owner's time zone.
+    """
+    wanted = _open(page, limit)
+    _due(wanted, "<", tx.now, dates.today(tx.now, actor.zone))
+    return await actions.page(tx, actor, TASKS, wanted)
+
+
+async def upcoming(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
+    """Open tasks that are due from now on to 7 days ahead, earliest first. Raises forbidden.
+
+    A day is in as long as any of it is; none is both overdue and upcoming.
+    """
+    until = tx.now + WEEK
+    wanted = _open(page, limit)
+    _due(wanted, ">=", tx.now, dates.today(tx.now, actor.zone))
+    _due(wanted, "<=", until, dates.today(until, actor.zone))
+    return await actions.page(tx, actor, TASKS, wanted)
+
+
+async def calendar(
+    tx: Tx, actor: Actor, page: int, limit: int, start: Bound | None, end: Bound | None
+) -> Page:
+    """Tasks that are due from `start` to `end`, open or not, earliest first. Raises forbidden.
+
+    Both bounds are inclusive; days are the owner's. Without both it is the present month, without
+    one of them it is 31 days.
+    """
+    wanted = Query(page=page, limit=limit, ordered_by=f"{DUE}, id")
+    first, last = _period(start, end, dates.today(tx.now, actor.zone), actor.zone)
+    _due(wanted, ">=", first, dates.today(first, actor.zone), DUE)
+    _due(wanted, "<=", last, dates.today(last, actor.zone), DUE)
+    return await actions.page(tx, actor, TASKS, wanted)
+
+
+def _open(page: int, limit: int) -> Query:
+    wanted = Query(page=page, limit=limit, ordered_by="due_at, id")
+    wanted.narrow("completed_at is null")
+    return wanted
+
+
+def _due(wanted: Query, compare: str, instant: int, day: int, due: str = "due_at") -> None:
+    """Bound the due date: one with a time by `instant`, one without by `day`.
+
+    `due` is the spelling of the column that the list's index has.
+    """
+    # The outer bound is for the index; the two days differ by little.
+    outer = min(instant, day) if compare == ">=" else max(instant, day)
+    wanted.narrow(f"{due} {compare} {{}}", outer)
+    wanted.narrow(f"({due} {compare} {{}} or due_day)", instant)
+    wanted.narrow(f"({due} {compare} {{}} or due_day is not true)", day)
+
+
+def _period(start: Bound | None, end: Bound | None, today: int, zone: str) -> tuple[int, int]:
+    """First and last instant of a calendar."""
+    if start is None and end is None:
+        one, other = dates.month(today)
+        return dates.begin(one, zone), dates.Day(other).ends(zone)
+    first, last = start, end
+    if last is None:
+        assert first is not None, "one of them is given"
+        last = first + MONTH if isinstance(first, int) else dates.Day(first.day + MONTH - dates.DAY)
+    if first is None:
+        first = last - MONTH if isinstance(last, int) else dates.Day(last.day - MONTH + dates.DAY)
+    begins = first if isinstance(first, int) else first.begins(zone)
+    return begins, last if isinstance(last, int) else last.ends(zone)

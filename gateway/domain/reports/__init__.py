@@ -1,0 +1,1 @@
+"""Figures over many records of one owner, one report per file."""

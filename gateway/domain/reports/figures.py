@@ -1,0 +1,81 @@
+"""What the reports share: how they begin, and sums that no number of records can overflow.
+
+Amounts are added up in two parts, whole millions and the rest: together, very many of them pass
+what the engines can add.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, json
+from msgspec import field as member
+
+from gateway.domain.reports.periods import Asked, Period, Span, span
+from gateway.records.access import Actor
+from gateway.records.values import dates
+from outbox.database.transaction import Row, Tx
+
+Money = int | float
+PART = 1_000_000
+EVER = 2**62
+"""Later than any date, in microseconds; its negative is earlier."""
+# One row per period. The engines read a JSON array of [n, first, until] in their own ways.
+PERIODS = """
+(select /*sqlite
+  json_extract(value, '$[0]') as n, json_extract(value, '$[1]') as first,
+  json_extract(value, '$[2]') as until from json_each($2) */ /*postgres
+  cast(value ->> 0 as bigint) as n, cast(value ->> 1 as bigint) as first,
+  cast(value ->> 2 as bigint) as until from json_array_elements(cast($2 as json)) as t (value) */
+) as p"""
+
+
+class Report(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How every report begins: which one it is, and what it was asked."""
+
+    report: str
+    first: str | None = member(default=None, name="from")
+    """Where it begins; absent for one that reaches back without end."""
+    last: str | None = member(default=None, name="to")
+    timezone: str
+    group_by: str
+
+
+def head(report: str, asked: Span) -> dict[str, Any]:
+    """The fields of Report."""
+    return {
+        "report": report,
+        "first": None if asked.first is None else dates.show(asked.first),
+        "last": None if asked.until is None else dates.show(asked.until - 1),
+        "timezone": asked.zone,
+        "group_by": asked.group_by,
+    }
+
+
+def asked_of(tx: Tx, actor: Actor, asked: Asked, group_by: Sequence[str]) -> Span:
+    """What is asked of a report, in the owner's time zone unless it names another.
+
+    Raises forbidden, validation_error.
+    """
+    actor.must("read")
+    return span(asked, group_by, tx.now, actor.zone)
+
+
+def parts(column: str) -> str:
+    """The two sums of a column of centavos, for `worth`."""
+    return f"sum({column} / {PART}) as millions, sum({column} % {PART}) as rest"
+
+
+def worth(row: Row) -> int:
+    """The sum that `parts` selected, in centavos."""
+    return int(row["millions"] or 0) * PART + int(row["rest"] or 0)
+
+
+def as_rows(found: Sequence[Period]) -> str:
+    """The parameter `$2` of a statement with PERIODS; rows come back numbered from 0."""
+    return json.encode([(n, p.first, p.until) for n, p in enumerate(found)]).decode()
+
+
+def bounds(asked: Span) -> tuple[int, int]:
+    """`first` and `until`, wide open where nothing was asked."""
+    first = -EVER if asked.first is None else asked.first
+    return first, EVER if asked.until is None else asked.until

@@ -1,0 +1,96 @@
+"""Where deals stand: by stage, with what they are worth, how old they are, how they ended."""
+
+from msgspec import Struct
+
+from gateway.domain.reports.figures import Money, Report, asked_of, bounds, head, parts, worth
+from gateway.domain.reports.periods import Asked
+from gateway.domain.sales import pipelines
+from gateway.domain.sales.deals import NO_STAGE, in_order, percent
+from gateway.records.access import Actor
+from gateway.records.values.dates import DAY
+from gateway.records.values.numbers import show_money
+from outbox.database.transaction import Tx
+
+GROUPS = ("stage",)
+_SECOND = 1_000_000
+# Ages are added up in seconds: in microseconds, those of very many deals would overflow.
+_BY_STAGE = f"""
+select stage, status, count(*) as counted, {parts("value")},
+  sum((coalesce(closed_at, $4) - created_at) / {_SECOND}) as age
+from deals where owner_id = $1 and created_at >= $2 and created_at < $3
+group by stage, status
+"""
+
+
+class FunnelTotals(Struct, frozen=True, rename="camel"):
+    """`value` is in BRL. A deal ages until it is won or lost; `conversion_rate` is the percentage
+    won of those that ended."""
+
+    count: int
+    value: Money
+    open: int
+    won: int
+    lost: int
+    average_age_days: float
+    conversion_rate: float
+
+
+class FunnelRow(Struct, frozen=True, rename="camel"):
+    """One stage."""
+
+    group: str
+    count: int
+    value: Money
+    open: int
+    won: int
+    lost: int
+    average_age_days: float
+    conversion_rate: float
+
+
+class FunnelReport(Report, frozen=True, kw_only=True):
+    currency: str
+    data: list[FunnelRow]
+    totals: FunnelTotals
+
+
+class _Stage:
+    """The deals of one stage, being added up."""
+
+    def __init__(self) -> None:
+        self.value = self.seconds = 0
+        self.by_status = {"open": 0, "won": 0, "lost": 0}
+
+    def add(self, status: str, count: int, value: int, seconds: int) -> None:
+        self.by_status[status] += count
+        self.value += value
+        self.seconds += seconds
+
+    def figures(self) -> tuple[int, Money, int, int, int, float, float]:
+        opened, won, lost = self.by_status.values()
+        count = opened + won + lost
+        age = round(self.seconds * _SECOND / DAY / count, 1) if count else 0.0
+        return (
+            count, show_money(self.value), opened, won, lost, age, percent(won, won + lost),
+        )  # fmt: skip
+
+
+async def funnel(tx: Tx, actor: Actor, asked: Asked) -> FunnelReport:
+    """The deals that were made in the time asked for, all of them by default.
+
+    The stages of the owner's pipeline stand first in its order, those without deals as well.
+    """
+    span = asked_of(tx, actor, asked, GROUPS)
+    pipeline = await pipelines.of(tx, actor)
+    stages = {stage: _Stage() for stage in pipeline.stages}
+    every = _Stage()
+    for row in await tx.all(_BY_STAGE, actor.owner_id, *bounds(span), tx.now):
+        figures = (row["status"], row["counted"], worth(row), int(row["age"]))
+        stages.setdefault(row["stage"] or NO_STAGE, _Stage()).add(*figures)
+        every.add(*figures)
+    return FunnelReport(
+        **head("funnel", span),
+        currency="BRL",
+        data=[FunnelRow(name, *stages[name].figures()) for name in in_order(stages, pipeline)],
+        totals=FunnelTotals(*every.figures()),
+    )

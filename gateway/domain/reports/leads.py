@@ -1,0 +1,68 @@
+"""Where contacts come from, or when they came, and how many of them became deals."""
+
+from msgspec import Struct
+
+from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of, bounds, head
+from gateway.domain.reports.periods import TIMES, Asked
+from gateway.domain.sales.deals import percent
+from gateway.records.access import Actor
+from outbox.database.transaction import Tx
+
+GROUPS = ("source", "day", "week", "month")
+_WITH_DEAL = """
+sum(case when exists (select 1 from deal_contacts d where d.owner_id = $1 and d.value = c.id)
+  then 1 else 0 end) as dealing"""
+_BY_SOURCE = f"""
+select c.source as source, count(*) as counted, {_WITH_DEAL}
+from contacts c where c.owner_id = $1 and c.created_at >= $2 and c.created_at < $3
+group by c.source order by c.source
+"""
+_BY_TIME = f"""
+select p.n as n, count(*) as counted, {_WITH_DEAL}
+from {PERIODS} cross join contacts c
+where c.owner_id = $1 and c.created_at >= p.first and c.created_at < p.until
+group by p.n
+"""
+
+
+class LeadsTotals(Struct, frozen=True, rename="camel"):
+    """`with_deal` counts those who take part in a deal, `conversion_rate` is their percentage."""
+
+    leads: int
+    with_deal: int
+    conversion_rate: float
+
+
+class LeadsRow(Struct, frozen=True, rename="camel"):
+    """One source or period."""
+
+    group: str
+    leads: int
+    with_deal: int
+    conversion_rate: float
+
+
+class LeadsReport(Report, frozen=True, kw_only=True):
+    data: list[LeadsRow]
+    totals: LeadsTotals
+
+
+async def leads(tx: Tx, actor: Actor, asked: Asked) -> LeadsReport:
+    """The contacts that were made in the time asked for, which is all time by source."""
+    span = asked_of(tx, actor, asked, GROUPS)
+    figures: dict[str, tuple[int, int]]
+    if span.group_by in TIMES:
+        found = span.periods()
+        figures = {period.label: (0, 0) for period in found}
+        for row in await tx.all(_BY_TIME, actor.owner_id, as_rows(found)):
+            figures[found[row["n"]].label] = (row["counted"], row["dealing"])
+    else:
+        rows = await tx.all(_BY_SOURCE, actor.owner_id, *bounds(span))
+        figures = {row["source"]: (row["counted"], row["dealing"]) for row in rows}
+    counted = sum(count for count, _ in figures.values())
+    dealing = sum(count for _, count in figures.values())
+    return LeadsReport(
+        **head("leads", span),
+        data=[LeadsRow(g, n, dealt, percent(dealt, n)) for g, (n, dealt) in figures.items()],
+        totals=LeadsTotals(counted, dealing, percent(dealing, counted)),
+    )

@@ -1,0 +1,145 @@
+"""The time that a report looks at: from what is asked to instants, cut into days, weeks, months.
+
+A day is its date at 00:00 UTC, as records.values.dates keeps bare dates; instants are microseconds
+UTC.
+"""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values import dates, zones
+
+TIMES = ("day", "week", "month")
+MOST = 1000
+"""The most periods that one report has."""
+BACK = {"day": 30, "week": 12, "month": 12}
+"""How many periods a report looks back, the present one included, when it is not told."""
+# Far enough from the ends of the calendar for every time zone and period.
+_FIRST, _LAST = -70 * 366 * dates.DAY, 7000 * 365 * dates.DAY
+_EPOCH = date(1970, 1, 1)
+BOUND = "Send an ISO 8601 date or date-time, such as 2026-11-21."
+"""The fix of a bound that cannot be read, or is not in the calendar."""
+
+
+class Period(NamedTuple):
+    """A stretch of time: `first` belongs to it, `until` does not."""
+
+    label: str
+    first: int
+    until: int
+
+
+class Span(NamedTuple):
+    """What a report was asked: the time, or None where it is unbounded, and how to group."""
+
+    first: int | None
+    until: int | None
+    zone: str
+    group_by: str
+
+    def periods(self) -> list[Period]:
+        """The periods from `first` to `until`, the outer ones cut short. Raises validation_error.
+
+        The labels are ISO 8601: 2026-11-21, 2026-W47, 2026-11.
+        """
+        assert self.first is not None, "a span by time has bounds"
+        assert self.until is not None, "a span by time has bounds"
+        found: list[Period] = []
+        day = _begin_of(self.group_by, _date_of(dates.today(self.first, self.zone)))
+        begins = self.first
+        while begins < self.until:
+            if len(found) == MOST:
+                raise _refused(
+                    "groupBy",
+                    f"That is more than {MOST} periods; send later dates or a longer period.",
+                )
+            after = _next(self.group_by, day)
+            ends = min(dates.begin(_day_of(after), self.zone), self.until)
+            found.append(Period(_label(self.group_by, day), begins, ends))
+            day, begins = after, ends
+        return found
+
+
+class Asked(NamedTuple):
+    """What is asked of a report; None and empty where nothing is."""
+
+    first: int | dates.Day | None = None
+    last: int | dates.Day | None = None
+    """Inclusive."""
+    zone: str = ""
+    group_by: str = ""
+
+
+def span(asked: Asked, group_by: Sequence[str], now: int, zone: str) -> Span:
+    """The time and the groups of a report; the first of `group_by` is the default.
+
+    A day begins and ends with itself in the time zone, `zone` unless one is asked for.
+    Raises validation_error.
+    """
+    if asked.zone:
+        zone = asked.zone
+        if zone not in zones.names():
+            raise _refused("timezone", "Send an IANA time zone such as America/Sao_Paulo.")
+    wanted = asked.group_by or group_by[0]
+    if wanted not in group_by:
+        raise _refused("groupBy", f"Send one of: {', '.join(group_by)}.")
+    begins = _first("from", asked.first, zone)
+    ends = _first("to", asked.last, zone)
+    if isinstance(asked.last, dates.Day):
+        ends = dates.begin(asked.last.day + dates.DAY, zone)
+    elif ends is not None:
+        ends += 1
+    if wanted in TIMES:
+        if ends is None:
+            ends = dates.begin(dates.today(now, zone) + dates.DAY, zone)
+        if begins is None:
+            day = _begin_of(wanted, _date_of(dates.today(ends - 1, zone)))
+            for _ in range(BACK[wanted] - 1):
+                day = _begin_of(wanted, day - timedelta(days=1))
+            begins = dates.begin(_day_of(day), zone)
+    if begins is not None and ends is not None and begins >= ends:
+        raise _refused("to", "Send a time that is not before `from`.")
+    return Span(begins, ends, zone, wanted)
+
+
+def _first(name: str, bound: int | dates.Day | None, zone: str) -> int | None:
+    """The instant of a bound, that of its beginning if it is a day."""
+    if bound is None:
+        return None
+    if not _FIRST < (bound.day if isinstance(bound, dates.Day) else bound) < _LAST:
+        raise _refused(name, BOUND)
+    return bound.begins(zone) if isinstance(bound, dates.Day) else bound
+
+
+def _begin_of(group_by: str, day: date) -> date:
+    if group_by == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if group_by == "month" else day
+
+
+def _next(group_by: str, day: date) -> date:
+    length = {"day": 1, "week": 7, "month": 31}[group_by]
+    return _begin_of(group_by, day + timedelta(days=length))
+
+
+def _label(group_by: str, day: date) -> str:
+    if group_by == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02d}"
+    return day.isoformat()[:7] if group_by == "month" else day.isoformat()
+
+
+def _date_of(day: int) -> date:
+    return _EPOCH + timedelta(days=day // dates.DAY)
+
+
+def _day_of(day: date) -> int:
+    return (day - _EPOCH).days * dates.DAY
+
+
+def _refused(name: str, message: str) -> Refusal:
+    return Refusal(
+        "validation_error", f"{name}: {message}", faults=[Fault(name, "invalid_parameter", message)]
+    )

@@ -1,0 +1,1 @@
+"""Deals, products, quotes and invoices."""

@@ -1,0 +1,236 @@
+"""Deals: the sales that an owner is after, by stage and status."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from gateway.domain.sales import pipelines
+from gateway.domain.sales.pipelines import Pipeline
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.errors import Fault
+from gateway.records.record import Record
+from gateway.records.resource import (
+    BY_TIME,
+    LASTS,
+    Beside,
+    Field,
+    Filter,
+    Reference,
+    Remove,
+    Resource,
+    Sort,
+    Unset,
+)
+from gateway.records.values import dates, formats, instants, nested, numbers
+from outbox.database.transaction import Tx
+
+STATUSES = ("open", "won", "lost")
+NO_STAGE = "(none)"
+"""Where pipeline-stats counts the deals without a stage."""
+
+
+DEALS = Resource(
+    noun="deal",
+    plural="deals",
+    table="deals",
+    description="A possible sale, with its stage in the owner's pipeline.",
+    fields=(
+        Field("title", "title", formats.title(), "Title.", "Yearly supply", required=True),
+        Field("value", "value", numbers.money(), "Estimated value in BRL.", 12500.5, required=True),
+        Field(
+            "currency", "currency", formats.one_of("BRL"), "Currency of the value.", "BRL",
+            on_create=False, on_update=False, default="BRL",
+        ),
+        Field(
+            "stage", "stage", formats.title(64),
+            "Stage in the sales funnel: any text, unless the pipeline is strict.", "proposal",
+        ),
+        Field(
+            "status", "status", formats.one_of(*STATUSES),
+            "Always open on create; each may follow each.", "open",
+            on_create=False, default="open", nullable=False,
+        ),
+        Field(
+            "probability", "probability", numbers.integer(0, 100), "Chance of winning in percent.",
+            60,
+        ),
+        Field(
+            "companyId", "company_id", formats.id_of("company"), "The company it is with.",
+            "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
+        ),
+        Field(
+            "contactIds", "contact_ids", nested.ids_of("contact"), "The people involved.",
+            ["018f3a5b7c9d1e2f3a4b5c6e"], default="[]",
+            reference=Reference("contact", "contacts"), listed_in="deal_contacts",
+        ),
+        Field(
+            "expectedCloseDate", "expected_close_at", instants.instant(),
+            "When it should be closed; a date without a time means that whole day.",
+            "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
+        ),
+        Field(
+            "closedAt", "closed_at", instants.instant(), "When it was won or lost.",
+            "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
+        ),
+        Field(
+            "lostReason", "lost_reason", formats.text(formats.LONG),
+            "Why it was lost, of a lost deal only; goes when it is no longer lost.", "Price",
+            on_create=False,
+        ),
+    ),
+    events={
+        "created": ("id", "title", "value", "stage", "status", "createdAt"),
+        "updated": ("id", "title", "stage", "probability", "updatedAt"),
+        "deleted": ("id",),
+    },
+    filters=(
+        Filter(
+            "status", "status = {}", "text", "Only deals of this status.", STATUSES,
+        ),
+        Filter("stage", "stage = {}", "text", "Only deals in this stage."),
+        Filter(
+            "contactId",
+            "id in (select record_id from deal_contacts where owner_id = $1 and value = {})"
+            f" and {LASTS}",
+            "id", "Only deals that involve this contact.",
+        ),
+        Filter(
+            "companyId", f"company_id = {{}} and {LASTS}", "id", "Only deals with this company.",
+        ),
+        Filter("minValue", "value >= {}", "money", "Only deals worth at least this."),
+        Filter("maxValue", "value <= {}", "money", "Only deals worth at most this."),
+    ),
+    sorts=(
+        *BY_TIME,
+        Sort("value", "value"),
+        # What has none last; indexed in exactly this spelling.
+        Sort("expectedCloseDate", "coalesce(expected_close_at, 9223372036854775807)"),
+    ),
+    cascades=(
+        Unset("tasks", "deal_id"),
+        Unset("quotes", "deal_id"),
+        Unset("invoices", "deal_id"),
+        Remove("activities", "related_id"),
+    ),
+)  # fmt: skip
+
+
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Make a deal, its stage held to a strict pipeline. See actions.create."""
+    actor.must("write")
+    new = draft.sent
+    faults = rules(None, new, await pipelines.of(tx, actor) if "stage" in new else None)
+    values = await actions.check(tx, actor, DEALS, draft, faults=faults)
+    return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))
+
+
+async def change(
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
+    """Write what was sent over a deal. See actions.change.
+
+    A status that is sent is always announced, changed or not.
+    """
+    before = await actions.own(tx, actor, DEALS, record_id, "write", lock=True)
+    named = DEALS.named
+    new = {name: v for name, v in draft.sent.items() if v != before[named[name].column]}
+    faults = rules(before, new, await pipelines.of(tx, actor) if "stage" in new else None)
+    values = await actions.check(tx, actor, DEALS, draft, before, faults)
+    actions.must_match(before, expected)
+    changes = actions.changes_of(before, values)
+    if not changes and "status" not in draft.sent:
+        return before
+    changes |= closing(before, changes, tx.now)
+    return actions.announce(tx, "updated", await actions.update(tx, actor, before, changes))
+
+
+def rules(before: Record | None, new: Mapping[str, Any], pipeline: Pipeline | None) -> list[Fault]:
+    """What is wrong with the fields that would change: a new stage, a reason without a loss.
+
+    `pipeline` is wanted where `new` has a stage.
+    """
+    faults = []
+    stage = new.get("stage")
+    stages = pipeline.stages if pipeline is not None and pipeline.strict else None
+    if stage is not None and stages is not None and stage not in stages:
+        message = f"Your pipeline is strict; send one of: {', '.join(stages)}."
+        faults.append(Fault("stage", "not_allowed", message))
+    status = new.get("status", None if before is None else before["status"])
+    if before is not None and new.get("lostReason") is not None and status != "lost":
+        message = "Only a lost deal has a reason; send it with status lost."
+        faults.append(Fault("lostReason", "not_lost", message))
+    return faults
+
+
+def closing(before: Record, changes: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """The further columns of a change: closedAt follows the status, a reason goes with its loss."""
+    status = changes.get("status")
+    if status is None:
+        return {}
+    closed: dict[str, Any] = {"closed_at": None if status == "open" else now}
+    if before["status"] == "lost":
+        closed["lost_reason"] = None
+    return closed
+
+
+class StageStats(Struct, frozen=True):
+    """The deals of one stage."""
+
+    count: int
+    value: int | float
+
+
+class PipelineStats(Struct, frozen=True, rename="camel"):
+    """All deals of one owner in figures; `conversion_rate` is percent, with 2 decimals."""
+
+    total_deals: int
+    total_value: int | float
+    by_stage: dict[str, StageStats]
+    won_deals: int
+    lost_deals: int
+    conversion_rate: float
+
+
+_TOTALS = "select stage, status, n, value from deal_totals where owner_id = $1"
+
+
+async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
+    """Figures over all deals of the owner, whatever their status; stages in pipeline order.
+
+    Reads the running totals, so it costs the same however many deals there are.
+    """
+    actor.must("read")
+    by_status = dict.fromkeys(STATUSES, 0)
+    # Added up here: the value of very many deals may pass what the engines can sum.
+    by_stage: dict[str, tuple[int, int]] = {}
+    for row in await tx.all(_TOTALS, actor.owner_id):
+        stage = row["stage"] or NO_STAGE
+        count, worth = by_stage.get(stage, (0, 0))
+        by_stage[stage] = (count + row["n"], worth + row["value"])
+        by_status[row["status"]] += row["n"]
+    won, lost = by_status["won"], by_status["lost"]
+    return PipelineStats(
+        sum(by_status.values()),
+        numbers.show_money(sum(worth for _, worth in by_stage.values())),
+        {
+            name: StageStats(by_stage[name][0], numbers.show_money(by_stage[name][1]))
+            for name in in_order(by_stage, await pipelines.of(tx, actor))
+        },
+        won,
+        lost,
+        percent(won, won + lost),
+    )
+
+
+def in_order(stages: Mapping[str, Any], wanted: Pipeline) -> list[str]:
+    """The pipeline's stages first, then others by name, and what has none last."""
+    place = {stage: i for i, stage in enumerate(wanted.stages)}
+    return sorted(stages, key=lambda s: (s == NO_STAGE, place.get(s, len(place)), s))
+
+
+def percent(part: int, whole: int) -> float:
+    """100 · part / whole, rounded half up to 2 decimals; 0 of nothing."""
+    return (20_000 * part + whole) // (2 * whole) / 100 if whole else 0.0

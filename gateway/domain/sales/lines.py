@@ -1,0 +1,156 @@
+"""The lines of quotes and invoices: as they are sent, kept and shown, and what they come to.
+
+They are kept as JSON text in their document, amounts in centavos, quantities in thousandths.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from gateway.records import store
+from gateway.records.errors import Fault
+from gateway.records.values import formats, nested, numbers
+from gateway.records.values.format import Format, Read, Wrong
+from gateway.records.values.nested import Member
+from outbox.database.transaction import Tx
+
+MOST = 200
+
+
+class Line(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """One line. `discount` is off the whole line, `total` what it comes to."""
+
+    description: str
+    quantity: int
+    unit_price: int
+    total: int
+    discount: int = 0
+    product_id: str | None = None
+    id: str = ""
+    """Empty until it is known whether the document has this line already."""
+
+
+MEMBERS = (
+    Member("id", formats.text(24), "Names the line of the document that it replaces."),
+    Member("productId", formats.id_of("product"), "The product that is sold."),
+    Member("description", formats.title(500), "What is sold.", required=True),
+    Member("quantity", numbers.quantity(), "How much, with up to 3 decimals.", required=True),
+    Member("unitPrice", numbers.money(), "Price of one in BRL.", required=True),
+    Member("discount", numbers.money(), "Taken off the line, in BRL."),
+    Member("total", numbers.money(), "What the line comes to; checked when sent."),
+)
+EXAMPLE = [{"description": "Coffee beans 1 kg", "quantity": 2, "unitPrice": 89.9, "discount": 9.8}]
+SHOWN_EXAMPLE = [
+    {"id": "019a9d1c2f004b7de1a0c3f2", **EXAMPLE[0], "total": 170},
+]
+
+
+def items(least: int) -> Format:
+    """The field `items`; what is parsed is `text` of lines, some of them without an id yet."""
+    members = nested.object_of(MEMBERS)
+
+    def one(value: Any, read: Read) -> Line:
+        return _line(members.accept(value, read))
+
+    line = nested.composite(one, members.schema)
+
+    def parts(value: Any, read: Read) -> str:
+        return text(nested.several(line, value, read, MOST, least))
+
+    # A line that is shown has all of its members but the product, which it may lack.
+    whole = [m.name for m in MEMBERS if m.name != "productId"]
+    shown = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                m.name: {**(m.format.shown or m.format.schema), "description": m.description}
+                for m in MEMBERS
+            },
+            "required": whole,
+        },
+    }
+    return nested.composite(parts, nested.list_schema(line, MOST, least), _show, shown)
+
+
+def text(lines: Sequence[Line]) -> str:
+    """How the lines of a document are kept."""
+    return json.encode(lines).decode()
+
+
+def read(kept: str) -> list[Line]:
+    """The lines of a document as it keeps them."""
+    return json.decode(kept, type=list[Line])
+
+
+def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
+    """`lines` with their ids: a line that the document has already keeps its own."""
+    old = {line.id: line for line in before}
+    free = old.keys() - {line.id for line in lines}
+    alike: dict[Line, list[str]] = {}
+    for line in reversed(before):
+        if line.id in free:
+            alike.setdefault(replace(line, id=""), []).append(line.id)
+    found: list[Line] = []
+    for line in lines:
+        if old.pop(line.id, None) is None:
+            same = alike.get(line)
+            line = replace(line, id=same.pop() if same else tx.new_id())
+        found.append(line)
+    return found
+
+
+async def product_faults(
+    tx: Tx, owner_id: str, lines: Sequence[Line], before: Sequence[Line]
+) -> list[Fault]:
+    """A fault for each product that is not the owner's; one that a line had before may be gone."""
+    known = {line.product_id for line in before}
+    ids = sorted({line.product_id for line in lines if line.product_id} - known)
+    found = await store.owned_of(tx, "products", owner_id, ids)
+    wrong = formats.missing("product")
+    return [
+        Fault(f"items[{i}].productId", wrong.code, wrong.message)
+        for i, line in enumerate(lines)
+        if line.product_id in ids and line.product_id not in found
+    ]
+
+
+def half_up(numerator: int, denominator: int) -> int:
+    """numerator / denominator as a whole number, halves away from zero; neither is negative."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def _line(sent: Mapping[str, Any]) -> Line:
+    worth = half_up(sent["quantity"] * sent["unitPrice"], 1000)
+    discount = sent.get("discount", 0)
+    if worth > numbers.MOST_CENTAVOS:
+        raise Wrong("out_of_range", "The line comes to more than an amount may be.", ".quantity")
+    if discount > worth:
+        raise Wrong("too_large", "Send a discount that is not more than the line.", ".discount")
+    total = worth - discount
+    if sent.get("total", total) != total:
+        comes_to = numbers.show_money(total)
+        raise Wrong("disagrees", f"The line comes to {comes_to}; send that or none.", ".total")
+    return Line(
+        sent["description"], sent["quantity"], sent["unitPrice"], total, discount,
+        sent.get("productId"), sent.get("id", "").lower(),
+    )  # fmt: skip
+
+
+def _show(kept: str) -> list[dict[str, Any]]:
+    return [_shown(line) for line in read(kept)]
+
+
+def _shown(line: Line) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": line.id}
+    if line.product_id is not None:
+        shown["productId"] = line.product_id
+    return shown | {
+        "description": line.description,
+        "quantity": numbers.show_quantity(line.quantity),
+        "unitPrice": numbers.show_money(line.unit_price),
+        "discount": numbers.show_money(line.discount),
+        "total": numbers.show_money(line.total),
+    }

@@ -1,0 +1,98 @@
+"""The pipeline of an owner: the stages of their deals in order. A setting, one for each owner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import json
+
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft, refusal
+from gateway.records.errors import Fault
+from gateway.records.resource import Field, Form
+from gateway.records.values import formats, nested
+from gateway.records.values.strictjson import dumps
+from outbox.database.transaction import Row, Tx
+
+STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
+
+PIPELINE = Form(
+    noun="pipeline",
+    description="The stages of the sales funnel, in the order of boards and reports.",
+    fields=(
+        Field(
+            "stages", "stages", nested.tags(), "The stages in order.", list(STAGES),
+            default=dumps(STAGES),
+        ),
+        Field(
+            "strict", "strict", formats.boolean(),
+            "Whether deals may be put into these stages only.", False, default=False,
+        ),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The stages of an owner, and whether their deals may be in no others."""
+
+    stages: Sequence[str]
+    strict: bool
+    version: int = 0
+
+
+_SELECT = "select stages, strict, version from pipelines where owner_id = $1"
+_INSERT = """
+insert into pipelines (owner_id, stages, strict, version) values ($1, $2, false, 0)
+on conflict (owner_id) do nothing
+"""
+_UPDATE = """
+update pipelines set stages = $2, strict = $3, version = version + 1 where owner_id = $1
+returning stages, strict, version
+"""
+
+
+async def of(tx: Tx, actor: Actor) -> Pipeline:
+    """The owner's pipeline; the default one until they have set their own."""
+    return _pipeline(await tx.one(_SELECT, actor.owner_id))
+
+
+async def read(tx: Tx, actor: Actor) -> Pipeline:
+    """`of`, for the owner to see. Raises forbidden."""
+    actor.must("read")
+    return await of(tx, actor)
+
+
+async def change(
+    tx: Tx, actor: Actor, draft: Draft, expected: frozenset[str] | None = None
+) -> Pipeline:
+    """Set what was sent; null sets the default. Deals stay in the stages where they are.
+
+    `expected` are versions as text. Raises forbidden, what is wrong with the draft,
+    precondition_failed.
+    """
+    actor.must("write")
+    draft.must_hold()
+    # A row to lock, so that changes at the same time follow one another.
+    await tx.run(_INSERT, actor.owner_id, dumps(STAGES))
+    row: Any = await tx.one(f"{_SELECT} /*postgres for update*/", actor.owner_id)
+    before = _pipeline(row)
+    etag = str(before.version)
+    if expected is not None and actions.ANY not in expected and etag not in expected:
+        raise actions.changed_meanwhile(etag)
+    stages = draft.values.get("stages", row["stages"])
+    strict = draft.values.get("strict", before.strict)
+    if (stages, strict) == (row["stages"], before.strict):
+        return before
+    if strict and not json.decode(stages):
+        field = "stages" if "stages" in draft.sent else "strict"
+        message = "A strict pipeline has at least one stage; send stages, or strict false."
+        raise refusal([Fault(field, "no_stages", message)])
+    return _pipeline(await tx.one(_UPDATE, actor.owner_id, stages, strict))
+
+
+def _pipeline(row: Row | None) -> Pipeline:
+    if row is None:
+        return Pipeline(STAGES, False)
+    return Pipeline(json.decode(row["stages"]), bool(row["strict"]), row["version"])

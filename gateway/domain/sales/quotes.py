@@ -1,0 +1,226 @@
+"""Quotes: offers of an owner to a customer, which expire by themselves and become invoices."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.accounts import users
+from gateway.domain.sales import documents, lines
+from gateway.domain.sales.documents import Kind
+from gateway.domain.sales.invoices import INVOICE
+from gateway.domain.sales.transitions import move
+from gateway.records import actions, ends
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.errors import Refusal
+from gateway.records.record import Record, record_of
+from gateway.records.resource import BY_TIME, LASTS, Beside, Derived, Field, Filter, Resource
+from gateway.records.values import dates, formats, instants, numbers
+from outbox.database.transaction import Tx
+
+TRANSITIONS = {
+    "draft": ("sent", "accepted", "canceled"),
+    "sent": ("accepted", "rejected", "expired", "canceled"),
+    "accepted": (),
+    "rejected": (),
+    "expired": (),
+    "canceled": (),
+}
+CONVERT_TAKES = ("dueDate",)
+DUE_DAYS = 30
+"""Days until an invoice is due that comes from a quote, unless its date is sent."""
+EARLIEST = 10 * 3_600_000_000
+"""A day ends first on the islands at UTC+14: this long after it began in UTC."""
+LOOK_AGAIN = 3_600_000_000
+_STAMPS = {"sent": "sent_at", "accepted": "accepted_at", "rejected": "rejected_at"}
+_PASSED = "valid_until < case when valid_day then {today} else {now} end"
+
+
+def _status(row: Mapping[str, Any], now: int, zone: str) -> str:
+    """What it is by the clock: one that was sent expires when its day has passed."""
+    status, until = row["status"], row["valid_until"]
+    lapses = status == "sent" and until is not None
+    return "expired" if lapses and dates.passed(until, row["valid_day"], now, zone) else status
+
+
+def _lapses_at(until: int | dates.Day) -> int:
+    """When the sweeper is to look at it."""
+    return until.day + EARLIEST if isinstance(until, dates.Day) else until
+
+
+def _only(name: str, column: str, noun: str) -> Filter:
+    return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only quotes of this {noun}.")
+
+
+_MONEY = numbers.money()
+_INSTANT = instants.instant()
+
+QUOTES = Resource(
+    noun="quote",
+    plural="quotes",
+    table="quotes",
+    description="An offer: lines with their prices, valid until a day.",
+    fields=(
+        Field(
+            "number", "number", formats.text(40), "Its number, without gaps.", "Q-000001",
+            on_create=False, on_update=False, made=True,
+        ),
+        Field(
+            "status", "status", formats.one_of(*TRANSITIONS),
+            "Draft on create. A draft can be sent, accepted or canceled; what was sent can be "
+            "accepted, rejected or canceled, and expires when validUntil has passed.",
+            "draft", on_create=False, default="draft", nullable=False,
+        ),
+        Field(
+            "items", "items", lines.items(1), "The lines.", lines.EXAMPLE, required=True,
+            shown_example=lines.SHOWN_EXAMPLE,
+        ),
+        Field(
+            "subtotal", "subtotal", _MONEY, "What the lines come to, in BRL.", 170,
+            on_create=False, on_update=False, made=True,
+        ),
+        Field("discount", "discount", _MONEY, "Taken off the subtotal, in BRL.", 10, default=0),
+        Field(
+            "total", "total", _MONEY, "Subtotal less discount; checked when sent.", 160,
+            made=True,
+        ),
+        Field(
+            "currency", "currency", formats.one_of("BRL"), "Currency of the amounts.", "BRL",
+            on_create=False, on_update=False, default="BRL",
+        ),
+        *documents.parties("quote"),
+        Field(
+            "validUntil", "valid_until", _INSTANT,
+            "Until when it stands; a date without a time lasts until that day ends in the "
+            "owner's time zone.",
+            "2026-12-15",
+            beside=(
+                Beside("valid_day", dates.is_bare, part=True), Beside("lapses_at", _lapses_at),
+            ),
+        ),
+        Field(
+            "sentAt", "sent_at", _INSTANT, "When it was sent.", "2026-12-01T14:30:00.000Z",
+            on_create=False, on_update=False,
+        ),
+        Field(
+            "acceptedAt", "accepted_at", _INSTANT, "When it was accepted.",
+            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
+        ),
+        Field(
+            "rejectedAt", "rejected_at", _INSTANT, "When it was rejected.",
+            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
+        ),
+        Field(
+            "invoiceId", "invoice_id", formats.id_of("invoice"), "The invoice that was made of it.",
+            "018f3a5b7c9d1e2f3a4b5c73", on_create=False, on_update=False,
+        ),
+        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Delivery included."),
+    ),
+    events={
+        "created": ("id", "number", "total", "status", "createdAt"),
+        "updated": ("id", "number", "status", "updatedAt"),
+    },
+    filters=(
+        Filter(
+            "status",
+            f"case when status = 'sent' and {_PASSED} then 'expired' else status end = {{}}",
+            "text", "Only quotes of this status.", tuple(TRANSITIONS),
+        ),
+        _only("contactId", "contact_id", "contact"),
+        _only("companyId", "company_id", "company"),
+        _only("dealId", "deal_id", "deal"),
+        Filter("number", "number = {}", "text", "Only the one with this number."),
+    ),
+    sorts=BY_TIME,
+    derived=(
+        Derived("status", _status, {"type": "string"}, "The status by the clock.", "draft"),
+    ),
+    deletable=False,
+)  # fmt: skip
+
+QUOTE = Kind(QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS)
+
+
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Make a draft. See documents.create."""
+    return await documents.create(tx, actor, QUOTE, draft)
+
+
+async def change(
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
+    """Change a draft; its `status` may be set to what the verbs do. See documents.change."""
+    return await documents.change(tx, actor, QUOTE, record_id, draft, expected)
+
+
+async def send(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Mark it sent. See documents.step."""
+    return await documents.step(tx, actor, QUOTE, record_id, "sent")
+
+
+async def accept(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Mark it accepted by the customer. See documents.step."""
+    return await documents.step(tx, actor, QUOTE, record_id, "accepted")
+
+
+async def reject(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Mark it rejected by the customer. See documents.step."""
+    return await documents.step(tx, actor, QUOTE, record_id, "rejected")
+
+
+async def cancel(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Take it back. See documents.step."""
+    return await documents.step(tx, actor, QUOTE, record_id, "canceled")
+
+
+async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
+    """Make the invoice of an accepted quote, once; the draft takes CONVERT_TAKES of an invoice.
+
+    Emits invoice.created alone. Raises not_found, forbidden, what is wrong with the draft,
+    invalid_transition, conflict.
+    """
+    quote = await actions.own(tx, actor, QUOTES, record_id, "write", lock=True)
+    draft.must_hold()
+    if quote["status"] != "accepted":
+        # No table leads there: it refuses, and tells which states are open.
+        move("quote", TRANSITIONS, quote["status"], "invoiced")
+    if quote["invoice_id"] is not None:
+        raise Refusal(
+            "conflict", "This quote has its invoice already.",
+            facts={"invoiceId": quote["invoice_id"]},
+        )  # fmt: skip
+    copied = ("items", "subtotal", "discount", "total", "contact_id", "company_id", "deal_id",
+              "notes")  # fmt: skip
+    due_at = dates.today(tx.now, actor.zone) + DUE_DAYS * dates.DAY
+    values = {"due_at": due_at, "due_day": True, **draft.values}
+    values |= {column: quote[column] for column in copied} | {"quote_id": quote.id}
+    invoice = await documents.issue(tx, actor, INVOICE, values)
+    await actions.update(tx, actor, quote, {"invoice_id": invoice.id})
+    return invoice
+
+
+_LAPSING = f"""
+select {ends.columns(QUOTES)} from quotes
+where status = 'sent' and lapses_at <= $1 order by lapses_at limit $2
+/*postgres for update skip locked*/
+"""
+_LOOK_LATER = "update quotes set lapses_at = $2 where id = $1"
+
+
+async def expire_quotes(tx: Tx, limit: int) -> int:
+    """Write down up to `limit` quotes that have expired by the clock, each with its quote.updated.
+
+    Returns how many were looked at; fewer than `limit` means that none is left.
+    """
+    rows = await tx.all(_LAPSING, tx.now, limit)
+    for row in rows:
+        owner_id = row["owner_id"]
+        system = Actor(owner_id, "system", zone=await users.zone_of(tx, owner_id))
+        stored = [row[column] for column in QUOTES.columns]
+        quote = record_of(QUOTES, stored, tx.now, system.zone)
+        if quote["status"] == "expired":
+            after = await actions.update(tx, system, quote, {"status": "expired"})
+            actions.announce(tx, "updated", after)
+        else:
+            # Its day goes on in the owner's time zone, which may change as well.
+            await tx.run(_LOOK_LATER, quote.id, tx.now + LOOK_AGAIN)
+    return len(rows)

@@ -1,0 +1,1 @@
+"""Webhooks as their owners manage them, the feed, the samples."""

@@ -1,0 +1,214 @@
+"""The way of every door to the records: steps, and the plain actions that are made of them.
+
+The steps are own → check → rules → store → announce, in one transaction. `rules` are plain
+functions in the module of a resource that judge what would change; a resource that has some
+composes the steps itself. A request is refused in the order 404, 403, 400, 412.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import json
+
+from gateway.records import cascades, query, store
+from gateway.records.access import Actor, Scope, must_own
+from gateway.records.draft import Draft
+from gateway.records.errors import Fault, Refusal
+from gateway.records.query import Page, Query
+from gateway.records.record import OWNER_ID, VERSION, Record, record_of
+from gateway.records.resource import Resource
+from gateway.records.values.formats import missing
+from outbox.database.transaction import Tx
+from outbox.events import enqueue
+from outbox.ids import is_id
+
+ANY = "*"
+"""In `expected`: whatever the state is."""
+
+
+async def create(tx: Tx, actor: Actor, resource: Resource, draft: Draft) -> Record:
+    """Make a record of the actor's. Raises forbidden, or what is wrong with the draft."""
+    actor.must("write")
+    values = await check(tx, actor, resource, draft)
+    return announce(tx, "created", await insert(tx, actor, resource, values))
+
+
+async def read(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record:
+    """One record. Raises not_found, then forbidden."""
+    return await own(tx, actor, resource, record_id, "read")
+
+
+async def change(
+    tx: Tx,
+    actor: Actor,
+    resource: Resource,
+    record_id: str,
+    draft: Draft,
+    expected: frozenset[str] | None = None,
+) -> Record:
+    """Write what was sent over a record (merge-patch). What changes nothing emits nothing.
+
+    Raises not_found, forbidden, what is wrong with the draft, precondition_failed.
+    """
+    before = await own(tx, actor, resource, record_id, "write", lock=True)
+    values = await check(tx, actor, resource, draft, before)
+    must_match(before, expected)
+    changes = changes_of(before, values)
+    return announce(tx, "updated", await update(tx, actor, before, changes)) if changes else before
+
+
+async def remove(
+    tx: Tx,
+    actor: Actor,
+    resource: Resource,
+    record_id: str,
+    expected: frozenset[str] | None = None,
+) -> None:
+    """Delete a record for good, and settle what points to it.
+
+    Raises not_found, forbidden, precondition_failed.
+    """
+    before = await own(tx, actor, resource, record_id, "write", lock=True)
+    must_match(before, expected)
+    await store.delete(tx, resource, before.row)
+    await cascades.follow(tx, resource, actor.owner_id, before.id)
+    # Its end is the last of its versions, for receivers that drop what is older.
+    gone = [*before.row]
+    gone[VERSION] += 1
+    announce(tx, "deleted", Record(resource, gone, before.derived))
+
+
+async def page(tx: Tx, actor: Actor, resource: Resource, wanted: Query) -> Page:
+    """One page of the actor's own records. Raises forbidden."""
+    actor.must("read")
+    return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
+
+
+async def some(tx: Tx, actor: Actor, resource: Resource, ids: Sequence[str]) -> Page:
+    """Records of the actor's by their ids; those that are gone are left out. Raises forbidden."""
+    actor.must("read")
+    return await query.some(tx, resource, actor.owner_id, ids, actor.zone)
+
+
+async def own(
+    tx: Tx, actor: Actor, resource: Resource, record_id: str, scope: Scope, *, lock: bool = False
+) -> Record:
+    """The record, when it is there (else not_found) and the actor's (else forbidden)."""
+    row = None
+    if is_id(record_id):
+        row = await store.fetch(tx, resource, record_id.lower(), lock=lock)
+    if row is None:
+        raise Refusal("not_found", f"There is no {resource.noun} with this id.")
+    must_own(actor, row[OWNER_ID], resource.noun)
+    actor.must(scope)
+    return record_of(resource, row, tx.now, actor.zone)
+
+
+async def check(
+    tx: Tx,
+    actor: Actor,
+    resource: Resource,
+    draft: Draft,
+    before: Record | None = None,
+    faults: Sequence[Fault] = (),
+) -> dict[str, Any]:
+    """The columns that a draft asks for, once its references are the actor's own.
+
+    Raises what is wrong with the draft, `faults` of its resource's rules included.
+    """
+    draft.must_hold([*faults, *await reference_faults(tx, actor, resource, draft, before)])
+    return dict(draft.values)
+
+
+async def insert(tx: Tx, actor: Actor, resource: Resource, values: Mapping[str, Any]) -> Record:
+    """Store a new record of the actor's; `values` by column, what is absent is null."""
+    row = await store.insert(tx, resource, actor.owner_id, values)
+    return record_of(resource, row, tx.now, actor.zone)
+
+
+async def update(tx: Tx, actor: Actor, before: Record, changes: Mapping[str, Any]) -> Record:
+    """Store `changes` (by column) of a record; its version and updatedAt move on."""
+    row = await store.update(tx, before.resource, before.row, changes)
+    return record_of(before.resource, row, tx.now, actor.zone)
+
+
+def announce(tx: Tx, change: str, record: Record) -> Record:
+    """Enqueue the event of `change`, if the catalogue has one; the record.
+
+    `data` holds exactly the listed fields, null where unset.
+    """
+    resource = record.resource
+    listed = resource.events.get(change)
+    if listed is not None:
+        enqueue(
+            tx,
+            owner_id=record.owner_id,
+            name=f"{resource.noun}.{change}",
+            record_id=record.id,
+            record_version=record.version,
+            data={name: record.shown(name) for name in listed},
+        )
+    return record
+
+
+def must_match(current: Record, expected: frozenset[str] | None) -> None:
+    """Raise precondition_failed unless `expected`, if given, holds the record's ETag or ANY."""
+    if expected is not None and ANY not in expected and current.etag not in expected:
+        raise changed_meanwhile(current.etag)
+
+
+def changed_meanwhile(etag: str) -> Refusal:
+    """The refusal of a write that expected another state; `etag` is the present one's."""
+    return Refusal(
+        "precondition_failed",
+        "The record has changed since you read it; read it again and repeat your change.",
+        facts={"etag": etag},
+    )
+
+
+def changes_of(before: Record, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `values` (by column) that are other than what is stored."""
+    position, row = before.resource.position, before.row
+    changes = {c: v for c, v in values.items() if v != row[position[c]]}
+    for field in before.resource.fields:
+        if not field.beside or field.column in changes:
+            continue
+        # A value that comes back as it is shown has lost its parts, such as that it was a date
+        # without a time. That alone is no change, nor is another form of the same value.
+        if not any(changes.get(beside.column) for beside in field.beside if beside.part):
+            for beside in field.beside:
+                changes.pop(beside.column, None)
+    return changes
+
+
+async def reference_faults(
+    tx: Tx, actor: Actor, resource: Resource, draft: Draft, before: Record | None = None
+) -> Sequence[Fault]:
+    """A fault for each sent reference to what is missing or another user's: no telling which."""
+    faults = []
+    for field, reference in resource.references:
+        name = field.name
+        kept = draft.sent.get(name)
+        if kept is None and before is not None and reference.by in draft.sent:
+            # The same id under another kind is another reference.
+            kept = before[field.column]
+        if kept is None:
+            continue
+        ids = json.decode(kept) if field.listed_in else [kept]
+        table, noun = reference.table, reference.noun
+        if reference.by:
+            kind = draft.sent.get(reference.by)
+            if kind is None and before is not None:
+                kind = before[resource.named[reference.by].column]
+            table, noun = (reference.tables or {}).get(kind or "", ""), kind or "record"
+            if not table:
+                # What is wrong is the kind, and that is told.
+                continue
+        found = await store.owned_of(tx, table, actor.owner_id, ids)
+        wrong = missing(noun)
+        faults += [
+            Fault(name + (f"[{i}]" if field.listed_in else ""), wrong.code, wrong.message)
+            for i, target in enumerate(ids)
+            if target not in found
+        ]
+    return faults

@@ -1,0 +1,222 @@
+"""What is asked of a list, as values, and the page that answers it. No text of a request here.
+
+A list is answered, not refused: what cannot match gives an empty page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gateway.records import statements, store
+from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record, Row, record_of
+from gateway.records.resource import CHANGED, Filter, Resource
+from gateway.records.values import dates
+from gateway.records.values.folding import BETWEEN, fold
+from outbox.database.transaction import Tx
+
+LIMIT = 20
+MOST = 100
+"""Records that are read whole at once; of a longer page the rest comes as ids."""
+NEWEST = "created_at desc, id desc"
+CHANGES = f"{CHANGED}, id"
+Costly = Literal["searched", "filtered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a walk goes on: the time of creation, or of the last change, and the id."""
+
+    at: int
+    record_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Query:
+    """A list request. Times are microseconds UTC, or a dates.Day in the owner's time zone."""
+
+    page: int = 1
+    limit: int = LIMIT
+    scope: Mapping[str, str] = field(default_factory=dict)
+    """Columns that narrow it beyond the owner: `store_id`, `customer_id`."""
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    """Typed values by the names of `Resource.filters`."""
+    search: str = ""
+    ids: Sequence[str] | None = None
+    since: int | dates.Day | None = None
+    """Only what was created or changed then or later, in the order of its last change."""
+    order: Sequence[tuple[str, bool]] = ()
+    """Names of `Resource.sorts`, each with whether it is descending; newest first without any."""
+    after: Place | None = None
+    before: Place | None = None
+    """Walks backwards from there; the page is in the same order."""
+    conditions: list[tuple[str, Any]] = field(default_factory=list)
+    """Conditions of the caller's own; in the SQL `{}` stands for the value."""
+    ordered_by: str = ""
+    """An order of the caller's own, in SQL."""
+    nothing: bool = False
+    """Nothing can match."""
+
+    def narrow(self, sql: str, value: Any = None) -> None:
+        """Add a condition."""
+        self.conditions.append((sql, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The records of one page; `onward` leads to the next one, where there is one."""
+
+    records: Sequence[Record]
+    total: int
+    onward: Place | None = None
+    long: frozenset[str] = frozenset()
+    """Ids of those among them whose long texts are yet to be read, each record alone."""
+    rest: Sequence[str] = ()
+    """Ids of the records of the page that come after these."""
+
+
+def order_of(resource: Resource, query: Query) -> str:
+    """The order in SQL, total by the id at its end. Raises KeyError for an unknown name."""
+    if query.ordered_by:
+        return query.ordered_by
+    if not query.order:
+        return NEWEST if query.since is None else CHANGES
+    columns = {sort.name: sort.column for sort in resource.sorts}
+    keys: dict[str, str] = {}
+    for name, descending in query.order:
+        keys.setdefault(columns[name], " desc" * descending)
+    last = " desc" * query.order[-1][1]
+    return ", ".join(column + way for column, way in keys.items()) + f", id{last}"
+
+
+def walks(order: str) -> bool:
+    """Whether a Place can lead on in this order."""
+    return order in (NEWEST, CHANGES)
+
+
+def costly(resource: Resource, query: Query) -> Costly | None:
+    """What the list looks through when that is more than a page of an index."""
+    if _is_empty(query) or query.ids is not None:
+        return None
+    if _sought(resource, query):
+        return "searched"
+    narrowed = query.filters or query.scope or query.conditions or query.since is not None
+    return "filtered" if narrowed or order_of(resource, query) != NEWEST else None
+
+
+async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
+    """The page of the records of `owner_id`, whose days end in `zone`."""
+    if _is_empty(query):
+        return Page([], 0)
+    where, args = _conditions(resource, query, tx.now, zone)
+    if args:
+        row = await tx.one(statements.count(resource, where), owner_id, *args)
+        count = int(row[0]) if row else 0
+    else:
+        count = await store.total(tx, owner_id, resource)
+    order, args, offset = order_of(resource, query), [owner_id, *args], 0
+    place = query.after or query.before
+    if place is None:
+        offset = (query.page - 1) * query.limit
+    else:
+        newest = order == NEWEST
+        key = "created_at" if newest else CHANGED
+        if query.after is None:
+            order = f"{key}, id" if newest else f"{key} desc, id desc"
+        sign = "<" if newest == (query.after is not None) else ">"
+        where += f" and ({key}, id) {sign} (${len(args) + 1}, ${len(args) + 2})"
+        args += (place.at, place.record_id)
+    rows: list[Row] = []
+    long: frozenset[str] = frozenset()
+    rest: list[str] = []
+    # An offset past the end never reaches the database, however large it is.
+    if count > offset:
+        # One more than is shown tells whether there is a next page.
+        args += (min(query.limit, MOST) + 1, offset)
+        sql = statements.page(
+            resource, where, order, size=len(args) - 1, offset=len(args),
+            late=bool(_sought(resource, query)) or offset > 0,
+        )  # fmt: skip
+        rows, long = await store.fetch_all(tx, sql, *args)
+        if query.limit > MOST < len(rows):
+            args[-2:] = (query.limit - MOST, offset + MOST)
+            sql = statements.ids(resource, where, order, size=len(args) - 1, offset=len(args))
+            rest = [row[0] for row in await tx.all(sql, *args)]
+    more = len(rows) > min(query.limit, MOST)
+    rows = rows[: min(query.limit, MOST)]
+    onward = _place_of(rows[-1], order) if more and walks(order_of(resource, query)) else None
+    if query.after is None and place is not None:
+        rows.reverse()
+    return Page([record_of(resource, row, tx.now, zone) for row in rows], count, onward, long, rest)
+
+
+async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
+    """Records of `owner_id` by their ids, in that order; those that are gone are left out."""
+    places = ", ".join(f"${i}" for i in range(2, len(ids) + 2))
+    sql = statements.page(
+        resource, f"owner_id = $1 and id in ({places})", "id",
+        size=len(ids) + 2, offset=len(ids) + 3, late=False,
+    )  # fmt: skip
+    rows, long = await store.fetch_all(tx, sql, owner_id, *ids, len(ids), 0)
+    place = {record_id: number for number, record_id in enumerate(ids)}
+    rows.sort(key=lambda row: place[row[ID]])
+    return Page([record_of(resource, row, tx.now, zone) for row in rows], len(rows), None, long)
+
+
+def _is_empty(query: Query) -> bool:
+    # Folded fields must not be matched across.
+    return query.nothing or query.ids == [] or BETWEEN in query.search
+
+
+def _sought(resource: Resource, query: Query) -> str:
+    return fold(query.search) if resource.search and query.search else ""
+
+
+def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
+    """WHERE, and its parameters after the owner, who is `$1`."""
+    where, args = "owner_id = $1", list[Any]()
+
+    def narrow(sql: str, value: Any) -> None:
+        nonlocal where
+        if "{}" in sql:
+            args.append(dates.settled(value, zone))
+            sql = sql.replace("{}", f"${len(args) + 1}")
+        where += f" and {sql}"
+
+    for sql, value in query.conditions:
+        narrow(sql, value)
+    for column, value in query.scope.items():
+        narrow(f"{column} = {{}}", value)
+    if sought := _sought(resource, query):
+        narrow("/*sqlite instr(folded, {})*/ /*postgres strpos(folded, {})*/ > 0", sought)
+    if query.ids is not None:
+        places = []
+        for one in dict.fromkeys(query.ids):
+            args.append(one)
+            places.append(f"${len(args) + 1}")
+        where += f" and id in ({', '.join(places)})"
+    for offered in resource.filters:
+        if offered.name in query.filters:
+            narrow(offered.sql, _value(offered, query.filters[offered.name]))
+    if query.since is not None:
+        narrow(f"{CHANGED} >= {{}}", query.since)
+    for mark, value in (("{now}", now), ("{today}", dates.today(now, zone))):
+        if mark in where:
+            args.append(value)
+            # PostgreSQL cannot tell the type of a bare parameter in every place.
+            where = where.replace(mark, f"cast(${len(args) + 1} as bigint)")
+    return where, args
+
+
+def _value(offered: Filter, value: Any) -> Any:
+    """What the SQL of a filter compares with: `to` is inclusive, and a Day is a whole one."""
+    if offered.kind == "id":
+        return value.lower()
+    if offered.kind != "to":
+        return value
+    return dates.Day(value.day + dates.DAY) if isinstance(value, dates.Day) else value + 1
+
+
+def _place_of(row: Row, order: str) -> Place:
+    created_at, changed_at = row[CREATED_AT], row[UPDATED_AT]
+    newest = order.startswith("created_at")
+    return Place(created_at if newest or changed_at is None else changed_at, row[ID])

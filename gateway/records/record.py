@@ -1,0 +1,80 @@
+"""A stored record: its values by column, its version, and what is derived of it at one time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.records.resource import Resource
+
+ID, OWNER_ID, VERSION, CREATED_AT, UPDATED_AT = range(5)
+"""Where the columns of the system stand in a row."""
+Row = Sequence[Any]
+"""Stored values in the order of `Resource.columns`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a resource. Amounts are centavos, times microseconds UTC."""
+
+    resource: Resource
+    row: Row
+    derived: Sequence[Any] = ()
+    """The values of `Resource.derived`, in order."""
+
+    @property
+    def id(self) -> str:
+        found: str = self.row[ID]
+        return found
+
+    @property
+    def owner_id(self) -> str:
+        found: str = self.row[OWNER_ID]
+        return found
+
+    @property
+    def version(self) -> int:
+        found: int = self.row[VERSION]
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a column, or of a derived field in its place."""
+        place = self.resource.derived_at.get(name)
+        if place is not None:
+            return self.derived[place]
+        return self.row[self.resource.position[name]]
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The values as they are stored, by column."""
+        return dict(zip(self.resource.columns, self.row, strict=True))
+
+    def shown(self, name: str) -> Any:
+        """The JSON form of a field, or of id, createdAt and updatedAt; None where it is unset."""
+        resource = self.resource
+        place = resource.derived_at.get(name)
+        if place is not None:
+            return self.derived[place]
+        position, show = resource.forms[name]
+        value = self.row[position]
+        return value if value is None or show is None else show(value)
+
+    @property
+    def etag(self) -> str:
+        """Text that changes whenever something of the record does, derived fields included."""
+        tag = str(self.row[VERSION])
+        resource = self.resource
+        for wanted, value in zip(resource.derived, self.derived, strict=True):
+            field = resource.named.get(wanted.name)
+            if field is None:
+                tag += f"-{wanted.name}" if value else ""
+            elif value != self.row[resource.position[field.column]]:
+                tag += f"-{value}"
+        return tag
+
+
+def record_of(resource: Resource, row: Row, now: int, zone: str) -> Record:
+    """The record of a row at a time, with the owner's days ending in a time zone."""
+    if not resource.derived:
+        return Record(resource, row)
+    stored = dict(zip(resource.columns, row, strict=True))
+    return Record(resource, row, [derived.of(stored, now, zone) for derived in resource.derived])

@@ -1,0 +1,148 @@
+"""Records in their tables: read, insert, update, delete, and the running totals.
+
+Rows travel as sequences in the order of `Resource.columns`. Who may do it was settled before.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import json
+
+from gateway.records import statements
+from gateway.records.errors import Fault, Refusal
+from gateway.records.record import ID, Row
+from gateway.records.resource import Field, Resource, Unique
+from gateway.records.values.folding import fold, fold_all
+from gateway.records.values.strictjson import decode
+from outbox.database.transaction import Tx
+
+# Writers of one owner spread over this many counters, so that they seldom wait for each other.
+SLOTS = 16
+
+
+async def fetch(tx: Tx, resource: Resource, record_id: str, *, lock: bool = False) -> Row | None:
+    """The record with this id, whoever owns it."""
+    row = await tx.one(statements.select_one(resource, lock=lock), record_id)
+    # Both drivers' rows can be read by position.
+    return cast("Row | None", row)
+
+
+async def fetch_all(tx: Tx, sql: str, *args: Any) -> tuple[list[Row], frozenset[str]]:
+    """The records of a statement made by `statements.page`, and the ids of the long ones.
+
+    A long record lacks its long texts.
+    """
+    rows = await tx.all(sql, *args)
+    found: list[list[Any]] = (
+        json.decode(rows[0][0]) if tx.engine == "sqlite" else [[*cast(Any, row)] for row in rows]
+    )
+    return [*found], frozenset(record[0] for record in found if record.pop())
+
+
+async def insert(tx: Tx, resource: Resource, owner_id: str, values: Mapping[str, Any]) -> Row:
+    """A new record of `owner_id`; `values` by column, what is absent is null."""
+    record_id = tx.new_id()
+    system = (record_id, owner_id, 1, tx.now, None)
+    row = [*system, *map(values.get, resource.columns[len(system) :])]
+    await tx.run(statements.insert(resource), *row, *_search_columns(resource, row))
+    for field in resource.fields:
+        if field.listed_in and values.get(field.column):
+            await _list_items(tx, field.listed_in, owner_id, record_id, values[field.column])
+        if field.unique is not None and values.get(field.column) is not None:
+            await _claim(tx, resource, field, field.unique, row)
+    await tally(tx, owner_id, resource.table, {slot(record_id): 1})
+    return row
+
+
+async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any]) -> Row:
+    """Write `changes` (by column) over a record; its version and updatedAt move on."""
+    position = resource.position
+    changed = list(row)
+    for column, value in changes.items():
+        changed[position[column]] = value
+    changed[position["version"]] += 1
+    changed[position["updated_at"]] = tx.now
+    # What reads as ended is written so; of a single reference nothing tells that but its null.
+    columns = {
+        field.column: row[position[field.column]]
+        for field in resource.ending
+        if field.listed_in or row[position[field.column]] is None
+    } | dict(changes)
+    folded = (*resource.search, resource.folded_sort)
+    if any(field.column in changes for field in resource.fields if field.name in folded):
+        written = statements.written(resource)[len(resource.columns) :]
+        columns |= zip(written, _search_columns(resource, changed), strict=True)
+    record_id, owner_id = row[0], row[1]
+    sql = statements.update(resource, tuple(columns))
+    await tx.run(sql, record_id, tx.now, changed[position["version"]], *columns.values())
+    for field in resource.fields:
+        if field.listed_in and field.column in changes:
+            await tx.run(statements.unlist_items(field.listed_in), record_id)
+            await _list_items(tx, field.listed_in, owner_id, record_id, changes[field.column])
+        if field.unique is not None and field.column in changes:
+            await tx.run(statements.unlist_items(field.unique.table), record_id)
+            if changes[field.column] is not None:
+                await _claim(tx, resource, field, field.unique, changed)
+    return changed
+
+
+async def delete(tx: Tx, resource: Resource, row: Row) -> None:
+    """Remove the record for good; the tables of its lists follow by foreign key."""
+    record_id, owner_id = row[0], row[1]
+    await tx.run(statements.delete(resource.table), record_id)
+    await tally(tx, owner_id, resource.table, {slot(record_id): -1})
+
+
+async def owned_of(tx: Tx, table: str, owner_id: str, ids: Sequence[str]) -> set[str]:
+    """Which of `ids` are records of `owner_id`; they stay until the transaction ends."""
+    if not ids:
+        return set()
+    rows = await tx.all(statements.owned(table, len(ids)), owner_id, *ids)
+    return {row[0] for row in rows}
+
+
+async def total(tx: Tx, owner_id: str, resource: Resource) -> int:
+    """How many records `owner_id` has, without counting them."""
+    row = await tx.one(statements.total(resource), owner_id, resource.table)
+    return int(row[0]) if row else 0
+
+
+async def tally(tx: Tx, owner_id: str, table: str, by_slot: Mapping[int, int]) -> None:
+    """Add to the running totals; always in the order of slots, so that writers cannot deadlock."""
+    for number in sorted(by_slot):
+        await tx.run(statements.TALLY, owner_id, table, number, by_slot[number])
+
+
+def slot(record_id: str) -> int:
+    """The counter that a record belongs to, the same at its birth and at its end."""
+    return int(record_id[-1], SLOTS)
+
+
+def _search_columns(resource: Resource, row: Row) -> list[str]:
+    """The values of `folded` and `sort_name`, as far as the resource has them."""
+    position = resource.position
+    found = []
+    if resource.search:
+        texts = [row[position[resource.named[name].column]] or "" for name in resource.search]
+        found.append(fold_all(texts))
+    if resource.folded_sort:
+        found.append(fold(row[position[resource.named[resource.folded_sort].column]]))
+    return found
+
+
+async def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, items: str) -> None:
+    rows = [(owner_id, value, record_id) for value in decode(items.encode())]
+    if rows:
+        await tx.many(statements.list_items(table), rows)
+
+
+async def _claim(tx: Tx, resource: Resource, field: Field, unique: Unique, row: Row) -> None:
+    """Make a value the record's alone. Raises conflict."""
+    value = row[resource.position[field.column]]
+    scope = () if unique.within == "installation" else (row[resource.position[unique.scope]],)
+    used = fold(value) if unique.folded else value
+    claimed = await tx.run(statements.claim(unique), *scope, used, row[ID])
+    if not claimed:
+        whose = "" if unique.within == "installation" else " of yours"
+        message = f"Another {resource.noun}{whose} has this {field.name}; send another one."
+        raise Refusal("conflict", message, faults=[Fault(field.name, "taken", message)])

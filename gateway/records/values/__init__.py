@@ -1,0 +1,1 @@
+"""Values: how each is checked and kept, and its JSON form."""

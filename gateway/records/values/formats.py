@@ -1,0 +1,225 @@
+"""The formats of text: checks, and their JSON forms. Lists and objects are in `nested`.
+
+A pattern here is the same text in the check and in the schema, in the syntax that ECMA-262 and
+Python share.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import phonenumbers
+
+from gateway.records.values import cnpj as cnpj_number
+from gateway.records.values import zones
+from gateway.records.values.format import Format, Wrong
+from gateway.records.values.patterns import (
+    BLANK,
+    CNPJ,
+    EMAIL,
+    PHONE,
+    SLUG,
+    URL,
+    VISIBLE,
+    WEBSITE,
+    ZONE,
+)
+from gateway.records.values.schemas import ID
+from outbox.ids import is_id
+
+LONG = 65_535
+_VISIBLE = re.compile(rf"[^{BLANK}]")
+_EMAIL = re.compile(EMAIL)
+_WEBSITE = re.compile(WEBSITE)
+_URL = re.compile(URL)
+_SLUG = re.compile(SLUG)
+_PHONE = re.compile(PHONE)
+_ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
+# PostgreSQL's text cannot hold it.
+_NO_NUL = {"pattern": r"^[^\u0000]*$"}
+
+
+def text(most: int, least: int = 0) -> Format:
+    """Free text, shown as it was sent."""
+
+    def check(value: Any) -> str:
+        return string(value, most, least)
+
+    return Format(check, {"type": "string", "minLength": least, "maxLength": most, **_NO_NUL})
+
+
+def title(most: int = 200) -> Format:
+    """Text of which at least one character can be seen."""
+
+    def check(value: Any) -> str:
+        sent = string(value, most, 1)
+        if _VISIBLE.search(sent) is None:
+            raise Wrong("blank", "Send at least one visible character.")
+        return sent
+
+    schema = {"type": "string", "minLength": 1, "maxLength": most, "pattern": VISIBLE}
+    return Format(check, schema)
+
+
+def one_of(*allowed: str) -> Format:
+    """One of a closed list of words."""
+    words = ", ".join(allowed)
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise Wrong("not_allowed", f"Send one of: {words}.")
+        return value
+
+    return Format(check, {"type": "string", "enum": list(allowed)})
+
+
+def email() -> Format:
+    """A mailbox address by its syntax alone: dot-atom @ host name, non-ASCII letters allowed."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 254)
+        if _EMAIL.fullmatch(sent) is None or sent.index("@") > 64:
+            raise Wrong("invalid_email", "Send an e-mail address such as maria@example.com.")
+        return sent
+
+    schema = {"type": "string", "maxLength": 254, "pattern": EMAIL}
+    return Format(check, schema)
+
+
+def phone() -> Format:
+    """A phone number as people write it; `e164` gives its international form."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 40)
+        if _PHONE.fullmatch(sent) is None:
+            raise Wrong("invalid_phone", "Send 3 to 40 of the characters 0-9+()-.x and space.")
+        return sent
+
+    return Format(check, {"type": "string", "minLength": 3, "maxLength": 40, "pattern": PHONE})
+
+
+@lru_cache(maxsize=1024)
+def e164(sent: str) -> str | None:
+    """The E.164 form of a phone number, read as Brazilian unless it says otherwise, or None."""
+    try:
+        number = phonenumbers.parse(sent, "BR")
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_possible_number(number):
+        return None
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def website() -> Format:
+    """An http(s) URL or a bare host name."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 2048)
+        if _WEBSITE.fullmatch(sent) is None:
+            raise Wrong(
+                "invalid_website", "Send an http or https URL or a host name such as example.com."
+            )
+        return sent
+
+    return Format(check, {"type": "string", "maxLength": 2048, "pattern": WEBSITE})
+
+
+def url() -> Format:
+    """An http(s) URL."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 2048)
+        if _URL.fullmatch(sent) is None:
+            raise Wrong("invalid_url", "Send an http or https URL.")
+        return sent
+
+    return Format(check, {"type": "string", "maxLength": 2048, "pattern": URL})
+
+
+def slug() -> Format:
+    """The part of an address that names a record: lower-case words with hyphens between."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 200)
+        if _SLUG.fullmatch(sent) is None:
+            raise Wrong("invalid_slug", "Send lower-case letters and digits, such as coffee-1-kg.")
+        return sent
+
+    return Format(check, {"type": "string", "maxLength": 200, "pattern": SLUG})
+
+
+def cnpj() -> Format:
+    """A CNPJ with or without its mask, shown as it was sent; `cnpj.normal` beside it."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 32)
+        if cnpj_number.normal(sent) is None:
+            raise Wrong(
+                "invalid_cnpj",
+                "Send a CNPJ of 14 characters whose check digits are right, "
+                "for example 11.222.333/0001-81.",
+            )
+        return sent
+
+    return Format(check, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
+
+
+def boolean() -> Format:
+    def check(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise Wrong("wrong_type", "Send true or false.")
+        return value
+
+    # SQLite gives 0 and 1 back.
+    return Format(check, {"type": "boolean"}, bool)
+
+
+def zone() -> Format:
+    """The name of a time zone."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 64)
+        if sent not in zones.names():
+            raise Wrong("invalid_timezone", "Send an IANA time zone such as America/Sao_Paulo.")
+        return sent
+
+    return Format(check, {"type": "string", "maxLength": 64, "pattern": ZONE})
+
+
+def id_of(noun: str) -> Format:
+    """The id of another record; whether it is there is asked in the transaction."""
+
+    def check(value: Any) -> str:
+        sent = string(value)
+        if not is_id(sent):
+            raise missing(noun)
+        return sent.lower()
+
+    return Format(check, _ID, None, ID)
+
+
+def missing(noun: str) -> Wrong:
+    """What a reference gets that is malformed, unknown or another user's: no telling which."""
+    return Wrong("invalid_reference", f"There is no {noun} of yours with this id.")
+
+
+def string(value: Any, most: int = 40, least: int = 0) -> str:
+    """Text of `least` to `most` characters that every engine can store. Raises Wrong."""
+    if not isinstance(value, str):
+        raise Wrong("wrong_type", "Send a string.")
+    if len(value) > most:
+        raise Wrong("too_long", f"Send at most {most} characters.")
+    if len(value) < least:
+        raise Wrong("too_short", f"Send at least {least} character{'s' * (least > 1)}.")
+    # The REST door's parser has refused these already; other doors have parsers of their own.
+    if "\0" in value or not (value.isascii() or _is_utf8(value)):
+        raise Wrong("invalid_characters", "Send text without U+0000 and lone surrogates.")
+    return value
+
+
+def _is_utf8(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

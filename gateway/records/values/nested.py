@@ -1,0 +1,179 @@
+"""The formats of fields that hold lists and objects; they are kept as JSON text."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Raw, json
+
+from gateway.records.values import formats
+from gateway.records.values.format import Format, Read, Wrong, typed
+from gateway.records.values.schemas import or_null
+from gateway.records.values.strictjson import depth, dumps
+
+
+def ids_of(noun: str, most: int = 100) -> Format:
+    """A list of ids without repeats, kept as JSON text."""
+    return _list(formats.id_of(noun), most)
+
+
+def tags() -> Format:
+    """Up to 50 short labels without repeats, kept as JSON text."""
+    return _list(formats.title(64), 50)
+
+
+def _list(item: Format, most: int) -> Format:
+    def parts(value: Any, read: Read) -> str:
+        if not isinstance(value, list):
+            raise Wrong("wrong_type", "Send an array.")
+        kept = list(dict.fromkeys(items(item, value, read)))
+        if len(kept) > most:
+            raise Wrong("too_many", f"Send at most {most} different items.")
+        return dumps(kept)
+
+    schema = {"type": "array", "items": item.schema, "maxItems": most}
+    return composite(parts, schema, _show_each(item), _shown_list(schema, item))
+
+
+def composite(
+    parts: Callable[[Any, Read], Any],
+    schema: Mapping[str, Any],
+    show: Callable[[Any], Any] | None = None,
+    shown: Mapping[str, Any] | None = None,
+) -> Format:
+    """The format of a list or an object, whose parts are read one by one."""
+
+    def check(value: Any) -> Any:
+        return parts(value, typed)
+
+    return Format(check, schema, show, shown, parts=parts)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Member:
+    """A member of an object inside a list, by its JSON name."""
+
+    name: str
+    format: Format
+    description: str
+    required: bool = False
+
+
+def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
+    """A list of objects, kept as JSON text of their members' stored values."""
+    item = object_of(members)
+
+    def parts(value: Any, read: Read) -> str:
+        return dumps(several(item, value, read, most, least))
+
+    schema = list_schema(item, most, least)
+    return composite(parts, schema, _show_each(item), _shown_list(schema, item))
+
+
+def _show_each(item: Format) -> Callable[[str], Any]:
+    """A list that is kept as JSON text, each item as its format shows it."""
+    show = item.show
+    if show is None:
+        return json.decode
+    return lambda kept: [show(value) for value in json.decode(kept)]
+
+
+def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | None:
+    return None if item.shown is None else {**schema, "items": item.shown}
+
+
+def several(item: Format, value: Any, read: Read, most: int, least: int = 0) -> list[Any]:
+    """The stored form of each item of a list that must have `least` to `most` of them."""
+    if not isinstance(value, list):
+        raise Wrong("wrong_type", "Send an array.")
+    if len(value) > most:
+        raise Wrong("too_many", f"Send at most {most} items.")
+    if len(value) < least:
+        raise Wrong("too_few", f"Send at least {least} item{'s' * (least > 1)}.")
+    return items(item, value, read)
+
+
+def list_schema(item: Format, most: int, least: int = 0) -> dict[str, Any]:
+    return {"type": "array", "items": item.schema, "minItems": least, "maxItems": most}
+
+
+def object_of(members: Sequence[Member]) -> Format:
+    """An object: stored member values by name, without those that are not sent or null.
+
+    Other members are ignored.
+    """
+
+    def parts(value: Any, read: Read) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Wrong("wrong_type", "Send an object.")
+        kept: dict[str, Any] = {}
+        wrongs: list[Wrong] = []
+        for member in members:
+            sent = value.get(member.name)
+            if sent is None:
+                if member.required:
+                    wrongs.append(Wrong("required", f"Send {member.name}.", f".{member.name}"))
+                continue
+            try:
+                kept[member.name] = member.format.accept(sent, read)
+            except Wrong as wrong:
+                wrongs.append(Wrong(wrong.code, wrong.message, f".{member.name}{wrong.at}"))
+        if wrongs:
+            first, *more = wrongs
+            raise Wrong(first.code, first.message, first.at, more)
+        return kept
+
+    shows = {m.name: m.format.show for m in members if m.format.show is not None}
+
+    def show(kept: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: shows[n](value) if n in shows else value for n, value in kept.items()}
+
+    required = [m.name for m in members if m.required]
+    sent = {m.name: m.format.schema if m.required else or_null(m.format.schema) for m in members}
+    shown = {m.name: m.format.shown or m.format.schema for m in members}
+
+    def schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        told = {m.name: {**properties[m.name], "description": m.description} for m in members}
+        return {"type": "object", "properties": told, "required": required}
+
+    return composite(parts, schema(sent), show if shows else None, schema(shown))
+
+
+def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
+    """The stored form of each item. Raises Wrong with the first 20 faults and their places."""
+    kept = []
+    wrongs: list[Wrong] = []
+    for position, value in enumerate(values):
+        try:
+            kept.append(item.accept(value, read))
+        except Wrong as wrong:
+            wrongs += [
+                Wrong(w.code, w.message, f"[{position}]{w.at}") for w in (wrong, *wrong.more)
+            ]
+            if len(wrongs) >= 20:
+                break
+    if wrongs:
+        first, *more = wrongs
+        raise Wrong(first.code, first.message, first.at, more)
+    return kept
+
+
+def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
+    """Any JSON object within bounds, kept as its text and shown digit for digit."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, dict):
+            raise Wrong("wrong_type", "Send an object.")
+        if depth(value) > most_depth:
+            raise Wrong("too_deep", f"Nest at most {most_depth} levels.")
+        kept = dumps(value)
+        if len(kept.encode()) > most_bytes:
+            raise Wrong("too_long", f"Send at most {most_bytes} bytes of JSON.")
+        return kept
+
+    # Raw, since an integer of any size is JSON.
+    return Format(check, {"type": "object", "additionalProperties": True}, _raw)
+
+
+def _raw(kept: str) -> Raw:
+    return Raw(kept.encode())

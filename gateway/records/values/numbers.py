@@ -1,0 +1,96 @@
+"""The formats of numbers: counts, amounts of money, quantities. No float is ever computed with."""
+
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from gateway.records.values.format import Format, Wrong
+
+_CENTAVO = Decimal("0.01")
+_MOST = Decimal("999999999999.99")
+MOST_CENTAVOS = int(_MOST * 100)
+_THOUSANDTH = Decimal("0.001")
+_MUCH = Decimal("999999.999")
+MOST_THOUSANDTHS = int(_MUCH * 1000)
+
+
+def integer(least: int, most: int) -> Format:
+    """A whole number; in JSON 5.0 is one, "5" and true are not."""
+
+    def check(value: Any) -> int:
+        if not least <= value <= most:
+            raise Wrong("out_of_range", f"Send a whole number from {least} to {most}.")
+        if value != int(value):
+            raise Wrong("wrong_type", "Send a whole number.")
+        return int(value)
+
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return Format(check, schema, read=_number)
+
+
+def money() -> Format:
+    """An amount in BRL as whole centavos; in JSON a number with at most two decimals."""
+
+    def check(centavos: Any) -> int:
+        if not 0 <= centavos <= MOST_CENTAVOS:
+            raise Wrong("out_of_range", f"Send an amount from 0 to {MOST_CENTAVOS} centavos.")
+        return int(centavos)
+
+    def read(value: Any) -> int:
+        number = _number(value)
+        if not 0 <= number <= _MOST:
+            raise Wrong("out_of_range", f"Send an amount from 0 to {_MOST}.")
+        amount = Decimal(number).quantize(_CENTAVO)
+        # Comparing is exact, however many digits were sent; arithmetic would round.
+        if amount != number:
+            raise Wrong("too_precise", "Send an amount with at most 2 decimals.")
+        return int(amount * 100)
+
+    schema = {"type": "number", "minimum": 0, "maximum": float(_MOST), "multipleOf": 0.01}
+    return Format(check, schema, show_money, read=read)
+
+
+def quantity() -> Format:
+    """How much of something, above 0, in whole thousandths; in JSON with at most three decimals."""
+
+    def check(thousandths: Any) -> int:
+        if not 0 < thousandths <= MOST_THOUSANDTHS:
+            raise Wrong(
+                "out_of_range", f"Send a quantity from 1 to {MOST_THOUSANDTHS} thousandths."
+            )
+        return int(thousandths)
+
+    def read(value: Any) -> int:
+        number = _number(value)
+        if not 0 < number <= _MUCH:
+            raise Wrong("out_of_range", f"Send a quantity above 0 and up to {_MUCH}.")
+        amount = Decimal(number).quantize(_THOUSANDTH)
+        if amount != number:
+            raise Wrong("too_precise", "Send a quantity with at most 3 decimals.")
+        return int(amount * 1000)
+
+    schema = {
+        "type": "number", "exclusiveMinimum": 0, "maximum": float(_MUCH), "multipleOf": 0.001,
+    }  # fmt: skip
+    return Format(check, schema, show_quantity, read=read)
+
+
+def show_quantity(thousandths: int) -> int | float:
+    """1500 → 1.5, 2000 → 2."""
+    whole, rest = divmod(thousandths, 1000)
+    return thousandths / 1000 if rest else whole
+
+
+def show_money(centavos: int) -> int | float:
+    """1050 → 10.5, 1000 → 10."""
+    whole, rest = divmod(centavos, 100)
+    # Both are exact to the centavo: the amounts stay below 2**53 centavos.
+    return centavos / 100 if rest else whole
+
+
+def _number(value: Any) -> int | Decimal:
+    if isinstance(value, float) and isfinite(value):
+        return Decimal(repr(value))
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise Wrong("wrong_type", "Send a number.")
+    return value

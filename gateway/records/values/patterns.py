@@ -1,0 +1,29 @@
+"""Regular expressions that a check and its JSON Schema share, in what ECMA-262 and Python share."""
+
+import re
+
+# White space, controls, and the format characters and fillers that show nothing.
+BLANK = (
+    r"\s\u0000-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
+)
+VISIBLE = rf"^[^\u0000]*[^{BLANK}][^\u0000]*$"
+_ATOM = r"[^\s\"(),.:;<>@\[\\\]\u0000-\u0020\u007f-\u00a0]+"
+_LETTER = r"[^\s\u0000-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]"
+_INNER = r"[^\s\u0000-\u002c\u002e\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]"
+_LABEL = rf"{_LETTER}(?:{_INNER}{{0,61}}{_LETTER})?"
+EMAIL = rf"^{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})+$"
+# 1 to 65535.
+_PORT = r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+_REST = rf"(?::(?:{_PORT}))?(?:[/?#][^\s\u0000-\u0020\u007f]*)?$"
+_SCHEME_AND_HOST = rf"[Hh][Tt][Tt][Pp][Ss]?://{_LABEL}(?:\.{_LABEL})*"
+URL = rf"^{_SCHEME_AND_HOST}{_REST}"
+WEBSITE = rf"^(?:{_SCHEME_AND_HOST}|{_LABEL}(?:\.{_LABEL})+){_REST}"
+SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
+# The form alone: the two check digits follow from what stands before them.
+CNPJ = r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[0-9]{2}\s*$"
+PHONE = r"^[0-9+()\-. x]{3,40}$"
+# The form alone: which zones there are is gateway.records.values.zones' affair.
+ZONE = r"^[A-Z][0-9A-Za-z_+-]*(?:/[0-9A-Za-z_+-]+){0,2}$"
+# Controls but tab and line ends, and halves of surrogate pairs: no part of a name or a remark.
+NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

@@ -1,1 +1,0 @@
-"""Accounts: people, their API keys, tokens, sessions and webhooks."""

@@ -1,1 +1,0 @@
-"""The records of the CRM, one declaration per file."""

@@ -1,0 +1,26 @@
+"""The handler of the latest activities."""
+
+from aiohttp import web
+
+from gateway.domain.contacts import activities
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.rest import lists
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import page_size
+from gateway.rest.document.operations import operation
+from gateway.rest.params import window
+
+
+@operation(
+    "listRecentActivities", "Activities", "The latest activities",
+    shapes.list_of(shapes.record(ACTIVITIES), "RecentActivities"),
+    description="The list ends at 4 MiB of JSON, and then says `truncated`.",
+    parameters=(page_size(activities.RECENT),),
+)  # fmt: skip
+async def recent_activities(request: web.Request) -> web.StreamResponse:
+    """GET /api/activities/recent: the latest activities of the caller."""
+    caller = await authenticate(request)
+    _, limit = window(request.query, activities.RECENT)
+    found = await lists.read(request, activities.recent, caller, limit)
+    return lists.unpaged(request, caller, ACTIVITIES, found)

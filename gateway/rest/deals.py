@@ -1,0 +1,84 @@
+"""Handlers of deals beyond those of any record: figures over all of them, and their pipeline."""
+
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from gateway.domain.sales import deals, pipelines
+from gateway.domain.sales.deals import PipelineStats, StageStats
+from gateway.domain.sales.pipelines import PIPELINE, STAGES
+from gateway.records.access import Actor
+from gateway.rest.auth import authenticate
+from gateway.rest.body import draft, read_body
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
+from gateway.rest.document.operations import operation
+from gateway.rest.errors import JSON
+from gateway.rest.params import expected_of
+from gateway.rest.records import show, show_change
+from gateway.rest.wire import View, quoted
+from gateway.server.keys import DB
+
+STATS = PipelineStats(
+    3, 22500.5, {"proposal": StageStats(2, 20000.5), "closing": StageStats(1, 2500)}, 1, 1, 50.0
+)
+
+
+@operation(
+    "getPipelineStats", "Deals", "Figures over all deals", shapes.struct(STATS),
+    description="All deals of the caller, whatever their status; a deal without a stage counts "
+    "under `(none)`. `conversionRate` is a percentage: 100 x won / (won + lost), with 2 decimals, "
+    "and 0 while none is won or lost.",
+)  # fmt: skip
+async def pipeline_stats(request: web.Request) -> web.Response:
+    """GET /api/deals/pipeline-stats: figures over all deals of the caller."""
+    caller = await authenticate(request)
+    return _answer(await request.app[DB].read(deals.pipeline_stats, caller))
+
+
+class Pipeline(Struct, frozen=True):
+    """The stages of an owner, and whether their deals may be in no others."""
+
+    stages: list[str]
+    strict: bool
+
+
+PIPELINE_SHAPE = shapes.struct(Pipeline([*STAGES], False))
+PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
+
+
+@operation(
+    "getPipeline", "Deals", "Read the stages of the pipeline", PIPELINE_SHAPE,
+    headers=("ETag",), parameters=(IF_NONE_MATCH,),
+)  # fmt: skip
+async def read_pipeline(request: web.Request) -> web.Response:
+    """GET /api/settings/pipeline: the stages of the caller's deals."""
+    caller = await authenticate(request)
+    found = await request.app[DB].read(pipelines.read, caller)
+    return show(request, _view(caller, found))
+
+
+@operation(
+    "updatePipeline", "Deals", "Set the stages of the pipeline", PIPELINE_CHANGED,
+    headers=("ETag", "X-Ignored-Fields"), parameters=(IF_MATCH,), body=shapes.changes(PIPELINE),
+    description="A key without the scope `read` gets an empty object and the ETag.",
+)  # fmt: skip
+async def change_pipeline(request: web.Request) -> web.Response:
+    """PUT /api/settings/pipeline: set what is sent."""
+    caller = await authenticate(request)
+    asked = draft(PIPELINE, await read_body(request), creating=False)
+    changed = await request.app[DB].write(
+        pipelines.change, caller, asked, expected_of(request.headers.get("If-Match"))
+    )
+    return show_change(caller, _view(caller, changed), asked)
+
+
+def _view(caller: Actor, found: pipelines.Pipeline) -> View:
+    shown = Pipeline([*found.stages], found.strict)
+    return View(caller.owner_id, shown, quoted(str(found.version)))
+
+
+def _answer(body: Any) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body), headers={"Content-Type": JSON})

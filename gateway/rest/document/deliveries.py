@@ -1,0 +1,98 @@
+"""The deliveries as the document tells them: one webhook entry for each event of the catalogue."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.domain.catalogue import EVENTS, RESOURCES
+from gateway.domain.webhooks.samples import sample
+from gateway.records.resource import Resource
+from gateway.records.values.schemas import or_null
+from gateway.rest.document import shapes
+from gateway.rest.document.operations import Shape
+
+WHEN = {
+    "created": "A {} is created.",
+    "updated": "A {} is changed.",
+    "deleted": "A {} is removed.",
+    "completed": "A {} is marked as done for the first time since it was opened.",
+    "paid": "An {} is marked as paid.",
+}
+
+
+def body_of(event: str) -> Shape:
+    """The body of the deliveries of an event."""
+    noun, _, _ = event.partition(".")
+    [resource] = [r for r in RESOURCES if r.noun == noun]
+    record = shapes.record(resource).schema
+    known: Mapping[str, Any] = record["properties"]
+    data = {
+        name: known[name] if _is_there(resource, event, name) else or_null(known[name])
+        for name in EVENTS[event]
+    }
+    schema = {
+        "type": "object",
+        "properties": {
+            "event": {"const": event},
+            "timestamp": {"type": "integer", "description": "Unix time of the event in seconds."},
+            "data": {
+                "type": "object",
+                "properties": data,
+                "required": list(data),
+                "additionalProperties": False,
+            },
+        },
+        "required": ["event", "timestamp", "data"],
+        "additionalProperties": False,
+    }
+    example = {
+        "event": event,
+        "timestamp": shapes.MOMENT // 1_000_000,
+        "data": sample(event, shapes.example_id(noun), shapes.MOMENT),
+    }
+    return Shape(schema, example, "Event" + "".join(w.capitalize() for w in event.split(".")))
+
+
+def webhooks(use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
+    """The member `webhooks` of the document."""
+    return {event: {"post": _entry(event, use)} for event in EVENTS}
+
+
+def _is_there(resource: Resource, event: str, name: str) -> bool:
+    # What a change sets, it sets before it is announced.
+    given = {"updated": "updatedAt", "completed": "completedAt", "paid": "paidAt"}
+    return name in shapes.record(resource).schema["required"] or name == given.get(
+        event.partition(".")[2]
+    )
+
+
+def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
+    noun, _, change = event.partition(".")
+    body = body_of(event)
+    return {
+        "operationId": f"on{body.name.removeprefix('Event')}",
+        "tags": ["Events"],
+        "summary": WHEN[change].format(noun),
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "schema": {"type": "string"},
+             "description": text}
+            for name, text in HEADERS.items()
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": use(body), "example": body.example}},
+        },
+        "responses": {"2XX": {"description": "Any 2xx ends the delivery."}},
+    }  # fmt: skip
+
+
+HEADERS = {
+    "X-Webhook-Event": "The event's name.",
+    "X-Webhook-Timestamp": "The body's timestamp.",
+    "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body under the secret.",
+    "X-Webhook-Id": "The event's id, the same on every retry and replay.",
+    "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
+    "X-Webhook-Record-Version": "The record's version after this write.",
+    "webhook-id": "The event's id, as Standard Webhooks has it.",
+    "webhook-timestamp": "Unix time of this attempt.",
+    "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
+}

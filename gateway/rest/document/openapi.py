@@ -1,0 +1,167 @@
+"""The OpenAPI 3.1 document of the REST door, made of its route table and the event catalogue."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gateway.rest.document import refusals
+from gateway.rest.document.deliveries import webhooks
+from gateway.rest.document.operations import Answer, Operation, Parameter, Shape
+from gateway.rest.document.shapes import reference
+from gateway.rest.errors import STATUS
+
+VERSION = "1.0.0"
+TITLE = "Carteiro REST API"
+ABOUT = """\
+A CRM whose every write reaches its webhooks.
+
+Send an API key as `X-API-Key`, or a key or a token from `POST /api/auth/token` as
+`Authorization: Bearer`. Every record belongs to the user who made it; others get 403. `HEAD`
+answers wherever `GET` does. Unset optional fields are left out of records. Amounts are BRL with at
+most two decimals, instants are UTC. Within 1.x fields and operations are added, never taken away.
+"""
+SECURITY_SCHEMES = {
+    "apiKeyAuth": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "bearerAuth": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token from POST /api/auth/token, or an API key.",
+    },
+}
+SECURITY: dict[str, list[dict[str, list[str]]]] = {
+    "any": [{"apiKeyAuth": []}, {"bearerAuth": []}],
+    "token": [{"bearerAuth": []}],
+    "none": [],
+}
+_TEXT = {"type": "string"}
+_HEADERS: dict[str, tuple[dict[str, str], str]] = {
+    "X-Request-Id": (_TEXT, "Leads through the logs to each delivery that the request caused."),
+    "RateLimit": (_TEXT, 'What is left of the quota, such as "read";r=99;t=1.'),
+    "RateLimit-Policy": (_TEXT, 'The quota, such as "read";q=100;w=1.'),
+    "ETag": (_TEXT, "The state of the record, for If-Match and If-None-Match."),
+    "Location": (_TEXT, "The path of the new record."),
+    "Content-Disposition": (_TEXT, "A name for the file, with `format=csv`."),
+    "Link": (_TEXT, "The next page, rel=next, where there is one."),
+    "X-Ignored-Fields": (_TEXT, "Names in the body that were not read."),
+    "Idempotent-Replayed": (_TEXT, "true when the answer is that of an earlier request."),
+    "Retry-After": ({"type": "integer"}, "Seconds to wait."),
+    "WWW-Authenticate": (_TEXT, "The schemes that are known."),
+}
+ALWAYS = ("X-Request-Id",)
+LIMITED = ("RateLimit", "RateLimit-Policy")
+
+Routes = Iterable[tuple[str, str, Operation]]
+
+
+def document(routes: Routes) -> dict[str, Any]:
+    """The document of these routes."""
+    components = Components()
+    paths: dict[str, dict[str, Any]] = {}
+    tags: dict[str, None] = {}
+    for method, path, operation in routes:
+        tags.setdefault(operation.tag)
+        paths.setdefault(path, {})[method.lower()] = _entry(method, path, operation, components)
+    events = webhooks(components.use)
+    responses = {
+        f"Error{status}": refusals.response(status, components.use, _headers)
+        for status in sorted({*STATUS.values()} - {405, 500})
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": TITLE, "version": VERSION, "description": ABOUT},
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in tags],
+        "paths": paths,
+        "webhooks": events,
+        "components": {
+            "schemas": dict(sorted(components.schemas.items())),
+            "responses": responses,
+            "headers": {
+                name: {
+                    "schema": schema,
+                    "description": text,
+                    **({"required": True} if name in ALWAYS else {}),
+                }
+                for name, (schema, text) in _HEADERS.items()
+            },
+            "securitySchemes": SECURITY_SCHEMES,
+        },
+    }
+
+
+class Components:
+    """The schemas that are referred to, by name."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Any] = {}
+
+    def use(self, shape: Shape) -> dict[str, Any]:
+        """The schema of a shape: a reference when it has a name. Raises ValueError on a clash."""
+        named = dict(shape.parts) | ({shape.name: shape.schema} if shape.name else {})
+        for name, schema in named.items():
+            if self.schemas.setdefault(name, schema) != schema:
+                raise ValueError(f"two schemas are named {name}")
+        return reference(shape.name) if shape.name else dict(shape.schema)
+
+
+def _entry(method: str, path: str, operation: Operation, components: Components) -> dict[str, Any]:
+    name = operation.name
+    if method == "PATCH":
+        # The same operation as PUT, and ids are unique.
+        name = f"patch{name.removeprefix('update')}"
+    entry: dict[str, Any] = {
+        "operationId": name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        **({"description": operation.description} if operation.description else {}),
+        "security": SECURITY[operation.credential],
+        "parameters": [_parameter(p) for p in operation.parameters],
+    }
+    if operation.body is not None:
+        body = operation.body
+        entry["requestBody"] = {
+            "required": not operation.body_optional,
+            "content": {
+                "application/json": {"schema": components.use(body), "example": body.example}
+            },
+        }
+    answers = {
+        str(status): _answer(answer, operation, components)
+        for status, answer in operation.answers.items()
+    }
+    for status in refusals.statuses(path, operation):
+        answers[str(status)] = (
+            {"description": "Still as If-None-Match says.", "headers": _headers((*ALWAYS, "ETag"))}
+            if status == 304
+            else {"$ref": f"#/components/responses/Error{status}"}
+        )
+    return {**entry, "responses": dict(sorted(answers.items()))}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": parameter.where,
+        "required": parameter.where == "path",
+        "description": parameter.description,
+        "schema": parameter.schema,
+        "example": parameter.example,
+    }
+
+
+def _answer(answer: Answer, operation: Operation, components: Components) -> dict[str, Any]:
+    limited = LIMITED if operation.credential != "none" else ()
+    told: dict[str, Any] = {
+        "description": answer.description,
+        "headers": _headers((*ALWAYS, *limited, *answer.headers)),
+    }
+    if answer.body is not None:
+        body = {"schema": components.use(answer.body), "example": answer.body.example}
+        told["content"] = {answer.media_type: body} | {
+            kind: {"schema": {"type": "string"}, "example": text}
+            for kind, text in answer.texts.items()
+        }
+    return told
+
+
+def _headers(names: Sequence[str]) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -1,0 +1,104 @@
+"""How operations refuse, as the document tells it: the statuses of each, and their bodies."""
+
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from gateway.rest.document.describe import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
+from gateway.rest.document.operations import Operation, Shape
+from gateway.rest.errors import STATUS
+
+CALLER = ("unauthenticated", "conflicting_credentials", "forbidden", "rate_limited", "unavailable")
+BODY = ("invalid_json", "validation_error", "unsupported_media_type", "payload_too_large")
+REPEAT = ("idempotency_in_progress", "idempotency_mismatch", "payload_too_large")
+HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+EXAMPLES: dict[int, tuple[str, str]] = {
+    400: ("validation_error", "name: Send name."),
+    401: ("unauthenticated", "The API key is not valid, was revoked or has expired."),
+    403: ("forbidden", "This contact belongs to another user."),
+    404: ("not_found", "There is no contact with this id."),
+    409: ("conflict", "This quote is accepted; it can be changed while it is draft."),
+    412: (
+        "precondition_failed",
+        "The record has changed since you read it; read it again and repeat your change.",
+    ),
+    413: ("payload_too_large", "The body is too large."),
+    415: ("unsupported_media_type", "Send the body as application/json, in UTF-8."),
+    422: (
+        "idempotency_mismatch",
+        "This Idempotency-Key was used with another body; use a new key for a new request.",
+    ),
+    429: ("rate_limited", "More than 50 writes a second; wait 1 s and go on slower."),
+    503: ("unavailable", "The database is not available at the moment; try again."),
+}
+
+ERROR = Shape(
+    {
+        "type": "object",
+        "description": "Why a request was refused.",
+        "properties": {
+            "error": {"type": "string", "description": "A sentence for developers."},
+            "code": {"type": "string", "enum": list(STATUS)},
+            "details": {
+                "type": "array",
+                "description": "All faults of the request, each with its field.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "field": {"type": "string"},
+                        "code": {"type": "string"},
+                        "message": {"type": "string"},
+                    },
+                    "required": ["field", "code", "message"],
+                },
+            },
+            "allowed": {
+                "type": "array",
+                "description": "With invalid_transition: the states that may follow.",
+                "items": {"type": "string"},
+            },
+            "requestId": {"type": "string"},
+        },
+        "required": ["error", "code", "requestId"],
+    },
+    None,
+    "Error",
+)
+
+
+def statuses(path: str, operation: Operation) -> list[int]:
+    """The statuses other than success that an operation may answer."""
+    # The HTTP parser may refuse any request.
+    codes = {"validation_error", *operation.refusals}
+    if operation.credential != "none":
+        codes.update(CALLER)
+    if "{id}" in path:
+        codes.add("not_found")
+    if operation.body is not None:
+        codes.update(BODY)
+    if IDEMPOTENCY_KEY in operation.parameters:
+        codes.update(REPEAT)
+    if IF_MATCH in operation.parameters:
+        codes.add("precondition_failed")
+    found = {STATUS[code] for code in codes}
+    return sorted(found | ({304} if IF_NONE_MATCH in operation.parameters else set()))
+
+
+def response(
+    status: int,
+    use: Callable[[Shape], dict[str, Any]],
+    headers: Callable[[Sequence[str]], dict[str, Any]],
+) -> dict[str, Any]:
+    """The component that every operation with this status refers to."""
+    codes = [code for code, its in STATUS.items() if its == status]
+    code, text = EXAMPLES[status]
+    example: dict[str, Any] = {"error": text, "code": code}
+    if status == 400:
+        example["details"] = [{"field": "name", "code": "required", "message": "Send name."}]
+    example["requestId"] = "5b1c7e02"
+    schema = {"allOf": [use(ERROR), {"properties": {"code": {"enum": codes}}}]}
+    return {
+        "description": HTTPStatus(status).phrase,
+        "headers": headers(("X-Request-Id", *HEADERS.get(status, ()))),
+        "content": {"application/json": {"schema": schema, "example": example}},
+    }

@@ -1,0 +1,137 @@
+"""Handlers of API keys."""
+
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway.domain.accounts import keys
+from gateway.domain.accounts.keys import KEY
+from gateway.records.access import Actor
+from gateway.records.draft import refusal
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values import dates
+from gateway.records.values.schemas import Id, Instant
+from gateway.rest.auth import authenticate
+from gateway.rest.body import asked_of
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import id_of
+from gateway.rest.document.operations import operation
+from gateway.rest.structs import answer
+from gateway.server.keys import CONFIG, CREDENTIALS, DB, IDS
+from outbox.database.transaction import Row
+from outbox.ids import is_id
+
+
+class Key(Struct, frozen=True, rename="camel"):
+    """An API key as it may be shown again and again."""
+
+    id: Id
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: Instant
+    expires_at: Instant | UnsetType = UNSET
+    last_used_at: Instant | UnsetType = UNSET
+
+
+class NewKey(Key, frozen=True, kw_only=True, rename="camel"):
+    """An API key with its secret part, shown once."""
+
+    key: str
+
+
+class Keys(Struct, frozen=True):
+    """The API keys of a user that were not revoked, newest first."""
+
+    data: list[Key]
+
+
+class Revoked(Struct, frozen=True):
+    """What was done, and to which key."""
+
+    message: str
+    id: Id
+
+
+KEY_EXAMPLE = Key(
+    shapes.example_id("key"), "Zapier", "crt_4fZk2TqW", ["read"], shapes.NOW,
+    "2030-02-01T02:59:59.999Z",
+)  # fmt: skip
+
+
+@operation(
+    "listKeys", "Account", "List API keys", shapes.struct(Keys([KEY_EXAMPLE])), credential="token"
+)
+async def list_keys(request: web.Request) -> web.Response:
+    """GET /api/keys: the caller's keys, without their secret part."""
+    caller = await _with_token(request)
+    rows = await request.app[DB].read(keys.listed, caller.owner_id)
+    return answer(Keys([Key(*_key(row)) for row in rows]))
+
+
+@operation(
+    "createKey", "Account", "Create an API key",
+    shapes.struct(NewKey(*msgspec.structs.astuple(KEY_EXAMPLE), key="crt_4fZk2TqW_0pL7sJd2")),
+    description="An account has 50 keys at most, unless its installation allows more.",
+    status=201, headers=("X-Ignored-Fields",), credential="token", body=shapes.new(KEY),
+    refusals=("conflict",),
+)  # fmt: skip
+async def create_key(request: web.Request) -> web.Response:
+    """POST /api/keys: a new key, shown in this answer and never again."""
+    caller = await _with_token(request)
+    asked = await asked_of(request, KEY)
+    db = request.app[DB]
+    expires_at = asked.values.get("expires_at")
+    if isinstance(expires_at, dates.Day):
+        expires_at = expires_at.ends(caller.zone)
+    if expires_at is not None and expires_at <= db.clock.wall():
+        raise refusal([Fault("expiresAt", "out_of_range", "Send an instant ahead.")])
+    text = keys.make(request.app[IDS])
+    row = await db.write(
+        keys.add, owner_id=caller.owner_id, name=asked.values["name"], text=text,
+        scopes=asked.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
+        most=request.app[CONFIG].limits.keys_per_owner,
+    )  # fmt: skip
+    return answer(NewKey(*_key(row), key=text), 201, asked)
+
+
+@operation(
+    "deleteKey", "Account", "Revoke an API key",
+    shapes.struct(Revoked("The API key was revoked.", shapes.example_id("key"))),
+    description="It stops within a second on every node.", credential="token",
+    parameters=(id_of("key"),),
+)  # fmt: skip
+async def delete_key(request: web.Request) -> web.Response:
+    """DELETE /api/keys/{id}: revoke a key; it stops within a second on every node."""
+    caller = await _with_token(request)
+    key_id = request.match_info["id"].lower()
+    row = await request.app[DB].read(keys.one, key_id) if is_id(key_id) else None
+    if row is None:
+        raise Refusal("not_found", "There is no such API key.")
+    if row["owner_id"] != caller.owner_id:
+        raise Refusal("forbidden", "This API key belongs to another user.")
+    await request.app[DB].write(keys.revoke, caller.owner_id, key_id)
+    request.app[CREDENTIALS].forget()
+    return answer(Revoked("The API key was revoked.", key_id))
+
+
+async def _with_token(request: web.Request) -> Actor:
+    """The caller by password token: a key must not be able to make or end keys."""
+    caller = await authenticate(request)
+    if caller.via != "bearer":
+        raise Refusal(
+            "forbidden",
+            "API keys are managed with a token from POST /api/auth/token, or in the console.",
+        )
+    return caller
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    """The values of a Key."""
+    ends = (row["expires_at"], row["last_used_at"])
+    return (
+        row["id"], row["name"], row["visible"], sorted(keys.scopes_of(row)),
+        dates.show(row["created_at"]), *(UNSET if at is None else dates.show(at) for at in ends),
+    )  # fmt: skip

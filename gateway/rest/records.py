@@ -1,0 +1,238 @@
+"""Handlers of the REST door, generic over a resource. They know HTTP and call `actions`."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from aiohttp import web
+
+from gateway.domain.catalogue import Change, Create
+from gateway.records import actions, once
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.once import Outcome
+from gateway.records.query import costly
+from gateway.records.record import Record
+from gateway.records.resource import Resource
+from gateway.rest import lists
+from gateway.rest.auth import authenticate
+from gateway.rest.body import draft, ignored, read_body
+from gateway.rest.document import describe, shapes
+from gateway.rest.document.operations import Operation, path_of
+from gateway.rest.errors import JSON
+from gateway.rest.params import cursor_of, expected_of, once_of, query_of
+from gateway.rest.scans import scan
+from gateway.rest.wire import View, view
+from gateway.server import bodies
+from gateway.server.keys import DB
+from outbox.database.transaction import Tx
+
+Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
+VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def create(resource: Resource, unit: Create) -> Operation:
+    """POST on the collection: 201 with the new record."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        body = await read_body(request)
+        asked = draft(resource, body, creating=True)
+
+        def outcome(made: Record) -> Outcome:
+            found = view(made)
+            headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
+            return Outcome(201, _encode(found.shown), headers | ignored(asked))
+
+        return await _once(request, caller, body, outcome, unit, asked)
+
+    return describe.create(resource)(handle)
+
+
+def read(resource: Resource) -> Operation:
+    """GET one record: 200, or 304 when the client has this state already."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        record_id = request.match_info["id"]
+        found = await request.app[DB].read(actions.read, caller, resource, record_id)
+        return show(request, view(found))
+
+    return describe.read(resource)(handle)
+
+
+def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Operation:
+    """PUT and PATCH one record: what is sent is written over it (RFC 7396)."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        asked = draft(resource, await read_body(request), creating=False)
+        changed = await request.app[DB].write(
+            unit, caller, request.match_info["id"], asked,
+            expected_of(request.headers.get("If-Match")),
+        )  # fmt: skip
+        return show_change(caller, view(changed), asked)
+
+    return describe.change(resource, refusals)(handle)
+
+
+def remove(resource: Resource) -> Operation:
+    """DELETE one record: 200 with a message and its id."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        record_id = request.match_info["id"]
+        expected = expected_of(request.headers.get("If-Match"))
+        await request.app[DB].write(actions.remove, caller, resource, record_id, expected)
+        body = {"message": shapes.said_of_delete(resource), "id": record_id.lower()}
+        return respond(Outcome(200, _encode(body), {}))
+
+    return describe.remove(resource)(handle)
+
+
+def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] = ()) -> Operation:
+    """POST a verb without a body on one record: 200 with the record. Named after its unit."""
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+
+        def outcome(done: Record) -> Outcome:
+            found = view(done)
+            return Outcome(200, _encode(found.shown), {"ETag": found.etag})
+
+        # Nothing is read of a body, so it may be anything.
+        body = await bodies.read(request)
+        return await _once(request, caller, body, outcome, unit, request.match_info["id"])
+
+    return describe.verb(resource, _word(unit), summary, refusals=refusals)(handle)
+
+
+def verb_with(
+    resource: Resource,
+    takes: Sequence[str],
+    unit: VerbWith,
+    summary: str,
+    *,
+    makes: Resource | None = None,
+    refusals: Sequence[str] = (),
+) -> Operation:
+    """POST a verb on one record, with a body or none: 200, or 201 for the record that it `makes`.
+
+    The body takes the fields `takes` of the record that is answered. Named after its unit.
+    """
+    result = makes or resource
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        body = await read_body(request)
+        asked = draft(result, body or b"{}", takes=takes)
+
+        def outcome(done: Record) -> Outcome:
+            found = view(done)
+            headers = {"ETag": found.etag} | ignored(asked)
+            if makes is not None:
+                headers["Location"] = f"{path_of(makes)}/{done.id}"
+            return Outcome(200 if makes is None else 201, _encode(found.shown), headers)
+
+        return await _once(request, caller, body, outcome, unit, request.match_info["id"], asked)
+
+    return describe.verb(
+        resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
+        refusals=refusals,
+    )(handle)  # fmt: skip
+
+
+def page(resource: Resource, **of: str) -> Operation:
+    """GET the collection: one page of the caller's own records.
+
+    `of` names filters whose value stands in the path: filter=path parameter.
+    """
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        caller = await authenticate(request)
+        fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
+        wanted = query_of(resource, {**request.query, **fixed} if of else request.query)
+        kind = costly(resource, wanted)
+        if kind is None:
+            found = await lists.read(request, actions.page, caller, resource, wanted)
+        else:
+            found = await scan(request, caller, kind, actions.page, caller, resource, wanted)
+        beside: dict[str, Any] = {
+            "total": found.total,
+            "page": wanted.page,
+            "limit": wanted.limit,
+        }
+        headers: dict[str, str] = {}
+        if found.onward is not None:
+            cursor = beside["nextCursor"] = cursor_of(resource, wanted, found.onward)
+            query = [(k, v) for k, v in request.query.items() if k not in ("page", "cursor")]
+            onward = urlencode([*query, ("cursor", cursor)], errors="replace")
+            headers["Link"] = f'<{request.rel_url.raw_path}?{onward}>; rel="next"'
+        return lists.page(request, caller, resource, found, beside, headers)
+
+    return describe.page(resource, **of)(handle)
+
+
+async def _once(
+    request: web.Request,
+    caller: Actor,
+    body: bytes,
+    outcome: Callable[[Record], Outcome],
+    unit: Callable[..., Awaitable[Record]],
+    *args: Any,
+) -> web.Response:
+    """The response to a POST, written once for each Idempotency-Key."""
+    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    return told(caller, await once.write(request.app[DB], use, outcome, unit, caller, *args))
+
+
+def show(request: web.Request, found: View) -> web.Response:
+    """What was read: 200, or 304 when the client has this state already."""
+    headers = {"ETag": found.etag}
+    if _is_known(found.etag, request.headers.get("If-None-Match")):
+        return web.Response(status=304, headers=headers)
+    headers["Content-Type"] = JSON
+    return web.Response(body=_encode(found.shown), headers=headers)
+
+
+def show_change(caller: Actor, changed: View, asked: Draft) -> web.Response:
+    """What a change made: 200, with the names of what it ignored."""
+    headers = {"ETag": changed.etag} | ignored(asked)
+    return told(caller, Outcome(200, _encode(changed.shown), headers))
+
+
+def told(caller: Actor, found: Outcome) -> web.Response:
+    """The answer to a write, as far as its caller may read: without that scope, the id alone.
+
+    What is stored for a repeat is whole; each who repeats gets what they may see.
+    """
+    if "read" in caller.scopes:
+        return respond(found)
+    whole: dict[str, Any] = msgspec.json.decode(found.body)
+    return respond(replace(found, body=_encode({k: v for k, v in whole.items() if k == "id"})))
+
+
+def respond(found: Outcome) -> web.Response:
+    """An answer as a response, marked when it is a repeat."""
+    headers = {"Content-Type": JSON, **found.headers}
+    if found.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return web.Response(status=found.status, body=found.body, headers=headers)
+
+
+def _word(unit: Any) -> str:
+    """The verb that a unit does."""
+    word: str = unit.__name__
+    return word
+
+
+def _is_known(etag: str, if_none_match: str | None) -> bool:
+    """RFC 9110 13.1.2: weak comparison."""
+    if if_none_match is None:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return etag in tags or "*" in tags

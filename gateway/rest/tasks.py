@@ -1,0 +1,75 @@
+"""Handlers of tasks beyond those of any record: the lists by due date."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from gateway.domain.contacts import tasks
+from gateway.domain.contacts.tasks import TASKS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.query import Page, Query
+from gateway.rest import lists
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import PAGE, page_size
+from gateway.rest.document.operations import Handler, Parameter, operation
+from gateway.rest.params import bound, window
+from outbox.database.transaction import Tx
+
+ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
+
+WINDOW = (PAGE, page_size(tasks.MOST, tasks.MOST))
+DUE = shapes.page_of(shapes.record(TASKS), walks=False)
+BOUND = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+
+
+def _by_due_date(unit: ByDate) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        caller = await authenticate(request)
+        page, limit = window(request.query, tasks.MOST, tasks.MOST)
+        found = await lists.read(request, unit, caller, page, limit)
+        return lists.page(request, caller, TASKS, found, _beside(found, page, limit), {})
+
+    return handle
+
+
+overdue = operation(
+    "listOverdueTasks", "Tasks", "Open tasks whose due date has passed", DUE,
+    description="Earliest first; `total` is how many there are in all.", parameters=WINDOW,
+)(_by_due_date(tasks.overdue))  # fmt: skip
+upcoming = operation(
+    "listUpcomingTasks", "Tasks", "Open tasks that are due within 7 days", DUE,
+    description="Earliest first; `total` is how many there are in all.", parameters=WINDOW,
+)(_by_due_date(tasks.upcoming))  # fmt: skip
+
+
+@operation(
+    "listTasksByDueDate", "Tasks", "Tasks of a period, for a calendar", DUE,
+    description="Tasks that are due from `start` to `end`, both inclusive, done or not. Without "
+    "bounds it is the current month, with one of them 31 days. A bound that cannot be read finds "
+    "nothing.",
+    parameters=(
+        Parameter("start", BOUND, "First instant or day.", "2026-12-01"),
+        Parameter("end", BOUND, "Last instant or day; a day counts to its end.", "2026-12-31"),
+        *WINDOW,
+    ),
+)  # fmt: skip
+async def calendar(request: web.Request) -> web.StreamResponse:
+    """GET /api/tasks/calendar: the tasks that are due from `start` to `end`."""
+    caller = await authenticate(request)
+    query = request.query
+    page, limit = window(query, tasks.MOST, tasks.MOST)
+    texts = [query.get(name, "").strip() for name in ("start", "end")]
+    bounds = [bound(text) for text in texts]
+    if any(text and found is None for text, found in zip(texts, bounds, strict=True)):
+        nothing = Query(page=page, limit=limit, nothing=True)
+        found = await lists.read(request, actions.page, caller, TASKS, nothing)
+    else:
+        found = await lists.read(request, tasks.calendar, caller, page, limit, *bounds)
+    return lists.page(request, caller, TASKS, found, _beside(found, page, limit), {})
+
+
+def _beside(found: Page, page: int, limit: int) -> dict[str, Any]:
+    return {"total": found.total, "page": page, "limit": limit}

@@ -1,0 +1,38 @@
+"""The handler that lists webhooks; they are managed in the console."""
+
+from aiohttp import web
+from msgspec import Struct
+
+from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks.webhooks import Record
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.operations import operation
+from gateway.rest.structs import answer
+from gateway.server.keys import DB
+
+
+class Webhooks(Struct, frozen=True, rename="camel"):
+    """The webhooks of a user, and all events that one may subscribe to."""
+
+    data: list[Record]
+    available_events: list[str]
+
+
+WEBHOOK_EXAMPLE = Record(
+    shapes.example_id("webhook"), "https://hooks.example.com/carteiro",
+    ["contact.created", "deal.updated"], True, shapes.NOW, shapes.NOW,
+)  # fmt: skip
+
+
+@operation(
+    "listWebhooks", "Webhooks", "List webhooks and all events",
+    shapes.struct(Webhooks([WEBHOOK_EXAMPLE], list(EVENT_NAMES))),
+    description="Webhooks are created, changed and deleted in the console.",
+)  # fmt: skip
+async def list_webhooks(request: web.Request) -> web.Response:
+    """GET /api/webhooks: the caller's webhooks, and all events that one may subscribe to."""
+    caller = await authenticate(request)
+    found = await request.app[DB].read(webhooks.listed, caller)
+    return answer(Webhooks([webhooks.record(one) for one in found], list(EVENT_NAMES)))

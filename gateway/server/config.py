@@ -1,0 +1,279 @@
+"""The configuration: every key with its type and default, and how it is read.
+
+The environment wins (`CARTEIRO_SERVER__PORT=80`), then the installation's file
+(`config.local.toml`), then `config.toml`, then the defaults below, which equal that file's. Secrets
+may also come as `…_FILE`, the path of a file that holds the value. What each key means stands
+beside it in config.toml.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gateway.server.config_checks import CHECKS, NORMAL
+
+PREFIX = "CARTEIRO_"
+FILE_VARIABLE = "CARTEIRO_CONFIG"
+FILES = ("config.toml", "config.local.toml")
+"""What is read where no file is named: the documented defaults, and what this installation sets."""
+
+Words = tuple[str, ...]
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+
+
+class Service(Struct, frozen=True):
+    name: Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_-]{0,39}\Z")] = "Carteiro"
+
+
+class Server(Struct, frozen=True):
+    host: str = "127.0.0.1"
+    port: Port = 8080
+    public_url: str = ""
+    trusted_proxies: Words = LOOPBACK
+    cors_origins: Words = ()
+    shutdown_seconds: Annotated[float, Meta(ge=1, le=300)] = 15.0
+
+
+class Database(Struct, frozen=True):
+    url: str = "sqlite:///data/carteiro.db"
+    direct_url: str = ""
+    synchronous: Literal["full", "normal"] = "full"
+    synchronous_commit: Literal["on", "remote_apply", "remote_write", "local"] = "on"
+    pool_size: Annotated[int, Meta(ge=2, le=200)] = 10
+
+
+class Secrets(Struct, frozen=True):
+    key_file: str = ""
+    keys: str = ""
+
+
+class Delivery(Struct, frozen=True):
+    slots: Annotated[int, Meta(ge=1, le=10_000)] = 256
+    total_seconds: Annotated[float, Meta(ge=1, le=30)] = 15.0
+
+
+class Retry(Struct, frozen=True):
+    schedule: Annotated[
+        tuple[Annotated[float, Meta(ge=0, le=2_592_000)], ...], Meta(max_length=50)
+    ] = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+
+
+class Egress(Struct, frozen=True):
+    allow_http: bool = False
+    allow: Words = ()
+
+
+class Limits(Struct, frozen=True):
+    body_bytes: Positive = 1_048_576
+    url_bytes: Positive = 8_192
+    header_seconds: Seconds = 10.0
+    body_seconds: Seconds = 30.0
+    keep_alive_seconds: Seconds = 75.0
+    request_bytes: Positive = 67_108_864
+    answer_bytes: Positive = 134_217_728
+    connections: Positive = 1_000
+    connections_per_address: Positive = 500
+    read_per_second: Count = 100
+    write_per_second: Count = 50
+    burst: Positive = 4
+    sign_in_per_minute: Count = 10
+    storefront_per_minute: Count = 300
+    forms_per_minute: Count = 10
+    webhooks_per_owner: Count = 50
+    keys_per_owner: Count = 50
+
+
+class Auth(Struct, frozen=True):
+    signup: Literal["closed", "open"] = "closed"
+    token_hours: Annotated[int, Meta(ge=1, le=720)] = 12
+
+
+class Storefront(Struct, frozen=True):
+    pass
+
+
+class Console(Struct, frozen=True):
+    session_hours: Annotated[int, Meta(ge=1, le=8_760)] = 336
+
+
+class Metrics(Struct, frozen=True):
+    allow: Words = LOOPBACK + PRIVATE
+    hosts: Words = ()
+    token: str = ""
+    webhook_series: Annotated[int, Meta(ge=0, le=10_000)] = 500
+
+
+class Retention(Struct, frozen=True):
+    deliveries_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+    events_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+
+
+class Logging(Struct, frozen=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Tracing(Struct, frozen=True):
+    accept: bool = True
+
+
+class Mail(Struct, frozen=True):
+    pass
+
+
+class Config(Struct, frozen=True):
+    """All sections; a section's name is its heading in config.toml."""
+
+    service: Service = Service()
+    server: Server = Server()
+    database: Database = Database()
+    secrets: Secrets = Secrets()
+    delivery: Delivery = Delivery()
+    retry: Retry = Retry()
+    egress: Egress = Egress()
+    limits: Limits = Limits()
+    auth: Auth = Auth()
+    storefront: Storefront = Storefront()
+    console: Console = Console()
+    metrics: Metrics = Metrics()
+    retention: Retention = Retention()
+    logging: Logging = Logging()
+    tracing: Tracing = Tracing()
+    mail: Mail = Mail()
+
+
+SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
+SECRET_KEYS = frozenset({"database.url", "database.direct_url", "metrics.token"})
+"""Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
+
+
+class ConfigFaults(Exception):
+    """The configuration cannot be used; `faults` says all that is wrong, a line each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -> Config:
+    """Read the file, the `local` one that wins over it (if there are any), and the environment.
+
+    Raises ConfigFaults with all faults at once.
+    """
+    faults: list[str] = []
+    given = _from_file(path, faults) if path else {}
+    given |= _from_file(local, faults) if local else {}
+    given |= _from_environment(env, faults)
+    sections: dict[str, Any] = {}
+    for section, kind in SECTIONS.items():
+        keys = get_type_hints(kind, include_extras=True)
+        values = {}
+        for key, hint in keys.items():
+            name = f"{section}.{key}"
+            if name in given:
+                value, source = given[name]
+                variable = source.startswith(PREFIX)
+                try:
+                    # The file has types of its own; a variable is text that must be read.
+                    value = _typed(value, hint) if variable else value
+                    value = msgspec.convert(value, hint, strict=not variable)
+                    check = CHECKS.get(name)
+                    if check is not None:
+                        check(value)
+                    if name in NORMAL:
+                        value = NORMAL[name](value)
+                except ValueError as error:  # msgspec.ValidationError is one
+                    faults.append(f"{name}: {error} (from {source})")
+                else:
+                    values[key] = value
+        sections[section] = kind(**values)
+    if faults:
+        raise ConfigFaults(faults)
+    return Config(**sections)
+
+
+def environment_name(section: str, key: str) -> str:
+    """The variable that overrides a key."""
+    return f"{PREFIX}{section.upper()}__{key.upper()}"
+
+
+def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        faults.append(f"{path}: cannot be read: {error.strerror}")
+        return {}
+    except ValueError as error:  # bad TOML, or bytes that are not UTF-8
+        faults.append(f"{path}: not valid TOML: {error}")
+        return {}
+    given = {}
+    for section, table in document.items():
+        if section not in SECTIONS or not isinstance(table, dict):
+            known = ", ".join(SECTIONS)
+            faults.append(f"{section}: no such section (from {path.name}); there are {known}")
+            continue
+        for key, value in table.items():
+            if key in get_type_hints(SECTIONS[section]):
+                given[f"{section}.{key}"] = (value, path.name)
+            else:
+                faults.append(_unknown(section, key, path.name))
+    return given
+
+
+def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tuple[Any, str]]:
+    given: dict[str, tuple[Any, str]] = {}
+    for variable in sorted(env):
+        # A name without "__" is not ours to judge: Kubernetes sets CARTEIRO_PORT and the like.
+        if not variable.startswith(PREFIX) or "__" not in variable:
+            continue
+        section, _, key = variable.removeprefix(PREFIX).lower().partition("__")
+        value = env[variable]
+        keys = get_type_hints(SECTIONS[section]) if section in SECTIONS else {}
+        secret = key.removesuffix("_file")
+        if key in keys:
+            given[f"{section}.{key}"] = (value, variable)
+        elif key.endswith("_file") and f"{section}.{secret}" in SECRET_KEYS:
+            if environment_name(section, secret) in env:
+                faults.append(f"{section}.{secret}: given twice, directly and by {variable}")
+            try:
+                given[f"{section}.{secret}"] = (Path(value).read_text("utf-8").strip(), variable)
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+                faults.append(f"{section}.{secret}: {value} cannot be read: {why} ({variable})")
+        else:
+            faults.append(_unknown(section, key, variable))
+    return given
+
+
+def _unknown(section: str, key: str, source: str) -> str:
+    if section not in SECTIONS:
+        return f"{section}.{key}: no such section (from {source}); there are {', '.join(SECTIONS)}"
+    known = ", ".join(get_type_hints(SECTIONS[section])) or "none yet"
+    return f"{section}.{key}: no such key (from {source}); [{section}] has {known}"
+
+
+def _typed(text: str, hint: Any) -> Any:
+    """What a variable says: lists are separated by commas, blanks around values are ignored."""
+    inner = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+    if get_origin(inner) is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if inner is bool:
+        if text.strip().lower() not in BOOLEANS:
+            raise ValueError(f"Expected true or false, got {text!r}")
+        return BOOLEANS[text.strip().lower()]
+    return text.strip()
+
+
+BOOLEANS = {
+    "true": True, "1": True, "yes": True, "on": True,
+    "false": False, "0": False, "no": False, "off": False,
+}  # fmt: skip

@@ -1,0 +1,61 @@
+"""What the type of a configuration key cannot say: each check raises ValueError, naming the fix."""
+
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gateway.server.origins import normal
+from outbox.sending.addresses import parse_place
+
+POSTGRES = ("postgresql://", "postgres://")
+
+
+def _networks(values: Sequence[str]) -> None:
+    for value in values:
+        try:
+            ipaddress.ip_network(value)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not a network such as 10.0.0.0/8: {error}") from None
+
+
+def _places(values: Sequence[str]) -> None:
+    for value in values:
+        parse_place(value)
+
+
+def _database_url(value: str) -> None:
+    if value.startswith("sqlite:///") and len(value) > len("sqlite:///"):
+        return
+    if value.startswith(POSTGRES):
+        return
+    raise ValueError(
+        "Expected sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host:port/name"
+    )
+
+
+def _direct_url(value: str) -> None:
+    if value and not value.startswith(POSTGRES):
+        raise ValueError("Expected postgresql://user@host:port/name, or nothing")
+
+
+def _public_url(value: str) -> str:
+    return normal(value) if value else ""
+
+
+def _origins(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(normal, values)))
+
+
+CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "server.trusted_proxies": _networks,
+    "database.url": _database_url,
+    "database.direct_url": _direct_url,
+    "egress.allow": _places,
+    "metrics.allow": _networks,
+}
+
+NORMAL: Mapping[str, Callable[[Any], Any]] = {
+    "server.public_url": _public_url,
+    "server.cors_origins": _origins,
+}
+"""Checks of values that have more than one spelling; each gives the one that is used."""

@@ -1,0 +1,123 @@
+"""Rate limits: token buckets for callers and addresses, and the headers that tell of them.
+
+Buckets live in this process. Deadlines and sizes of connections are in gateway.server.connections.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Literal
+
+from gateway.domain.accounts.credentials import AuthObserver
+from gateway.domain.accounts.networks import WORTHS, networks_of
+from gateway.records.errors import Refusal
+from gateway.server.config import Limits
+from outbox.clock import Clock
+
+Kind = Literal["read", "write"]
+Costly = Literal["filtered", "searched", "reported"]
+COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
+"""Tokens that a read takes which looks through more than one record or page: a list with filters
+or in another order, a search (or the feed of some events), a report."""
+HOLDERS = 50_000
+"""Buckets remembered; the one idle longest goes first, and an idle bucket is full again."""
+
+
+class Buckets:
+    """One bucket per holder: `rate` tokens a second flow in, up to `depth`. Rate 0 is no limit."""
+
+    def __init__(self, rate: float, depth: float, clock: Clock) -> None:
+        self.rate = rate
+        self.depth = depth
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
+        """Take tokens: what is left (negative: too few) and seconds until there are enough.
+
+        More than a bucket holds is all that it holds.
+        """
+        if not self.rate:
+            return self.depth, 0.0
+        wanted = min(float(tokens), self.depth)
+        now = self._clock.monotonic()
+        level, then = self._levels.get(holder, (self.depth, now))
+        level = min(self.depth, level + (now - then) * self.rate)
+        if level < wanted:
+            return -1.0, (wanted - level) / self.rate
+        self._levels[holder] = (level - wanted, now)
+        self._levels.move_to_end(holder)
+        if len(self._levels) > HOLDERS:
+            self._levels.popitem(last=False)
+        return level - wanted, 0.0
+
+
+class RateLimits:
+    """The limits of `[limits]` in config.toml."""
+
+    def __init__(self, limits: Limits, clock: Clock, observer: AuthObserver) -> None:
+        self._observer = observer
+        self._callers = {
+            "read": Buckets(limits.read_per_second, limits.read_per_second * limits.burst, clock),
+            "write": Buckets(
+                limits.write_per_second, limits.write_per_second * limits.burst, clock
+            ),
+        }
+        self.policies = {
+            kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
+        }
+        per_minute = limits.sign_in_per_minute
+        forms = limits.forms_per_minute
+        self._forms = Buckets(forms / 60, forms, clock)
+        self._sign_in = {
+            worth: Buckets(per_minute * worth / 60, per_minute * worth, clock) for worth in WORTHS
+        }
+
+    def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
+        """Count an API call; the value of the header `RateLimit`, None where there is no limit.
+
+        Raises rate_limited.
+        """
+        buckets = self._callers[kind]
+        if not buckets.rate:
+            return None
+        left, wait = buckets.take(holder, tokens)
+        if left >= 0:
+            # The bucket may hold a burst; what is promised for this second is the quota's rest.
+            return f'"{kind}";r={int(min(left, buckets.rate - 1))};t=1'
+        retry = math.ceil(wait)
+        raise Refusal(
+            "rate_limited",
+            f"More than {buckets.rate:g} {kind}s a second; wait {retry} s and go on slower.",
+            facts={
+                "retry_after": retry,
+                "rate_limit": f'"{kind}";r=0;t={retry}',
+                "rate_limit_policy": self.policies[kind],
+            },
+        )
+
+    def sign_in(self, address: str) -> None:
+        """Count a try to sign in from an address, and from the networks that it is in.
+
+        Raises rate_limited.
+        """
+        # The narrowest first: what one address may not do is not held against its neighbours.
+        for network, worth in networks_of(address):
+            left, wait = self._sign_in[worth].take(network)
+            if left < 0:
+                self._observer.authenticated("password", "throttled")
+                raise Refusal(
+                    "rate_limited",
+                    "Too many sign-ins from this address; try again later.",
+                    facts={"retry_after": math.ceil(wait)},
+                )
+
+    def form(self, share: str) -> None:
+        """Count a form that anybody may send from an address. Raises rate_limited."""
+        left, wait = self._forms.take(share)
+        if left < 0:
+            raise Refusal(
+                "rate_limited",
+                "Too many forms from this address; try again later.",
+                facts={"retry_after": math.ceil(wait)},
+            )

@@ -1,0 +1,247 @@
+"""What happens around every request: its ids, its answer when it fails, its log line, its count.
+
+One middleware does it all, because each further one costs every request.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from aiohttp.web_protocol import RequestPayloadError
+
+from gateway.records.errors import Refusal
+from gateway.server import cors
+from gateway.server.answers import carried
+from gateway.server.config import Config
+from gateway.server.keys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
+from gateway.server.proxies import Proxies
+from gateway.server.telemetry.health import Health
+from gateway.server.telemetry.instruments import Reason, Surface
+from gateway.server.telemetry.logs import access_log, logger
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.tracing import Marks
+from outbox.clock import Clock
+from outbox.database.transaction import Patience, patience
+from outbox.errors import DatabaseUnavailable
+from outbox.events import Cause, cause
+
+# At most 64 characters that cannot break a log line, a header or a query.
+WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
+Refuse = Callable[[Refusal, web.Request, int | None], web.StreamResponse]
+"""The response of a refusal, with this status in the place of its code's own unless it is None."""
+HTTPS_ONLY = "max-age=31536000"
+"""A year, in which browsers that came by https come by nothing else."""
+CLIENT_LEFT = 499
+"""The status of what nobody waited for: no answer, but a line in the log."""
+REASONS: dict[str, Reason] = {
+    "unauthenticated": "auth",
+    "conflicting_credentials": "auth",
+    "forbidden": "forbidden",
+    "rate_limited": "rate_limited",
+    "payload_too_large": "too_large",
+    "invalid_json": "bad_request",
+    "validation_error": "bad_request",
+    "invalid_reference": "bad_request",
+    "invalid_cnpj": "bad_request",
+    "unsupported_media_type": "bad_request",
+}
+# What aiohttp itself raises, as codes of our closed list.
+CODES = {
+    400: ("validation_error", "The request cannot be understood."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This method is not allowed here; see the header Allow."),
+    413: ("payload_too_large", "The body is too large."),
+    415: ("unsupported_media_type", "Send the body as application/json."),
+    501: (
+        "validation_error",
+        "Of transfer codings only chunked is known; send the body chunked or with its length.",
+    ),
+    417: ("validation_error", "This expectation cannot be met; leave the header Expect out."),
+}
+
+
+PROBES = frozenset({"/livez", "/readyz", "/metrics"})
+
+
+def surface_of(path: str) -> Surface:
+    """The part of the product that a path belongs to."""
+    if path in PROBES:
+        return "probe"
+    if path.startswith("/console") and path[8:9] in ("", "/"):
+        return "console"
+    return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"
+
+
+def frame(
+    *,
+    config: Config,
+    clock: Clock,
+    marks: Marks,
+    metrics: Metrics,
+    proxies: Proxies,
+    health: Health,
+    refuse: Refuse,
+) -> Middleware:
+    """The one middleware: run the handler, answer what it raises, log and count.
+
+    `refuse` renders refusals that no door has rendered.
+    """
+    now = clock.monotonic
+    log = access_log()
+    active = metrics.active
+    listen_to_traces = config.tracing.accept
+    well_formed = WELL_FORMED.fullmatch
+
+    @web.middleware
+    async def framed(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = now()
+        headers = request.headers
+        request_id = headers.get("X-Request-Id")
+        if request_id is None or well_formed(request_id) is None:
+            request_id = marks.request_id()
+        trace = marks.begin(headers.get("traceparent") if listen_to_traces else None)
+        client = proxies.client(request.remote or "", request.scheme, request.host, headers)
+        request[REQUEST_ID] = request_id
+        request[CLIENT] = client
+        cause.set(Cause(request_id, trace.traceparent))
+        patience.set(Patience())
+        path = request.path
+        surface = surface_of(path)
+        active[surface] += 1
+        status = CLIENT_LEFT
+        failure: Exception | None = None
+        try:
+            try:
+                coding = headers.get("Transfer-Encoding")
+                if coding is not None and coding.strip().lower() != "chunked":
+                    raise web.HTTPNotImplemented
+                response = carried(request, await handler(request))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client is answered
+                failure = error
+                response = answer_to(error, request, surface, refuse)
+                _count(metrics, surface, error, response.status)
+                if isinstance(response, web.HTTPException):
+                    # aiohttp sends what is raised; it must not be returned.
+                    status = response.status
+                    _finish(request, response, request_id, config, health)
+                    raise response from None
+            status = response.status
+            if not response.prepared:
+                _finish(request, response, request_id, config, health)
+            return response
+        finally:
+            active[surface] -= 1
+            seconds = now() - began
+            found = request.match_info.route
+            resource = found.resource
+            # A route for any method refuses those that its path does not have.
+            route = "unmatched"
+            if resource is not None and found.method != "*":
+                route = resource.canonical
+            method = request.method
+            metrics.request(surface, route, method, status, seconds)
+            if log is not None or status >= 500:
+                fields = {
+                    "surface": surface,
+                    "method": method,
+                    "route": route,
+                    "path": path,
+                    "status": status,
+                    "duration_ms": round(seconds * 1000, 3),
+                    "request_id": request_id,
+                    "trace_id": trace.trace_id,
+                    "span_id": trace.span_id,
+                    "address": client.address,
+                }
+                caller = request.get(CALLER)
+                if caller is not None:
+                    fields["actor"] = caller.key_id or caller.owner_id
+                if status >= 500:
+                    _log_failure(fields, failure)
+                elif log is not None:
+                    log(fields)
+
+    return framed
+
+
+def answer_to(
+    error: Exception, request: web.Request, surface: Surface, refuse: Refuse
+) -> web.StreamResponse:
+    """The response for what a handler raised: `error` itself where it already is the answer."""
+    if isinstance(error, web.HTTPException):
+        if error.status < 400 or surface == "console":
+            return error
+        code, text = CODES.get(error.status, ("validation_error", error.reason))
+        allow = error.headers.get("Allow")
+        if error.status == 405 and request.method == "OPTIONS":
+            headers = {} if allow is None else {"Allow": allow}
+            return web.Response(status=204, headers=headers | cors.preflight(request.headers))
+        facts = {} if allow is None else {"allow": allow}
+        # 417 and the like keep their own status under the nearest code of the list.
+        return refuse(Refusal(code, text, facts=facts), request, error.status)
+    if isinstance(error, ConnectionError):
+        raise error
+    return refuse(_refusal_of(error), request, None)
+
+
+def _refusal_of(error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, DatabaseUnavailable):
+        text = "The database is not available at the moment; try again."
+        return Refusal("unavailable", text, facts={"retry_after": 1})
+    if isinstance(error, RequestPayloadError):
+        return Refusal("invalid_json", "The body could not be read as sent.")
+    return Refusal("internal_error", "Something went wrong on our side; quote the requestId.")
+
+
+def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) -> None:
+    """What a guard refused, by reason."""
+    if isinstance(error, Refusal):
+        reason = REASONS.get(error.code)
+        if reason is not None:
+            metrics.rejected(surface, reason)
+    elif status in (400, 413):
+        metrics.rejected(surface, "too_large" if status == 413 else "bad_request")
+
+
+def _finish(
+    request: web.Request,
+    response: web.StreamResponse,
+    request_id: str,
+    config: Config,
+    health: Health,
+) -> None:
+    if not request.content.is_eof():
+        # The rest of the body would be taken for the next request.
+        response.force_close()
+    headers = response.headers
+    headers["X-Request-Id"] = request_id
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    if request.path.startswith("/api/") and "Cache-Control" not in headers:
+        headers["Cache-Control"] = "private, no-cache"
+        headers["Vary"] = "Authorization, X-API-Key"
+    if config.server.public_url.startswith("https:"):
+        headers["Strict-Transport-Security"] = HTTPS_ONLY
+    # In place of the names and versions of what we are made of.
+    headers["Server"] = config.service.name
+    limit = request.get(RATE_LIMIT)
+    if limit is not None:
+        headers["RateLimit"], headers["RateLimit-Policy"] = limit
+    if config.server.cors_origins:
+        cors.allow(request.headers.get("Origin"), request.path, headers, config.server.cors_origins)
+    if health.draining:
+        # Lets clients with pooled connections go elsewhere before this socket closes.
+        response.force_close()
+
+
+def _log_failure(fields: dict[str, Any], failure: BaseException | None) -> None:
+    if isinstance(failure, DatabaseUnavailable):
+        logger().warning("request", error_kind=f"db_{failure.kind}", **fields)
+    elif failure is None or isinstance(failure, Refusal | web.HTTPException):
+        logger().warning("request", **fields)
+    else:
+        # The text of an exception may quote what a client sent, so it stays in the log.
+        logger().error("request", error_kind=type(failure).__name__, exc_info=failure, **fields)

@@ -1,0 +1,112 @@
+"""What every command needs first: the database open and at the right schema, the keys read."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import gateway
+import outbox
+from gateway.server.config import Config
+from outbox import database, private_files
+from outbox.clock import Clock
+from outbox.database.migrate import migrate, pending, read_migrations
+from outbox.database.transaction import Database, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.webhooks.secrets import KeyRing, parse_keys, read_key_file, write_key_file
+
+SOURCES = [
+    ("outbox", Path(outbox.__path__[0]) / "database" / "migrations"),
+    ("gateway", Path(gateway.__path__[0]) / "migrations"),
+]
+SQLITE = "sqlite:///"
+DATA = Path("data")
+"""Where our files are unless another place is set."""
+
+
+async def open_database(
+    config: Config, clock: Clock, ids: Ids, *, serving: bool = False
+) -> Database:
+    """The configured database as it is. Raises CannotStart."""
+    settings = config.database
+    return await database.open(
+        settings.url, clock=clock, ids=ids, serving=serving,
+        synchronous=settings.synchronous, pool_size=settings.pool_size,
+        direct_url=settings.direct_url, synchronous_commit=settings.synchronous_commit,
+    )  # fmt: skip
+
+
+async def bring_up_to_date(db: Database) -> list[str]:
+    """Apply what is missing; the names of what was applied. Raises CannotStart."""
+    return await migrate(db, SOURCES)
+
+
+async def fill_if_empty(db: Database) -> None:
+    """Make the schema in an empty database. Raises CannotStart when it is older or newer.
+
+    A command beside a running server must not move the schema under it.
+    """
+    missing = await pending(db, SOURCES)
+    known = sum(len(read_migrations(*source)) for source in SOURCES)
+    if missing and len(missing) < known:
+        raise CannotStart(
+            "the database schema is older than this program; run `carteiro migrate` or restart "
+            "the server with this program first"
+        )
+    await migrate(db, SOURCES)
+
+
+def connections(config: Config) -> Mapping[str, int]:
+    """What a node connects to PostgreSQL for, and how often at most; empty on SQLite."""
+    if sqlite_file(config) is not None:
+        return {}
+    return {
+        "requests": config.database.pool_size, "the drain": 2, "its lease": 1, "signals": 1,
+        "the leader's lock": 1,
+    }  # fmt: skip
+
+
+def sqlite_file(config: Config) -> Path | None:
+    """The database's file, None on PostgreSQL."""
+    url = config.database.url
+    return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def key_file(config: Config) -> Path:
+    """Where the key file is: as configured, else beside the SQLite file, else in data/."""
+    if config.secrets.key_file:
+        return Path(config.secrets.key_file)
+    file = sqlite_file(config)
+    return (file.parent if file is not None else DATA) / "carteiro.key"
+
+
+def open_files(config: Config) -> str | None:
+    """A warning about our files that other users may look into; None when there is none.
+
+    A folder is looked at when it is our own, `data`; of another one, who may look into it is for
+    whoever chose it to say.
+    """
+    file = sqlite_file(config)
+    own = [] if config.secrets.keys else [key_file(config)]
+    if file is not None:
+        own += [Path(f"{file}{ending}") for ending in ("", "-wal", "-shm", ".lock")]
+    folders = dict.fromkeys(path.parent for path in own if path.parent == DATA)
+    return private_files.warning([*folders, *own])
+
+
+async def open_keys(config: Config, db: Database, ids: Ids) -> KeyRing:
+    """The key ring; on SQLite the first start makes it. Raises CannotStart."""
+    if config.secrets.keys:
+        return parse_keys(config.secrets.keys, ids, "secrets.keys")
+    path = key_file(config)
+    if db.engine == "sqlite" and not path.exists():
+        if await db.read(_anything_sealed):
+            raise CannotStart(
+                f"the key file {path} is missing, and the secrets in the database can be read "
+                "with it alone; bring it back from the backup"
+            )
+        write_key_file(path, ids, db.clock.wall())
+    return read_key_file(path, ids)
+
+
+async def _anything_sealed(tx: Tx) -> bool:
+    return await tx.one("select 1 as found from webhooks limit 1") is not None

@@ -1,0 +1,1 @@
+"""What operations see: logs, metrics, probes."""

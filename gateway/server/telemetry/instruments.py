@@ -1,0 +1,212 @@
+"""Every metric that this process exports: its name, labels and buckets, as the docs have them.
+
+gateway.server.telemetry.metrics counts by them. Label values come from closed sets.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Literal, get_args
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from gateway.server.telemetry.meters import Counters, Timings
+from gateway.server.telemetry.webhook_series import WebhookSeries
+from outbox.clock import Clock
+from outbox.errors import DatabaseFault
+
+Surface = Literal["api", "graphql", "console", "probe"]
+Reason = Literal[
+    "auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request", "csrf"
+]  # fmt: skip
+
+HTTP = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LAG = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+ATTEMPT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
+LATENCY = (0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 21600, 86400, 259200)
+SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+LOOP = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
+HASH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+
+class Instruments:
+    """The registry and its meters."""
+
+    def __init__(self, *, clock: Clock, webhook_series: int, build: Mapping[str, str]) -> None:
+        # Creation times would add a series to each counter and say nothing here.
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # theirs
+        self._clock = clock
+        self.ticked = clock.monotonic()
+        self.registry = registry = CollectorRegistry(auto_describe=False)
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+        self.webhooks = WebhookSeries(webhook_series)
+        registry.register(self.webhooks)
+
+        def counter(name: str, text: str, *labels: str) -> Counters:
+            return Counters(Counter(name, text, labels, registry=registry))
+
+        def single(name: str, text: str) -> Counter:
+            return Counter(name, text, registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        def timings(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Timings:
+            return Timings(Histogram(name, text, labels, buckets=buckets, registry=registry))
+
+        def timing(name: str, text: str, buckets: tuple[float, ...]) -> Callable[[float], None]:
+            observe: Callable[[float], None] = Histogram(
+                name, text, buckets=buckets, registry=registry
+            ).observe
+            return observe
+
+        # The web side.
+        self._http = timings(
+            "http_server_request_duration_seconds", "Time to answer a request.", HTTP,
+            "surface", "method",
+        )  # fmt: skip
+        # Not by the histogram: with its buckets each route would be many series.
+        self._requests = counter(
+            "http_server_requests_total", "Requests that were answered.",
+            "surface", "route", "method", "status_class",
+        )  # fmt: skip
+        active = gauge("http_server_active_requests", "Requests in flight.", "surface")
+        # Plain numbers, read at each scrape: two locked calls less for every request.
+        self.active: dict[Surface, int] = dict.fromkeys(get_args(Surface), 0)
+        for surface in self.active:
+            active.labels(surface).set_function(partial(self.active.__getitem__, surface))
+        self._sockets = gauge("http_server_connections", "Open client sockets.", "state")
+        self._rejected = counter(
+            "http_requests_rejected_total", "Requests refused by a guard.", "surface", "reason"
+        )
+        self._auth = counter(
+            "auth_attempts_total", "Credentials that were judged.", "scheme", "outcome"
+        )
+        self.password_hashed = timing(
+            "password_hash_duration_seconds", "Cost of one password hash, waiting included.", HASH
+        )
+        self.password_queue = gauge("password_hash_queue", "Password hashes under way.").set
+        self.loop_lag = timing("event_loop_lag_seconds", "How late the event loop runs.", LOOP)
+
+        # The delivery side.
+        self._events = counter("outbox_events_total", "Events written.", "event_type")
+        self._created = counter(
+            "outbox_deliveries_created_total", "Deliveries made by fan-out.", "event_type"
+        )
+        self._deliveries = gauge(
+            "outbox_deliveries",
+            "Deliveries that wait: on the leader alone; with a million, minutes old.",
+            "state",
+        )
+        self._oldest = gauge(
+            "outbox_oldest_ready_age_seconds",
+            "Age of the oldest delivery that is due and not taken.",
+        )
+        self._lag = timings(
+            "outbox_attempt_lag_seconds", "From due to request sent.", LAG, "attempt"
+        )
+        self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
+        self._claim = timing("outbox_claim_duration_seconds", "Time of a claim.", SHORT)
+        self._rescued = counter(
+            "outbox_rescued_total", "Deliveries taken back, by why nobody held them.", "reason"
+        )
+        self._fenced = single("outbox_fenced_acks_total", "Settles refused: the claim was lost.")
+        self._deferred = single(
+            "outbox_deferred_settles_total", "Settles put off: the lane was held by somebody."
+        )
+        self._cut = single(
+            "outbox_slow_sends_cut_total", "Slow requests ended: too many of them were open."
+        )
+        self._restarted = single(
+            "outbox_drain_faults_total", "Turns of the drain that a fault of ours ended."
+        )
+        self._skew = gauge(
+            "clock_skew_seconds", "This node's clock ahead of the database server's."
+        )
+        self._tick = gauge(
+            "outbox_scheduler_last_tick_timestamp_seconds", "When the drain last went round."
+        )
+        self._slots = gauge("outbox_slots", "Sends allowed at once.")
+        self._busy = gauge("outbox_slots_busy", "Sends under way.")
+        self._attempts = counter(
+            "webhook_attempts_total", "Requests to webhooks.", "attempt", "outcome"
+        )
+        self._attempt = timings(
+            "webhook_attempt_duration_seconds", "Time of a request to a webhook.", ATTEMPT,
+            "result",
+        )  # fmt: skip
+        self._latency = timing(
+            "webhook_delivery_latency_seconds", "From the event's commit to its 2xx.", LATENCY
+        )
+        self._finished = counter(
+            "webhook_deliveries_finished_total", "Deliveries that ended.", "result"
+        )
+        self._endpoints = gauge("webhook_endpoints", "Webhooks.", "state", "circuit")
+        self._connection = counter(
+            "webhook_connections_total", "Connections used for requests.", "reused"
+        )
+        self._truncated = single(
+            "webhook_response_truncated_total", "Answers longer than what is kept."
+        )
+        self._redirects = single(
+            "webhook_redirects_refused_total", "Redirects answered and not followed."
+        )
+
+        # What is past its time.
+        self._purged = counter(
+            "retention_purged_total", "Rows removed because their time was over.", "table"
+        )
+        self._swept = gauge(
+            "retention_last_success_timestamp_seconds",
+            "When nothing was left that is past its time.", "table",
+        )  # fmt: skip
+
+        # The store and this process.
+        self._transactions = timings(
+            "db_transaction_duration_seconds",
+            "Time of a transaction, all in all.",
+            SHORT,
+            "op",
+        )
+        self._faults = counter("db_errors_total", "Troubles of the database.", "kind")
+        self.file_bytes = gauge("db_file_bytes", "Size of the database.")
+        self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
+        self.free_bytes = gauge("db_free_bytes", "Room left for the database.")
+        self.collection_seconds = gauge(
+            "metrics_collection_duration_seconds", "Cost of the last collection.", "collector"
+        )
+        self.collection_errors = counter(
+            "metrics_collection_errors_total", "Collections that failed.", "collector"
+        )
+        info = gauge("app_build_info", "What runs here.", *build)
+        info.labels(*build.values()).set(1)
+        self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        """Closed sets exist from the start, so that a first increase is seen as one."""
+        for kind in ("first", "retry"):
+            self._lag[(kind,)]
+            self._attempts[kind, "success"]
+        for result in ("success", "failure"):
+            self._attempt[(result,)]
+        for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
+            self._finished[(end,)]
+        for result in ("rows", "empty", "error"):
+            self._claims[(result,)]
+        for reason in ("startup", "lease", "unheld"):
+            self._rescued[(reason,)]
+        for reused in ("true", "false"):
+            self._connection[(reused,)]
+        for op in ("read", "write"):
+            self._transactions[(op,)]
+        for fault in get_args(DatabaseFault):
+            self._faults[(fault,)]
+        for collector in ("database", "files"):
+            self.collection_errors[(collector,)]
+        for outcome in ("ok", "bad"):
+            self._auth["api_key", outcome]
+        for why in ("auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request"):
+            self._rejected["api", why]

@@ -1,0 +1,156 @@
+"""The plain methods by which the rest of the product counts, over `instruments`.
+
+What a client may choose freely (a path, a method) is folded before it becomes a label.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Literal
+
+from gateway.domain.accounts.credentials import Outcome as AuthOutcome
+from gateway.domain.accounts.credentials import Scheme
+from gateway.server.telemetry.instruments import Instruments, Reason, Surface
+from outbox.errors import DatabaseFault
+from outbox.observer import ClaimResult, Rescue
+from outbox.queue.gauges import Gauges
+from outbox.queue.waiting import Waiting
+from outbox.states import AttemptKind, End, OutcomeName
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+CLASSES = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
+
+
+def _pick(census: Callable[[], Mapping[str, int]], state: str) -> float:
+    return census()[state]
+
+
+class Metrics(Instruments):
+    """Counts for the web side, and as an outbox Observer."""
+
+    # The web side counts by these.
+
+    def request(
+        self, surface: Surface, route: str, method: str, status: int, seconds: float
+    ) -> None:
+        """A request was answered; `route` is a template or `unmatched`."""
+        known = method if method in METHODS else "other"
+        self._http[surface, known](seconds)
+        self._requests[surface, route, known, CLASSES.get(status // 100, "5xx")].inc()
+
+    def rejected(self, surface: Surface, reason: Reason) -> None:
+        """A guard refused a request."""
+        self._rejected[surface, reason].inc()
+
+    def authenticated(self, scheme: Scheme, outcome: AuthOutcome) -> None:
+        """A credential was judged."""
+        self._auth[scheme, outcome].inc()
+
+    def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
+        """Ask `census` for the number of client sockets by state at each scrape."""
+        for state in census():
+            self._sockets.labels(state).set_function(partial(_pick, census, state))
+
+    def gauges(self, reading: Gauges | None) -> None:
+        """A new reading of the outbox tables; None when another node takes them."""
+        if reading is None:
+            self._deliveries.clear()
+            self._endpoints.clear()
+            self._oldest.set(math.nan)
+            self.webhooks.choose({}, self._clock.monotonic())
+            self.webhooks.refresh(None, {})
+            return
+        for state in ("ready", "scheduled", "in_flight", "held", "parked"):
+            self._deliveries.labels(state).set(reading.states[state])
+        self._oldest.set(reading.oldest_ready_age)
+        for state in ("active", "paused", "disabled"):
+            for circuit in ("closed", "open", "half_open"):
+                self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])
+        self.webhooks.refresh(reading.waiting, reading.standing)
+
+    def choose(self, waiting: Mapping[str, Waiting]) -> list[str]:
+        """The webhooks with series of their own from now on, told what waits at which."""
+        return self.webhooks.choose(waiting, self._clock.monotonic())
+
+    # outbox.queue.retention.Ledger.
+
+    def purged(self, table: str, count: int) -> None:
+        self._purged[(table,)].inc(count)
+
+    def swept(self, table: str) -> None:
+        self._swept.labels(table).set(self._clock.wall() / 1e6)
+
+    # outbox.observer.Observer: what each means is said there.
+
+    def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
+        self._transactions[(op,)](seconds)
+
+    def fault(self, kind: DatabaseFault) -> None:
+        self._faults[(kind,)].inc()
+
+    def tick(self) -> None:
+        self.ticked = self._clock.monotonic()
+        self._tick.set(self._clock.wall() / 1e6)
+
+    def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None:
+        for name, count in events.items():
+            self._events[(name,)].inc(count)
+        for name, count in deliveries.items():
+            self._created[(name,)].inc(count)
+
+    def claimed(self, result: ClaimResult, seconds: float) -> None:
+        self._claims[(result,)].inc()
+        self._claim(seconds)
+
+    def started(self, kind: AttemptKind, lag: float) -> None:
+        self._lag[("retry" if kind == "retry" else "first",)](max(lag, 0.0))
+
+    def slots(self, total: int, busy: int) -> None:
+        self._slots.set(total)
+        self._busy.set(busy)
+
+    def attempt(
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
+    ) -> None:
+        self._attempts[kind, outcome].inc()
+        self._attempt[("success" if outcome == "success" else "failure",)](seconds)
+        self.webhooks.attempt(
+            webhook_id, host, outcome, seconds,
+            now=self._clock.monotonic(), wall=self._clock.wall(),
+        )  # fmt: skip
+
+    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
+        self._finished[(end,)].inc()
+        if latency is not None:
+            self._latency(max(latency, 0.0))
+        self.webhooks.finished(webhook_id, end)
+
+    def rescued(self, reason: Rescue, count: int) -> None:
+        self._rescued[(reason,)].inc(count)
+
+    def fenced(self) -> None:
+        self._fenced.inc()
+
+    def deferred(self, count: int) -> None:
+        self._deferred.inc(count)
+
+    def cut(self) -> None:
+        self._cut.inc()
+
+    def restarted(self) -> None:
+        self._restarted.inc()
+
+    def clock_skew(self, seconds: float) -> None:
+        self._skew.set(seconds)
+
+    def window(self, webhook_id: str, width: int) -> None:
+        self.webhooks.window(webhook_id, width)
+
+    def connection(self, reused: bool) -> None:
+        self._connection[("true" if reused else "false",)].inc()
+
+    def truncated(self) -> None:
+        self._truncated.inc()
+
+    def redirect_refused(self) -> None:
+        self._redirects.inc()

@@ -1,0 +1,177 @@
+"""What goes on beside requests and deliveries: readings for the metrics, and small housekeeping.
+
+Installation-wide duties run on the node that leads (outbox.worker.duties); what is in the memory
+of a process, or of its machine, is its own affair.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gateway.domain.accounts import keys, sessions, tokens
+from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.catalogue import RESOURCES
+from gateway.domain.sales import quotes
+from gateway.records import once
+from gateway.records.dependants import Dependants
+from gateway.server import config
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.webhook_series import IDLE_SECONDS
+from outbox.database.transaction import Database, Tx
+from outbox.queue import retention
+from outbox.queue.gauges import Readings
+from outbox.queue.retention import Retention
+from outbox.worker.duties import Duties
+from outbox.worker.scheduler import Scheduler
+
+READING_SECONDS = 5.0
+FLUSH_SECONDS = 60.0
+RETENTION_SECONDS = 3600.0
+LOOP_SECONDS = 0.25
+PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A duty that ends when its unit has dealt with fewer rows than it might have."""
+
+    name: str
+    seconds: float
+    unit: Callable[[Tx, int], Awaitable[int]]
+    most: int
+    """Rows of one transaction."""
+    table: str | None = None
+    """What it removes rows of."""
+
+
+BATCHES = (
+    Batches("quotes", 60.0, quotes.expire_quotes, 20),
+    Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
+    Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
+    Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
+    Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
+    Batches("api-keys", 86_400.0, keys.purge, 200, "api_keys"),
+)
+
+
+class Upkeep:
+    """The duties of the web side, on the engine's scheduler."""
+
+    def __init__(
+        self,
+        db: Database,
+        metrics: Metrics,
+        credentials: Credentials,
+        file: Path | None,
+        kept: config.Retention,
+    ) -> None:
+        self._db = db
+        self._clock = db.clock
+        self._metrics = metrics
+        self._credentials = credentials
+        self._file = file
+        self._readings: Readings | None = None
+        self._retention = Retention(
+            db,
+            deliveries_days=kept.deliveries_days,
+            events_days=kept.events_days,
+            ledger=metrics,
+        )
+        self.duties = Duties(db, db.leadership())
+        for batches in BATCHES:
+            self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
+        dependants = Dependants(db, RESOURCES)
+        self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
+        self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        self._scheduler = Scheduler(db.clock)
+        self._lag: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take the first readings, then go on at intervals."""
+        self.duties.start()
+        await self.read_gauges()
+        self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
+        self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
+        self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
+        self._scheduler.start()
+        self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
+
+    async def stop(self) -> None:
+        """Stop, and write down what is only in memory."""
+        self._scheduler.stop()
+        await self.duties.stop()
+        if self._lag is not None:
+            self._lag.cancel()
+        await self._credentials.flush()
+
+    async def read_gauges(self) -> None:
+        """Count what waits if this node leads, measure the files. Costs are metrics themselves."""
+        if self._file is not None:
+            self._measure(self._file)
+        if not self.duties.leadership.leads:
+            self._readings = None
+            self._metrics.gauges(None)
+            return
+        began = self._clock.monotonic()
+        try:
+            # A new leader begins anew: nobody knows what its own last counts are worth.
+            if self._readings is None:
+                self._readings = Readings(self._db)
+                await self._remember(self._readings)
+            reading = await self._readings.take(self._metrics.choose)
+        except Exception:
+            self._metrics.collection_errors[("database",)].inc()
+            raise
+        finally:
+            self._metrics.collection_seconds.labels("database").set(self._clock.monotonic() - began)
+        if self._readings.complete:
+            self._metrics.gauges(reading)
+
+    async def _remember(self, readings: Readings) -> None:
+        """Give webhooks that took something lately their series back, as before a restart."""
+        series = self._metrics.webhooks
+        since = self._clock.wall() - round(IDLE_SECONDS * 1_000_000)
+        series.admit(await readings.recent(since, series.most), self._clock.monotonic())
+
+    async def _read_on(self) -> None:
+        """One reading; a new leader goes on, with pauses, until it has counted everything once."""
+        await self.read_gauges()
+        while self._readings is not None and not self._readings.complete:
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self.read_gauges()
+
+    def _measure(self, file: Path) -> None:
+        began = self._clock.monotonic()
+        metrics = self._metrics
+        try:
+            metrics.file_bytes.set(file.stat().st_size)
+            wal = Path(f"{file}-wal")
+            metrics.wal_bytes.set(wal.stat().st_size if wal.exists() else 0)
+            metrics.free_bytes.set(shutil.disk_usage(os.path.dirname(file) or ".").free)
+        except OSError:
+            metrics.collection_errors[("files",)].inc()
+        metrics.collection_seconds.labels("files").set(self._clock.monotonic() - began)
+
+    async def run_all(self, batches: Batches) -> None:
+        """Run a unit until it has nothing left to do, in small transactions."""
+        while True:
+            count = await self._db.write(batches.unit, batches.most)
+            if batches.table is not None:
+                self._metrics.purged(batches.table, count)
+            if count < batches.most:
+                break
+            await asyncio.sleep(PAUSE_SECONDS)
+        if batches.table is not None:
+            self._metrics.swept(batches.table)
+
+    async def _watch_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + LOOP_SECONDS
+            await asyncio.sleep(LOOP_SECONDS)
+            self._metrics.loop_lag(max(0.0, loop.time() - due))

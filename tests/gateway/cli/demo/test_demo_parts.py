@@ -1,0 +1,176 @@
+"""The demo's own judgement: a receiver that cannot be fooled, an account that can be unbalanced."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+
+from gateway.cli.demo import ledger, table
+from gateway.cli.demo.receiver import Inbox, Receiver
+from gateway.cli.demo.server import Page
+from outbox.clock import SystemClock
+from outbox.sending.request import sign_body, sign_standard
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+BODY = msgspec.json.encode({"event": "contact.created", "timestamp": 1, "data": {"id": "a1"}})
+
+
+def inbox(fail_every: int = 0) -> Inbox:
+    return Inbox("box", ("contact.created",), "tests", secret=SECRET, fail_every=fail_every)
+
+
+def signed(body: bytes = BODY, *, event_id: str = "e1", attempt: int = 1) -> dict[str, str]:
+    now = SystemClock().wall() // 1_000_000
+    return {
+        "X-Webhook-Id": event_id,
+        "X-Webhook-Attempt": str(attempt),
+        "X-Webhook-Signature": sign_body(SECRET, body),
+        "webhook-id": event_id,
+        "webhook-timestamp": str(now),
+        "webhook-signature": sign_standard([SECRET], event_id, now, body),
+    }
+
+
+class Post:
+    """Sends to one inbox of a running receiver."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
+        self.http, self.url = http, url
+
+    async def __call__(self, headers: dict[str, str], body: bytes = BODY) -> int:
+        try:
+            async with self.http.post(self.url, data=body, headers=headers) as answer:
+                return answer.status
+        except aiohttp.ClientError:
+            return 0
+
+
+async def receiving(box: Inbox) -> AsyncIterator[Post]:
+    receiver = Receiver([box], SystemClock())
+    port = await receiver.start()
+    try:
+        async with aiohttp.ClientSession() as http:
+            yield Post(http, f"http://127.0.0.1:{port}/{box.name}")
+    finally:
+        await receiver.stop()
+
+
+async def test_a_well_signed_event_is_accepted_and_balances() -> None:
+    box = inbox()
+    async for post in receiving(box):
+        assert await post(signed()) == 200
+    assert ledger.faults([box], [("contact.created", "a1")]) == []
+    assert ledger.waiting(box, [("contact.created", "a1")]) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"X-Webhook-Signature": "sha256=" + "0" * 64},
+        {"webhook-signature": "v1,AAAA"},
+        {"webhook-timestamp": "1"},
+        {"webhook-id": "e2"},
+        {"X-Webhook-Attempt": ""},
+    ],
+)
+async def test_a_bad_signature_is_refused_and_told(change: dict[str, str]) -> None:
+    box = inbox()
+    headers = {name: value for name, value in (signed() | change).items() if value}
+    async for post in receiving(box):
+        assert await post(headers) == 401
+    assert box.accepted == {}
+    assert len(ledger.faults([box], [])) == 1
+
+
+async def test_another_body_under_the_same_signature_is_refused() -> None:
+    box = inbox()
+    async for post in receiving(box):
+        assert await post(signed(), BODY.replace(b"a1", b"a2")) == 401
+
+
+async def test_it_refuses_on_purpose_once_by_each_manner_and_takes_the_retry() -> None:
+    box = inbox(fail_every=1)
+    expected = []
+    async for post in receiving(box):
+        answers = []
+        for number in range(3):
+            body = BODY.replace(b"a1", b"r%d" % number)
+            expected.append(("contact.created", f"r{number}"))
+            answers.append(await post(signed(body, event_id=f"e{number}"), body))
+            assert await post(signed(body, event_id=f"e{number}", attempt=2), body) == 200
+    assert sorted(answers) == [0, 500, 503]
+    assert (box.refused, box.retries, box.verified) == (3, 3, 6)
+    assert ledger.faults([box], expected) == []
+
+
+async def test_twice_lost_and_unexpected_are_each_a_fault() -> None:
+    box = inbox()
+    async for post in receiving(box):
+        await post(signed())
+        await post(signed())
+    found = ledger.faults([box], [("contact.created", "other")])
+    assert [fault.split(": ", 1)[1] for fault in found] == [
+        "contact.created of other never arrived",
+        "contact.created of a1 was not expected",
+        "event e1 arrived 2 times",
+    ]
+
+
+def test_only_what_it_subscribes_to_is_due() -> None:
+    assert ledger.due(inbox(), [("contact.created", "1"), ("company.created", "2")]) == {
+        ("contact.created", "1")
+    }
+
+
+def test_the_table_lines_up_and_counts() -> None:
+    box = inbox()
+    box.accepted["e"] = 1
+    box.arrived["contact.created", "a"] = "e"
+    header, line = table.rows([box], [("contact.created", "a"), ("contact.created", "b")])
+    told = dict(zip(header.split(), line.split(), strict=True))
+    assert (told["arrived"], told["waiting"]) == ("1", "1")
+    assert len(header) == len(line)
+
+
+def test_totals_count_what_did_not_arrive_as_lost_only_when_it_was_waited_for() -> None:
+    box = inbox(fail_every=2)
+    box.accepted["e"] = 1
+    box.arrived["contact.created", "a"] = "e"
+    box.refused, box.retries = 3, 2
+    expected = [("contact.created", "a"), ("contact.created", "b")]
+
+    def told(*, waited: bool) -> dict[str, int]:
+        _, *lines = table.totals([box], expected, 8.04, waited=waited)
+        cells = [line.partition("(")[0].rsplit(maxsplit=1) for line in lines]
+        return {name.strip(): int(count) for name, count in cells}
+
+    counts = {"events written": 2, "deliveries made": 1, "attempts failed": 3,
+              "attempts repeated": 2, "bad signatures": 0}  # fmt: skip
+    assert told(waited=True) == counts | {"lost": 1}
+    assert told(waited=False) == counts | {"lost": 0, "not waited for": 1}
+    assert table.totals([box], expected, 8.04)[0] == "Totals after 8.0 s"
+    assert ledger.faults([box], expected) == ["box: contact.created of b never arrived"]
+    assert ledger.faults([box], expected, complete=False) == []
+
+
+def test_away_from_a_terminal_a_line_is_written_at_most_once_a_second() -> None:
+    out = io.StringIO()
+    screen = table.Screen(out)
+    for line in ("00:01   1 writes", "00:01   2 writes", "00:02   3 writes"):
+        screen.draw(["heading"], [inbox()], [], line)
+    assert out.getvalue().splitlines() == ["heading", "00:01   1 writes", "00:02   3 writes"]
+
+
+def test_a_page_is_read_for_token_forms_and_marked_texts() -> None:
+    page = Page.read(
+        '<form action="/console/webhooks"><input type="hidden" name="csrf_token" value="t&amp;k">'
+        '</form><code data-testid="webhook-secret"> whsec_x </code><p>after</p>'
+        '<input data-testid="api-key" value="crt_y">'
+    )
+    assert page.csrf_token == "t&k"
+    assert page.forms == {"/console/webhooks"}
+    assert page.texts == {"webhook-secret": "whsec_x", "api-key": "crt_y"}

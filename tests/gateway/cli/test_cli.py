@@ -1,0 +1,316 @@
+"""The command line: help, results alone on standard output, one clear line on every error."""
+
+import os
+import shlex
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.__main__ import COMMANDS, build_parser, main
+from gateway.domain.accounts import keys
+from tests.support.databases import PostgresServer
+from tests.support.process import carteiro, command, environment
+
+EMAIL = "maria@example.com"
+
+
+def one_line(text: str, *words: str) -> None:
+    assert text.count("\n") == 1, text
+    assert text.startswith("carteiro: ")
+    assert "Traceback" not in text
+    for word in words:
+        assert word in text, (word, text)
+
+
+def add_user(folder: Path, email: str = EMAIL) -> str:
+    done = command(
+        "user", "add", email, "--name", "Maria", "--password-stdin",
+        folder=folder, stdin="correct horse\n",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_every_command_has_help_with_an_example_that_parses(
+    command: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hasattr(command, "words")
+    words = str(getattr(command, "words", ""))
+    with pytest.raises(SystemExit) as ended:
+        main([*words.split(), "--help"])
+    assert ended.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert " ".join(str(getattr(command, "example", "")).split()) in shown
+    program, *example = shlex.split(str(getattr(command, "example", "")))
+    assert program == "carteiro"
+    assert build_parser().parse_args(example).command is command
+
+
+def test_wrong_words_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["serfe"], ["user"], ["user", "add"], ["serve", "--role", "x"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
+    made = command(
+        "user", "add", EMAIL, "--name", "Maria", "--timezone", "Asia/Tokyo", "--password-stdin",
+        folder=tmp_path, stdin="correct horse\n",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    done = command("user", "set", EMAIL, "--name", "Ana", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{EMAIL} is Ana, in Asia/Tokyo.\n")
+    done = command("user", "set", EMAIL, "--timezone", "UTC", folder=tmp_path)
+    assert done.stdout == f"{EMAIL} is Ana, in UTC.\n"
+    for words, told in (
+        (("set", EMAIL), "--name or --timezone"),
+        (("set", EMAIL, "--timezone", "Mars"), "'Mars' is no IANA time zone"),
+        (("set", EMAIL, "--name", " "), "--name must be"),
+        (("set", "x@y.zz", "--name", "X"), "no user x@y.zz"),
+        (("add", "b@y.zz", "--name", "B", "--timezone", "utc"), "'utc' is no IANA time zone"),
+    ):
+        refused = command("user", *words, folder=tmp_path)
+        assert refused.returncode == 1
+        one_line(refused.stderr, told)
+
+
+def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
+    user_id = add_user(tmp_path)
+    assert len(user_id) == 24
+    # As a process of its own, like every command in life.
+    done = carteiro("key", "add", EMAIL, "--name", "CI", "--scope", "read", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert keys.well_formed(done.stdout.removesuffix("\n"))
+    rows = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        stored = rows.execute("select owner_id, name, scopes, digest from api_keys").fetchall()
+    finally:
+        rows.close()
+    assert stored == [(user_id, "CI", '["read"]', keys.digest_of(done.stdout.strip()))]
+
+
+def test_faults_of_users_and_keys(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    again = ("user", "add", "Maria@Example.COM", "--name", "M", "--password-stdin")
+    done = command(*again, folder=tmp_path, stdin="correct horse\n")
+    assert done.returncode == 1
+    one_line(done.stderr, "exists already")
+    for words, stdin, said in (
+        (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "short\n", "8 to 128"),
+        (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "Sunshine\n", "first that"),
+        (("user", "set-password", "a@b.co", "--password-stdin"), "password1\n", "first that"),
+        (("user", "add", "a@b.co", "--name", "M"), "", "--password-stdin"),
+        (("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n", "e-mail"),
+        (("user", "add", "a@b.co", "--name", " ", "--password-stdin"), "long enough\n", "--name"),
+        (("key", "add", "nobody@example.com", "--name", "x"), "", "no user"),
+        (("key", "add", EMAIL, "--name", ""), "", "--name"),
+        (("key", "add", EMAIL, "--name", "x", "--expires-days", "0"), "", "--expires-days"),
+        (("user", "disable", "nobody@example.com"), "", "no user"),
+        (("user", "set-password", "x@y.co", "--password-stdin"), "long enough\n", "no user"),
+    ):
+        done = command(*words, folder=tmp_path, stdin=stdin)
+        assert done.returncode == 1, words
+        assert done.stdout == ""
+        one_line(done.stderr, said)
+
+
+def test_passwords_and_disabling(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    done = command(
+        "user", "set-password", EMAIL, "--password-stdin", folder=tmp_path, stdin="another horse\n"
+    )
+    assert (done.returncode, done.stdout) == (0, f"{EMAIL} has a new password.\n")
+    assert command("user", "disable", EMAIL, folder=tmp_path).returncode == 0
+    done = command("key", "add", EMAIL, "--name", "x", folder=tmp_path)
+    assert done.returncode == 1
+    one_line(done.stderr, "disabled")
+
+
+def test_migrate_and_a_schema_that_is_older(tmp_path: Path) -> None:
+    done = command("migrate", folder=tmp_path)
+    assert done.returncode == 0
+    assert "applied 0001_outbox" in done.stdout
+    done = command("migrate", folder=tmp_path)
+    assert done.stdout == "The schema is up to date.\n"
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute("delete from schema_migrations where component = 'gateway'")
+        database.commit()
+        older = command("key", "add", EMAIL, "--name", "x", folder=tmp_path)
+    finally:
+        database.close()
+    assert older.returncode == 1
+    one_line(older.stderr, "older", "carteiro migrate")
+
+
+def test_a_schema_newer_than_the_program(tmp_path: Path) -> None:
+    assert command("migrate", folder=tmp_path).returncode == 0
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
+        database.commit()
+    finally:
+        database.close()
+    for words in (("migrate",), ("key", "add", EMAIL, "--name", "x")):
+        newer = command(*words, folder=tmp_path)
+        assert newer.returncode == 1
+        one_line(newer.stderr, "newer")
+
+
+def test_the_configuration_is_checked(tmp_path: Path) -> None:
+    done = command("check-config", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "The configuration is good.\n")
+    (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
+    for words in (("check-config",), ("--config", "config.toml", "migrate")):
+        done = command(*words, folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 3
+        assert all(line.startswith("carteiro: ") for line in done.stderr.splitlines())
+    done = command("--config", "none.toml", "check-config", folder=tmp_path)
+    assert done.returncode == 2
+    one_line(done.stderr, "none.toml", "cannot be read")
+    (tmp_path / "other.toml").write_text("[server]\nport = 1\n")
+    done = command("check-config", folder=tmp_path, CARTEIRO_CONFIG="other.toml")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--config good.toml user list", "user --config good.toml list", "user list --config good.toml",
+     "user list --json --config=good.toml", "--config bad.toml user list --config good.toml"],
+)  # fmt: skip
+def test_the_configuration_file_is_named_in_any_place(tmp_path: Path, words: str) -> None:
+    (tmp_path / "good.toml").write_text("[server]\nport = 1\n")
+    (tmp_path / "bad.toml").write_text("[server]\nport = 'x'\n")
+    done = command(*words.split(), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = command(*words.replace("good.toml", "bad.toml").split(), folder=tmp_path)
+    assert done.returncode == 2
+    one_line(done.stderr, "server.port", "bad.toml")
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1.5", "١"])
+def test_a_port_is_a_number(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("serve", "demo"):
+        with pytest.raises(SystemExit) as ended:
+            main([name, f"--port={port}"])
+        assert ended.value.code == 2
+        assert "from 0 to 65535" in capsys.readouterr().err
+
+
+def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
+    done = command(
+        "check-config", folder=tmp_path,
+        CARTEIRO_DATABASE__URL="postgresql://u@one,two:5433/n?target_session_attrs=read-write",
+        CARTEIRO_DATABASE__POOL_SIZE="7",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == (
+        "Each node needs up to 12 connections to PostgreSQL: 7 for requests, 2 for the drain, "
+        "1 for its lease, 1 for signals, 1 for the leader's lock."
+    )
+
+
+def test_a_direct_url_is_for_postgres_alone(tmp_path: Path) -> None:
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="postgresql://u@h/n")
+    assert done.returncode == 1
+    one_line(done.stderr, "database.direct_url", "SQLite")
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="sqlite:///x.db")
+    assert done.returncode == 2
+    one_line(done.stderr, "database.direct_url", "postgresql://")
+
+
+def test_secrets_init_never_overwrites(tmp_path: Path) -> None:
+    done = command("secrets", "init", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = tmp_path / "carteiro.key"
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    content = made.read_bytes()
+    done = command("secrets", "init", folder=tmp_path)
+    assert done.returncode == 1
+    one_line(done.stderr, "carteiro.key")
+    assert made.read_bytes() == content
+    where = tmp_path / "elsewhere" / "k"
+    done = command("secrets", "init", folder=tmp_path, CARTEIRO_SECRETS__KEY_FILE=str(where))
+    assert done.returncode == 0
+    assert where.exists()
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for url in (f"sqlite:///{tmp_path}/file/x.db", "sqlite:////proc/none/x.db"):
+        done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1, url
+        one_line(done.stderr, "x.db")
+    (tmp_path / "junk.db").write_bytes(b"this is no database at all" * 100)
+    done = command(
+        "migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=f"sqlite:///{tmp_path}/junk.db"
+    )
+    assert done.returncode == 1
+    one_line(done.stderr)
+
+
+def test_a_database_server_that_is_not_there(tmp_path: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+    assert done.returncode == 1
+    one_line(done.stderr)
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_start_says_why_like_any_command(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for url, said in (
+        (f"sqlite:///{tmp_path}/file/x.db", "x.db"),
+        ("sqlite:////proc/none/x.db", "x.db"),
+        ("postgresql://nobody@127.0.0.1:1/none", ""),
+    ):
+        done = carteiro("serve", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1, url
+        one_line(done.stderr, said)
+    assert command("migrate", folder=tmp_path).returncode == 0
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
+        database.commit()
+    finally:
+        database.close()
+    newer = carteiro("serve", folder=tmp_path)
+    assert newer.returncode == 1
+    one_line(newer.stderr, "newer")
+    (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
+    done = carteiro("serve", folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 3
+    assert all(line.startswith("carteiro: ") for line in done.stderr.splitlines())
+
+
+async def test_postgresql_needs_a_key_file(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    url = await postgres_server.fresh()
+    try:
+        done = carteiro("serve", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == 1
+        one_line(done.stderr, "carteiro secrets init")
+    finally:
+        await postgres_server.drop(url)
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_gone(tmp_path: Path) -> None:
+    script = "carteiro check-config | true"
+    env = environment(tmp_path) | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "carteiro").write_text('#!/bin/sh\nexec "$PYTHON" -m gateway "$@"\n')
+    (tmp_path / "carteiro").chmod(0o755)
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=env | {"PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr

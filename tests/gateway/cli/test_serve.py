@@ -1,0 +1,267 @@
+"""`carteiro serve` as a process: what it prints, refuses, survives, and how it ends."""
+
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.cli.test_cli import EMAIL, add_user, one_line
+from tests.support.databases import PostgresServer
+from tests.support.process import (
+    Serving,
+    carteiro,
+    command,
+    environment,
+    free_port,
+    serving_process,
+)
+
+# Each starts a process or more.
+pytestmark = pytest.mark.slow
+
+CONTACT = {"name": "Ana"}
+
+
+def key_for(folder: Path, **settings: str) -> dict[str, str]:
+    done = command("key", "add", EMAIL, "--name", "test", folder=folder, **settings)
+    assert done.returncode == 0, done.stderr
+    return {"X-API-Key": done.stdout.strip()}
+
+
+def test_from_nothing_to_a_first_request(tmp_path: Path) -> None:
+    with serving_process(tmp_path) as serving:
+        shown = serving.out.read_text()
+        assert f"console at {serving.url}/console\n" in shown
+        link = re.search(r"http://\S+/console/first-account\?token=\S+", shown)
+        assert link is not None
+        status, page, _ = serving.ask(link[0].removeprefix(serving.url))
+        assert status == 200
+        assert b'name="password"' in page
+        assert stat.S_IMODE((tmp_path / "carteiro.key").stat().st_mode) == 0o600
+        # The other way: the command, as it would have to be typed here.
+        assert "  carteiro user add EMAIL --name NAME\n" in shown
+        # Commands work beside the running server.
+        add_user(tmp_path)
+        key = key_for(tmp_path)
+        status, body, headers = serving.ask(
+            "/api/contacts", method="POST", body=CONTACT, headers=key
+        )
+        assert status == 201, body
+        status, metrics, _ = serving.ask("/metrics")
+        assert status == 200
+        assert b"outbox_slots 256" in metrics
+        request_id = headers["X-Request-Id"]
+        assert serving.end() == 0
+        [line] = [line for line in serving.lines if line.get("request_id") == request_id]
+        assert (line["event"], line["status"], line["route"]) == ("request", 201, "/api/contacts")
+    with serving_process(tmp_path) as again:
+        assert "first-account" not in again.out.read_text()
+        assert again.ask("/api/contacts", headers=key)[0] == 200
+        assert again.end() == 0
+
+
+def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
+    with serving_process(tmp_path) as serving:
+        second = carteiro("serve", folder=tmp_path, CARTEIRO_SERVER__PORT=str(free_port()))
+        assert second.returncode == 1
+        one_line(second.stderr, str(serving.process.pid))
+        other = tmp_path / "other"
+        other.mkdir()
+        taken = carteiro("serve", folder=other, CARTEIRO_SERVER__PORT=str(serving.port))
+        assert taken.returncode == 1
+        said = taken.stderr.splitlines()[-1] + "\n"
+        one_line(said, f"127.0.0.1:{serving.port}", "server.port", "--port")
+        assert "Traceback" not in taken.stderr
+        assert serving.ask("/livez")[0] == 200
+    bad = carteiro("serve", folder=other, CARTEIRO_SERVER__HOST="203.0.113.77")
+    assert bad.returncode == 1
+    one_line(bad.stderr.splitlines()[-1] + "\n", "203.0.113.77")
+
+
+def test_the_port_of_the_command_line_wins(tmp_path: Path) -> None:
+    port = free_port()
+    settings = {"CARTEIRO_SERVER__PORT": str(port)}
+    # The configuration's own port is the one that it would wait at.
+    with socket.create_server(("127.0.0.1", port)):
+        other = free_port()
+        with subprocess.Popen(
+            [sys.executable, "-m", "gateway", "serve", "--port", str(other)],
+            cwd=tmp_path, env=environment(tmp_path, **settings), stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+        ) as process:  # fmt: skip
+            try:
+                assert process.stdout is not None
+                shown = process.stdout.readline()
+            finally:
+                process.terminate()
+                process.communicate()
+        assert shown.endswith(f"console at http://127.0.0.1:{other}/console\n")
+        assert process.returncode == 0
+
+
+def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
+    import sqlite3
+
+    assert command("migrate", folder=tmp_path).returncode == 0
+    database = sqlite3.connect(tmp_path / "carteiro.db")
+    try:
+        database.execute(
+            "insert into webhooks (id, owner_id, version, url, events, state, ordered, secret,"
+            " since_pos, created_at, updated_at)"
+            " values ('w', 'o', 1, 'https://a.b', '[]', 'active', 0, x'00', 0, 0, 0)"
+        )
+        database.commit()
+    finally:
+        database.close()
+    done = carteiro("serve", folder=tmp_path)
+    assert done.returncode == 1
+    one_line(done.stderr, "carteiro.key", "backup")
+    assert not (tmp_path / "carteiro.key").exists()
+
+
+def slow_request(serving: Serving, headers: dict[str, str]) -> socket.socket:
+    """A request whose body is still on its way."""
+    client = socket.create_connection(("127.0.0.1", serving.port), timeout=20)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    client.sendall(
+        f"POST /api/contacts HTTP/1.1\r\nHost: a\r\nContent-Length: 14\r\n{lines}\r\n".encode()
+    )
+    return client
+
+
+def test_sigterm_answers_what_was_accepted_and_says_not_ready_first(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    with serving_process(tmp_path) as serving:
+        key = key_for(tmp_path)
+        client = slow_request(serving, key)
+        # It is being read once another request behind it was answered.
+        assert serving.ask("/livez")[0] == 200
+        began = time.monotonic()
+        serving.process.send_signal(signal.SIGTERM)
+        serving.until("/readyz", 503)
+        status, body, headers = serving.ask("/readyz")
+        assert (status, b"shutting down" in body) == (503, True)
+        assert headers["Connection"] == "close"
+        serving.until("/livez", 0)
+        client.sendall(b'{"name":"Ana"}')
+        answer = client.recv(65_536)
+        client.close()
+        assert answer.startswith(b"HTTP/1.1 201 "), answer
+        assert serving.process.wait(20) == 0
+        assert time.monotonic() - began < 15
+        events = [line["event"] for line in serving.lines]
+        assert events[-1] == "stopped"
+    with serving_process(tmp_path) as again:
+        assert b'"total":1' in again.ask("/api/contacts", headers=key)[1]
+
+
+def test_requests_under_load_are_answered_through_sigterm(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    off = {"CARTEIRO_LIMITS__READ_PER_SECOND": "0", "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0"}
+    with serving_process(tmp_path, **off) as serving:
+        key = key_for(tmp_path)
+        seen: list[int] = []
+
+        def client() -> None:
+            while True:
+                status = serving.ask("/api/contacts", method="POST", body=CONTACT, headers=key)[0]
+                if status == 0:
+                    return
+                seen.append(status)
+
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(seen) < 100:
+            time.sleep(0.01)
+        assert serving.end() == 0
+        for thread in threads:
+            thread.join(20)
+    assert set(seen) == {201}
+    with serving_process(tmp_path, **off) as again:
+        body = again.ask("/api/contacts?limit=1", headers=key)[1]
+        assert f'"total":{len(seen)},'.encode() in body
+
+
+def test_a_second_sigterm_ends_it_at_once(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    with serving_process(tmp_path) as serving:
+        client = slow_request(serving, key_for(tmp_path))
+        serving.process.send_signal(signal.SIGTERM)
+        serving.until("/readyz", 503)
+        began = time.monotonic()
+        assert serving.end(seconds=2) == 1
+        assert time.monotonic() - began < 1
+        client.close()
+    with serving_process(tmp_path) as again:
+        assert again.end(signal.SIGINT) == 0
+
+
+def test_roles(tmp_path: Path) -> None:
+    with serving_process(tmp_path, "--role", "worker") as serving:
+        assert serving.ask("/api/me")[0] == 404
+        assert serving.ask("/console")[0] == 404
+        assert b"outbox_scheduler_last_tick" in serving.ask("/metrics")[1]
+        assert serving.end() == 0
+    with serving_process(tmp_path, "--role", "api") as serving:
+        assert serving.ask("/api/me")[0] == 401
+        assert serving.end() == 0
+
+
+def test_a_dead_log_reader_stops_nobody(tmp_path: Path) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gateway", "serve"],
+        cwd=tmp_path, env=environment(tmp_path, CARTEIRO_SERVER__PORT=str(port)),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        serving = Serving(process, port, tmp_path)
+        end = time.monotonic() + 20
+        while serving.ask("/livez")[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        # Nobody reads the pipe: it fills after some hundred lines.
+        for _ in range(400):
+            assert serving.ask("/livez")[0] == 200
+        process.stderr.close()
+        assert serving.ask("/livez")[0] == 200
+        assert serving.end() == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(10)
+
+
+@pytest.mark.slow
+async def test_on_postgresql(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    url = await postgres_server.empty()
+    settings = {
+        "CARTEIRO_DATABASE__URL": url,
+        "CARTEIRO_SECRETS__KEY_FILE": str(tmp_path / "shared.key"),
+    }
+    try:
+        assert carteiro("secrets", "init", folder=tmp_path, **settings).returncode == 0
+        with serving_process(tmp_path, **settings) as serving:
+            done = carteiro(
+                "user", "add", EMAIL, "--name", "M", "--password-stdin",
+                folder=tmp_path, stdin="correct horse\n", **settings,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            # A process of its own: this test runs on an event loop.
+            words = ("key", "add", EMAIL, "--name", "test")
+            key = carteiro(*words, folder=tmp_path, **settings).stdout.strip()
+            sent = {"X-API-Key": key}
+            made = serving.ask("/api/contacts", method="POST", body=CONTACT, headers=sent)
+            assert made[0] == 201
+            assert serving.end() == 0
+    finally:
+        await postgres_server.drop(url)

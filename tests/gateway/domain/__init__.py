@@ -1,0 +1,1 @@
+"""What the business does."""

@@ -1,0 +1,109 @@
+"""How long an account's next try waits after wrong passwords, and what is forgotten."""
+
+import pytest
+
+from gateway.domain.accounts import attempts
+from gateway.domain.accounts.attempts import DELAYS, FORGOTTEN_SECONDS, Attempts
+from gateway.domain.accounts.users import LONGEST_EMAIL
+from gateway.records.errors import Refusal
+
+MARIA, HOME, FAR = "maria@example.com", "192.0.2.1", "198.51.100.7"
+FREE = DELAYS.count(0.0)
+
+
+class Hand:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> int:
+        return int(self.now * 1_000_000)
+
+    boot = wall
+
+
+@pytest.fixture
+def clock() -> Hand:
+    return Hand()
+
+
+def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
+    """Seconds that a try has to wait; 0 when it was let through, and so counted."""
+    try:
+        tries.begin(email, share)
+    except Refusal as slow:
+        return int(slow.facts["retry_after"])
+    return 0
+
+
+def test_each_wrong_password_makes_the_next_wait_longer(clock: Hand) -> None:
+    tries = Attempts(clock)
+    assert [waits(tries) for _ in range(FREE)] == [0] * FREE
+    for seconds in (1, 2, 4, 8, 16, 32, 60, 60, 60):
+        assert waits(tries) == seconds
+        clock.now += seconds - 0.1
+        assert waits(tries) == 1
+        clock.now += 0.1
+        assert waits(tries) == 0
+
+
+def test_many_at_once_are_counted_before_they_are_judged(clock: Hand) -> None:
+    tries = Attempts(clock)
+    assert sum(waits(tries) == 0 for _ in range(100)) == FREE
+
+
+def test_what_is_refused_makes_nothing_longer(clock: Hand) -> None:
+    tries = Attempts(clock)
+    assert [waits(tries) for _ in range(FREE + 50)][-1] == 1
+
+
+def test_whatever_address_it_comes_from_the_account_is_the_same(clock: Hand) -> None:
+    tries = Attempts(clock)
+    for n in range(FREE):
+        assert waits(tries, share=f"198.51.100.{n}") == 0
+    assert waits(tries, "  MARIA@example.com ", "203.0.113.9") == 1
+    assert waits(tries, "rui@example.com", "203.0.113.9") == 0
+
+
+def test_the_right_password_and_time_forget_the_wrong_ones(clock: Hand) -> None:
+    tries = Attempts(clock)
+    for _ in range(2):
+        assert [waits(tries) for _ in range(FREE + 1)] == [0] * FREE + [1]
+        clock.now += FORGOTTEN_SECONDS
+    tries.right(MARIA, FAR)
+    assert [waits(tries) for _ in range(FREE)] == [0] * FREE
+
+
+def test_strangers_do_not_hold_up_whoever_signed_in_from_there_before(clock: Hand) -> None:
+    tries = Attempts(clock)
+    assert waits(tries, share=HOME) == 0
+    tries.right(MARIA, HOME)
+    while not waits(tries, share=FAR):
+        pass
+    assert waits(tries, share=HOME) == 0
+    assert [waits(tries, share=HOME) for _ in range(FREE)] == [0] * (FREE - 1) + [1]
+
+
+def test_a_try_that_was_not_judged_does_not_count(clock: Hand) -> None:
+    tries = Attempts(clock)
+    for _ in range(3 * FREE):
+        assert waits(tries) == 0
+        tries.unjudged(MARIA, FAR)
+
+
+def test_memory_is_bounded(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "REMEMBERED_MOST", 3)
+    monkeypatch.setattr(attempts, "KNOWN_MOST", 2)
+    tries = Attempts(clock)
+    for n in range(10):
+        waits(tries, f"{n}@example.com")
+        tries.right("x@example.com", f"192.0.2.{n}")
+    for email in ("e\u0301" * LONGEST_EMAIL, "\ud800", ""):
+        waits(tries, email)
+    assert len(tries._wrong) == 3
+    assert len(tries._known) == 2
+    assert {len(key) for key in [*tries._wrong, *tries._known]} == {16}

@@ -1,0 +1,104 @@
+"""Hashing takes turns; common passwords are refused wherever a password is set."""
+
+import asyncio
+
+import pytest
+
+from gateway.domain.accounts import passwords
+from gateway.domain.accounts.new_passwords import LIST, fault_of
+from gateway.domain.accounts.passwords import WAITING, Passwords
+from gateway.records.errors import Refusal
+from outbox.clock import SystemClock
+from outbox.ids import Ids
+
+
+class Watched:
+    """What hashing told."""
+
+    def __init__(self) -> None:
+        self.waiting: list[int] = []
+        self.hashed = 0
+
+    def password_queue(self, waiting: int) -> None:
+        self.waiting.append(waiting)
+
+    def password_hashed(self, seconds: float) -> None:
+        self.hashed += 1
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def hasher(watched: Watched) -> Passwords:
+    return Passwords(clock=SystemClock(), ids=Ids(), observer=watched)
+
+
+async def flood(hashing: Passwords, holders: int, each: int) -> list[asyncio.Task[bool]]:
+    """So many checks of so many holders, all asked for at once."""
+    tasks = [
+        asyncio.create_task(hashing.verify(None, "wrong horse", f"holder {n}"))
+        for _ in range(each)
+        for n in range(holders)
+    ]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def refused(answers: list[bool | BaseException]) -> int:
+    return sum(isinstance(answer, Refusal) and answer.code == "unavailable" for answer in answers)
+
+
+@pytest.mark.slow
+async def test_one_flooder_fills_only_its_own_line(watched: Watched) -> None:
+    hashing = hasher(watched)
+    stored = await hashing.hash("a good password")
+    tasks = await flood(hashing, 1, 100)
+    right = [await hashing.verify(stored, "a good password", f"honest {n}") for n in range(6)]
+    assert right == [True] * 6
+    assert sum(not task.done() for task in tasks) > WAITING // 2
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert refused(answers) == 100 - WAITING - 1
+    assert (watched.waiting[-1], watched.hashed) == (0, 1 + 6 + WAITING + 1)
+    hashing.close()
+
+
+@pytest.mark.slow
+async def test_many_flooders_do_not_fill_the_queue_for_others(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passwords, "WAITING_MOST", 24)
+    hashing = hasher(watched)
+    stored = await hashing.hash("a good password")
+    tasks = await flood(hashing, 8, 10)
+    honest = [hashing.verify(stored, "a good password", f"honest {n}") for n in range(6)]
+    assert await asyncio.gather(*honest) == [True] * 6
+    assert refused(await asyncio.gather(*tasks, return_exceptions=True)) >= 80 - 24 - 2
+    hashing.close()
+
+
+@pytest.mark.parametrize(
+    ("password", "says"),
+    [
+        ("short", "8 to 128"),
+        ("x" * 129, "8 to 128"),
+        ("password", "among the first"),
+        ("  PassWord1 ", "among the first"),
+        ("QwertyUiop", "among the first"),
+        ("zzzzzzzzzzzz", "among the first"),
+        ("maria.silva@example.com", "e-mail"),
+        ("Maria.Silva", "e-mail"),
+        ("correct horse battery", None),
+        ("maria.silva plants trees", None),
+    ],
+)
+def test_what_a_new_password_may_be(password: str, says: str | None) -> None:
+    fault = fault_of(password, "Maria.Silva@example.com")
+    assert fault is None if says is None else says in str(fault)
+
+
+def test_every_password_of_the_list_is_refused() -> None:
+    common = LIST.read_text("utf-8").splitlines()
+    assert len(common) == len(set(common)) == 10_000
+    assert [one for one in common if fault_of(one, "maria@example.com") is None] == []

@@ -1,0 +1,347 @@
+"""Reports over HTTP, against records whose times are known."""
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gateway.domain.reports import periods
+from gateway.domain.reports.periods import Period, Span
+from gateway.records.errors import Refusal
+from gateway.records.values import dates
+from tests.support.rest import Person, RestApi
+
+NAMES = ("sales", "funnel", "receivables", "activities", "leads")
+DAY = dates.DAY
+
+
+def at(text: str) -> int:
+    """Microseconds of an instant."""
+    found = dates.parse(text)
+    assert found is not None
+    return found
+
+
+async def put_times(api: RestApi, table: str, record_id: str, **times: Any) -> None:
+    """Set columns of a record that no request can set."""
+    sets = ", ".join(f"{column} = ${i}" for i, column in enumerate(times, start=2))
+
+    async def unit(tx: Any) -> None:
+        await tx.run(f"update {table} set {sets} where id = $1", record_id, *times.values())
+
+    await api.db.write(unit)
+
+
+async def deal(
+    api: RestApi, who: Person, value: float, made: str, won: str = "", lost: str = "", **body: Any
+) -> str:
+    record = (await who.post("/api/deals", {"title": "D", "value": value} | body)).body
+    status = "won" if won else "lost" if lost else "open"
+    if status != "open":
+        await who.put(f"/api/deals/{record['id']}", {"status": status})
+    closed = at(won or lost) if won or lost else None
+    await put_times(api, "deals", record["id"], created_at=at(made), closed_at=closed)
+    return str(record["id"])
+
+
+async def invoice(
+    api: RestApi, who: Person, total: float, made: str, paid: str = "", due: str = "2999-01-01"
+) -> str:
+    record = (await who.post("/api/invoices", {"total": total, "dueDate": due})).body
+    if paid:
+        await who.post(f"/api/invoices/{record['id']}/pay", {"paidAt": paid})
+    await put_times(api, "invoices", record["id"], created_at=at(made))
+    return str(record["id"])
+
+
+async def test_the_index(api: RestApi, ana: Person) -> None:
+    body = (await ana.get("/api/reports")).body
+    assert [kind["name"] for kind in body["data"]] == list(NAMES)
+    for kind in body["data"]:
+        assert kind["path"] == f"/api/reports/{kind['name']}"
+        for group in kind["groupBy"]:
+            assert (await ana.get(f"{kind['path']}?groupBy={group}")).status == 200
+    assert (await ana.get("/api/reports/nothing")).status == 404
+
+
+@pytest.mark.parametrize("path", ["", *(f"/{name}" for name in NAMES)])
+async def test_who_may_ask(api: RestApi, ana: Person, path: str) -> None:
+    assert (await api.nobody.get(f"/api/reports{path}")).status == 401
+    writer = await api.key_of(ana.user_id, ["write"])
+    assert (await writer.get(f"/api/reports{path}")).status == 403
+    assert (await ana.post(f"/api/reports{path}", {})).status == 405
+
+
+async def test_sales_by_month(api: RestApi, ana: Person, bia: Person) -> None:
+    # 02:30Z on the first is still the month before in São Paulo.
+    await deal(api, ana, 100.5, "2026-01-01", won="2026-02-01T02:30:00Z")
+    await deal(api, ana, 50, "2026-01-01", won="2026-02-28")
+    await deal(api, ana, 70, "2026-01-01", lost="2026-02-10")
+    await deal(api, ana, 80, "2026-02-01")
+    await deal(api, bia, 999, "2026-01-01", won="2026-02-10")
+    await invoice(api, ana, 10.25, "2026-01-15", paid="2026-03-01T12:00:00Z")
+    await invoice(api, ana, 20, "2026-03-31T23:59:59-03:00")
+    await invoice(api, ana, 40, "2026-04-01T00:00:00-03:00")
+    gone = await invoice(api, ana, 500, "2026-02-15")
+    await ana.post(f"/api/invoices/{gone}/cancel")
+    reply = await ana.get("/api/reports/sales?from=2026-01-01&to=2026-03-31")
+    assert reply.body == {
+        "report": "sales", "from": "2026-01-01T03:00:00.000Z", "to": "2026-04-01T02:59:59.999Z",
+        "timezone": "America/Sao_Paulo", "groupBy": "month", "currency": "BRL",
+        "data": [row("2026-01", 1, 100.5, 1, 10.25, 0, 0), row("2026-02", 1, 50, 0, 0, 0, 0),
+                 row("2026-03", 0, 0, 1, 20, 1, 10.25)],
+        "totals": without_group(row("", 2, 150.5, 2, 30.25, 1, 10.25)),
+    }  # fmt: skip
+    utc = (await ana.get("/api/reports/sales?from=2026-01-01&to=2026-04-30&timezone=UTC")).body
+    assert [r["dealsWon"] for r in utc["data"]] == [0, 2, 0, 0]
+    assert [r["invoicesIssuedTotal"] for r in utc["data"]] == [10.25, 0, 0, 60]
+    assert utc["timezone"] == "UTC"
+    weeks = (await ana.get("/api/reports/sales?groupBy=week&from=2026-02-23&to=2026-03-02")).body
+    assert [(r["group"], r["dealsWon"]) for r in weeks["data"]] == [
+        ("2026-W09", 1), ("2026-W10", 0),
+    ]  # fmt: skip
+    days = (await ana.get("/api/reports/sales?groupBy=day&from=2026-02-27&to=2026-02-28")).body
+    assert [(r["group"], r["dealsWon"]) for r in days["data"]] == [
+        ("2026-02-27", 1), ("2026-02-28", 0),
+    ]  # fmt: skip
+
+
+async def test_a_payment_of_a_day_counts_on_that_day(api: RestApi, ana: Person) -> None:
+    await invoice(api, ana, 10, "2026-01-15", paid="2026-03-01")
+    sales = (await ana.get("/api/reports/sales?from=2026-01-01&to=2026-03-31")).body["data"]
+    assert [r["invoicesPaid"] for r in sales] == [0, 0, 1]
+    day = "/api/reports/sales?groupBy=day&from=2026-02-28&to=2026-03-02"
+    assert [r["invoicesPaid"] for r in (await ana.get(day)).body["data"]] == [0, 1, 0]
+
+
+def row(group: str, *figures: float) -> dict[str, Any]:
+    names = ("dealsWon", "dealsWonValue", "invoicesIssued", "invoicesIssuedTotal", "invoicesPaid",
+             "invoicesPaidTotal")  # fmt: skip
+    return {"group": group, **dict(zip(names, figures, strict=True))}
+
+
+def without_group(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "group"}
+
+
+async def test_figures_that_pass_what_an_engine_can_add(api: RestApi, ana: Person) -> None:
+    for _ in range(3):
+        await deal(api, ana, 1, "2026-01-02", won="2026-01-10")
+    stop = {
+        "sqlite": "drop trigger deals_move",
+        "postgres": "alter table deals disable trigger deals_counted",
+    }
+
+    async def unit(tx: Any) -> None:
+        # No request can send such a value; this stands for very many large ones. The running
+        # totals of deals are left out of it.
+        await tx.run(stop[tx.engine])
+        await tx.run("update deals set value = 9000000000000000099")
+
+    await api.db.write(unit)
+    for name, figure in (("sales", "dealsWonValue"), ("funnel", "value")):
+        reply = await ana.get(f"/api/reports/{name}?from=2026-01-01&to=2026-01-31")
+        assert reply.status == 200
+        assert reply.body["totals"][figure] == 270_000_000_000_000_002.97
+
+
+async def test_without_dates_it_looks_back(ana: Person) -> None:
+    for group, count in (("month", 12), ("week", 12), ("day", 30)):
+        body = (await ana.get(f"/api/reports/sales?groupBy={group}")).body
+        assert len(body["data"]) == count
+        last = datetime.now(UTC).isoformat() < body["to"].replace("Z", "+00:00")
+        assert last
+    body = (await ana.get("/api/reports/activities?groupBy=month&to=2026-03-15")).body
+    assert [r["group"] for r in body["data"]][::11] == ["2025-04", "2026-03"]
+
+
+async def test_the_funnel(api: RestApi, ana: Person, bia: Person) -> None:
+    await deal(api, ana, 100, "2026-01-01", won="2026-01-11", stage="proposal")
+    await deal(api, ana, 50.5, "2026-01-01", lost="2026-01-06", stage="proposal")
+    await deal(api, ana, 20, "2026-01-01", won="2026-01-04", stage="Extra")
+    await deal(api, ana, 7, "2026-03-01T00:00:00Z")
+    await deal(api, bia, 999, "2026-01-01", stage="proposal")
+    body = (await ana.get("/api/reports/funnel")).body
+    assert set(body) == {"report", "timezone", "groupBy", "currency", "data", "totals"}
+    stages = ["lead", "qualified", "proposal", "negotiation", "closing", "Extra", "(none)"]
+    assert [r["group"] for r in body["data"]] == stages
+    by_stage = {r["group"]: r for r in body["data"]}
+    assert by_stage["proposal"] == {
+        "group": "proposal", "count": 2, "value": 150.5, "open": 0, "won": 1, "lost": 1,
+        "averageAgeDays": 7.5, "conversionRate": 50.0,
+    }  # fmt: skip
+    assert by_stage["lead"] == {
+        "group": "lead", "count": 0, "value": 0, "open": 0, "won": 0, "lost": 0,
+        "averageAgeDays": 0.0, "conversionRate": 0.0,
+    }  # fmt: skip
+    age = (api.db.clock.wall() - at("2026-03-01")) / DAY
+    assert by_stage["(none)"]["averageAgeDays"] == pytest.approx(age, abs=0.11)
+    totals = body["totals"]
+    assert (totals["count"], totals["value"], totals["open"]) == (4, 177.5, 1)
+    assert totals["conversionRate"] == 66.67
+    await ana.put("/api/settings/pipeline", {"stages": ["Extra", "proposal"]})
+    body = (await ana.get("/api/reports/funnel?from=2026-01-01&to=2026-01-31&timezone=UTC")).body
+    assert [(r["group"], r["count"]) for r in body["data"]] == [("Extra", 1), ("proposal", 2)]
+
+
+async def test_receivables(api: RestApi, ana: Person, bia: Person) -> None:
+    zone = "America/Sao_Paulo"
+    today = dates.today(api.db.clock.wall(), zone)
+    amounts = {0: 1, 1: 2, 30: 4, 31: 8, 60: 16, 61: 32, 90: 64, 91: 128, 400: 256}
+    for days, total in amounts.items():
+        due = dates.show(today - days * DAY)
+        await invoice(api, ana, total, "2020-01-01", due=due[:10])
+    paid = await invoice(api, ana, 1000, "2020-01-01", due="2020-01-01")
+    await ana.post(f"/api/invoices/{paid}/pay")
+    await invoice(api, bia, 1000, "2020-01-01", due="2020-01-01")
+    body = (await ana.get("/api/reports/receivables")).body
+    assert body["data"] == [
+        {"group": "current", "count": 1, "total": 1}, {"group": "1-30", "count": 2, "total": 6},
+        {"group": "31-60", "count": 2, "total": 24}, {"group": "61-90", "count": 2, "total": 96},
+        {"group": "90+", "count": 2, "total": 384},
+    ]  # fmt: skip
+    assert body["totals"] == {"count": 9, "total": 511, "overdue": 510}
+
+    # Instants: overdue by the clock, aged by the days of the zone.
+    def instant(days: int, micros: int = 0) -> str:
+        return dates.show(dates.begin(today - days * DAY, zone) + micros)
+
+    now = api.db.clock.wall()
+    for due, total in (
+        (dates.show(now + 60_000_000), 512), (dates.show(now - 60_000_000), 1024),
+        (instant(30), 2048), (instant(30, -1000), 4096), (instant(90, -1000), 8192),
+    ):  # fmt: skip
+        await invoice(api, ana, total, "2020-01-01", due=due)
+    totals = [r["total"] for r in (await ana.get("/api/reports/receivables")).body["data"]]
+    assert totals == [1 + 512, 6 + 1024 + 2048, 24 + 4096, 96, 384 + 8192]
+    first, last = (dates.show(today - days * DAY)[:10] for days in (60, 31))
+    chosen = (await ana.get(f"/api/reports/receivables?from={first}&to={last}")).body
+    assert chosen["totals"]["total"] == 24 + 4096
+    assert (await ana.get("/api/reports/receivables?groupBy=month")).status == 400
+
+
+async def test_activities(api: RestApi, ana: Person, bia: Person) -> None:
+    for who, times in ((ana, ("2026-01-01", "2026-01-03T12:00:00Z")), (bia, ("2026-01-03",))):
+        contact = (await who.post("/api/contacts", {"name": "C"})).body["id"]
+        for kind in ("call", "note"):
+            for time in times:
+                made = await who.post("/api/activities", {
+                    "type": kind, "description": "x", "relatedTo": contact,
+                    "relatedType": "contact",
+                })  # fmt: skip
+                await put_times(api, "activities", made.body["id"], created_at=at(time))
+    query = "from=2026-01-02&to=2026-01-03"
+    body = (await ana.get(f"/api/reports/activities?{query}")).body
+    none = {"call": 0, "email": 0, "meeting": 0, "note": 0, "task": 0, "total": 0}
+    some = none | {"call": 1, "note": 1, "total": 2}
+    assert body["data"] == [{"group": "2026-01-02"} | none, {"group": "2026-01-03"} | some]
+    assert body["totals"] == some
+    # The first is at 21:00 of the day before, where the account is.
+    assert (await ana.get("/api/reports/activities?from=2025-12-31&to=2025-12-31")).body[
+        "totals"
+    ] == some
+
+
+async def test_leads(api: RestApi, ana: Person, bia: Person) -> None:
+    ids = []
+    for who, source, time in (
+        (ana, "web", "2026-01-01"), (ana, "web", "2026-01-20"), (ana, "import", "2026-02-20"),
+        (bia, "web", "2026-01-01"),
+    ):  # fmt: skip
+        made = await who.post("/api/contacts", {"name": "C", "source": source})
+        await put_times(api, "contacts", made.body["id"], created_at=at(time))
+        ids.append(made.body["id"])
+    await ana.post("/api/deals", {"title": "D", "value": 1, "contactIds": ids[:1]})
+    await ana.post("/api/deals", {"title": "D", "value": 1, "contactIds": ids[:1]})
+    body = (await ana.get("/api/reports/leads")).body
+    assert body["data"] == [
+        {"group": "import", "leads": 1, "withDeal": 0, "conversionRate": 0.0},
+        {"group": "web", "leads": 2, "withDeal": 1, "conversionRate": 50.0},
+    ]
+    assert body["totals"] == {"leads": 3, "withDeal": 1, "conversionRate": 33.33}
+    query = "groupBy=month&from=2026-01-01&to=2026-02-28&timezone=UTC"
+    body = (await ana.get(f"/api/reports/leads?{query}")).body
+    assert [(r["group"], r["leads"], r["withDeal"]) for r in body["data"]] == [
+        ("2026-01", 2, 1), ("2026-02", 1, 0),
+    ]  # fmt: skip
+    body = (await ana.get("/api/reports/leads?from=2026-02-01")).body
+    assert [r["group"] for r in body["data"]] == ["import"]
+
+
+async def test_as_csv(api: RestApi, ana: Person) -> None:
+    await deal(api, ana, 10.5, "2026-01-01", stage='=HYPERLINK("x"), "y"')
+    await deal(api, ana, 1, "2026-01-01", stage="-2+3")
+    for name in NAMES:
+        body = (await ana.get(f"/api/reports/{name}")).body
+        reply = await ana.get(f"/api/reports/{name}?format=csv")
+        assert (reply.status, reply.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+        assert reply.headers["Content-Disposition"] == f'attachment; filename="{name}.csv"'
+        header, *lines = csv.reader(io.StringIO(reply.text))
+        assert len(lines) == len(body["data"])
+        for line, shown in zip(lines, body["data"], strict=True):
+            assert header == list(shown)
+            # A stage must not run as a formula where it is opened.
+            expected = [
+                f"'{v}" if str(v).startswith(("=", "-")) else str(v) for v in shown.values()
+            ]
+            assert line == expected
+    assert "'=HYPERLINK" in (await ana.get("/api/reports/funnel?format=csv")).text
+    empty = await ana.get("/api/reports/leads?format=csv")
+    assert empty.text == "group,leads,withDeal,conversionRate\r\n"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["from=x", "to=x", "from=2026-02-30", "from=2026-01-02&to=2026-01-01", "timezone=Mars",
+     "timezone=America", "timezone=../../etc/passwd", "timezone=%00", "timezone=/etc/localtime",
+     "timezone=" + "x" * 300, "timezone=%ED%A0%80", "groupBy=x", "groupBy=stage", "format=xml",
+     "from=0001-01-01", "to=9999-12-31", "groupBy=day&from=2000-01-01&to=2020-01-01"],
+)  # fmt: skip
+async def test_what_cannot_be_asked(ana: Person, query: str) -> None:
+    reply = await ana.get(f"/api/reports/sales?{query}")
+    assert (reply.status, reply.body["code"]) == (400, "validation_error"), reply.text
+    [fault] = reply.faults.items()
+    assert fault[1] == "invalid_parameter"
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_any_query_is_answered(ana: Person, name: str) -> None:
+    for query in (
+        "from=&to=&timezone=&groupBy=&format=", "foo=bar", "from=2026-01-01T00:00:00+01:00",
+        "from=2026-01-01&to=2026-01-01", "from=1901-01-01&to=1901-02-01",
+    ):  # fmt: skip
+        assert (await ana.get(f"/api/reports/{name}?{query}")).status == 200, query
+
+
+def test_periods_where_the_clock_is_moved() -> None:
+    # Midnight did not exist in São Paulo on 2018-11-04: the day began at 01:00.
+    zone = "America/Sao_Paulo"
+    found = Span(at("2018-11-03T03:00:00Z"), at("2018-11-05T02:00:00Z"), zone, "day").periods()
+    assert found == [
+        Period("2018-11-03", at("2018-11-03T03:00:00Z"), at("2018-11-04T03:00:00Z")),
+        Period("2018-11-04", at("2018-11-04T03:00:00Z"), at("2018-11-05T02:00:00Z")),
+    ]
+    # A day of 25 hours.
+    day = Span(at("2018-02-17T02:00:00Z"), at("2018-02-18T03:00:00Z"), zone, "day").periods()
+    assert [p.label for p in day] == ["2018-02-17"]
+
+
+def test_periods_are_cut_at_both_ends() -> None:
+    found = Span(at("2026-01-30T10:00:00Z"), at("2026-03-02T10:00:00Z"), "UTC", "month").periods()
+    assert found == [
+        Period("2026-01", at("2026-01-30T10:00:00Z"), at("2026-02-01")),
+        Period("2026-02", at("2026-02-01"), at("2026-03-01")),
+        Period("2026-03", at("2026-03-01"), at("2026-03-02T10:00:00Z")),
+    ]
+    weeks = Span(at("2025-12-31"), at("2026-01-06"), "UTC", "week").periods()
+    assert [p.label for p in weeks] == ["2026-W01", "2026-W02"]
+    assert Span(5, 6, "UTC", "day").periods() == [Period("1970-01-01", 5, 6)]
+
+
+def test_there_is_a_most_of_periods() -> None:
+    day = Span(0, periods.MOST * DAY, "UTC", "day")
+    assert len(day.periods()) == periods.MOST
+    with pytest.raises(Refusal):
+        Span(0, periods.MOST * DAY + 1, "UTC", "day").periods()

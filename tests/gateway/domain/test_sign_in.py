@@ -1,0 +1,155 @@
+"""Signing in beside those who should not: limits by address, network and account, and counts."""
+
+import asyncio
+
+import pytest
+
+from gateway.domain.accounts import keys, sessions, tokens
+from gateway.domain.accounts.attempts import DELAYS
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database, Row, Tx
+from tests.support.console import guest
+from tests.support.rest import UNLIMITED
+from tests.support.site import PASSWORD, Site, serving
+
+EMAIL = "maria@example.com"
+FREE = DELAYS.count(0.0)
+KEYS_MOST = 5
+
+
+async def token(
+    site: Site, email: str = EMAIL, password: str = PASSWORD, address: str = "192.0.2.1"
+) -> tuple[int, str]:
+    """A sign-in from an address behind the trusted proxy of loopback; status and error."""
+    body, behind = {"email": email, "password": password}, {"X-Forwarded-For": address}
+    async with site.http.post("/api/auth/token", json=body, headers=behind) as answer:
+        answered = await answer.json()
+        return answer.status, str(answered.get("error"))
+
+
+@pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
+async def test_an_account_slows_down_whoever_asks(site: Site, email: str) -> None:
+    await site.user()
+    answers = [await token(site, email, "wrong horse", f"203.0.{n}.1") for n in range(FREE + 2)]
+    assert [status for status, _ in answers] == [401] * FREE + [429] * 2
+    # The right password is not even looked at, or its answer would tell it.
+    assert (await token(site, email, PASSWORD, "203.0.113.1"))[0] == 429
+    assert (await token(site, "rui@example.com", PASSWORD, "203.0.113.1"))[0] == 401
+
+
+async def test_many_at_once_are_not_one(site: Site) -> None:
+    await site.user()
+    asked = (token(site, EMAIL, f"wrong horse {n}", f"203.0.{n}.1") for n in range(20))
+    answers = await asyncio.gather(*asked)
+    assert sorted(status for status, _ in answers) == [401] * FREE + [429] * (20 - FREE)
+
+
+async def test_who_signed_in_from_there_before_still_gets_in(site: Site) -> None:
+    await site.user()
+    assert (await token(site))[0] == 200
+    while (await token(site, EMAIL, "wrong horse", "203.0.113.1"))[0] == 401:
+        pass
+    assert (await token(site))[0] == 200
+    assert (await token(site, address="203.0.113.2"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("pattern", "most"),
+    [("203.0.113.{}", 10), ("2001:db8:0:{:x}::1", 3), ("2001:db8:0:{:x}00::1", 10)],
+)
+@pytest.mark.slow
+async def test_networks_are_limited_as_well(db: Database, pattern: str, most: int) -> None:
+    async with serving(db, Config(limits=Limits(sign_in_per_minute=1))) as site:
+        # At once, since tokens flow in meanwhile.
+        answers = await asyncio.gather(
+            *(
+                token(site, f"{n}@example.com", "wrong horse", pattern.format(n))
+                for n in range(most + 2)
+            )
+        )
+        assert sorted(status for status, _ in answers) == [401] * most + [429] * 2
+        assert (await token(site, "x@example.com", "wrong", "198.51.100.1"))[0] == 401
+
+
+async def test_a_sign_in_is_counted_once(site: Site) -> None:
+    await site.user()
+
+    async with guest(site) as browser:
+        assert (await browser.sign_in(EMAIL, "wrong horse")).status == 401
+        assert (await token(site, EMAIL, "wrong horse"))[0] == 401
+        assert (await browser.sign_in(EMAIL)).status == 200
+        assert (await token(site))[0] == 200
+    # Read once: the text is kept for a moment.
+    async with site.http.get("/metrics") as answer:
+        text = await answer.text()
+    found = {
+        line.split('outcome="')[1].split('"')[0]: float(line.split()[-1])
+        for line in text.splitlines()
+        if line.startswith("auth_attempts_total{") and 'scheme="password"' in line
+    }
+    assert (found.get("ok"), found.get("bad"), found.get("throttled", 0)) == (2, 2, 0)
+
+
+async def test_a_21st_token_ends_the_oldest(db: Database) -> None:
+    async with serving(db, UNLIMITED) as site:
+        user_id = await site.user()
+        given = [await site.token() for _ in range(3)]
+        given += [tokens.make(db.ids) for _ in range(tokens.MOST)]
+        await asyncio.gather(
+            *(db.write(tokens.add, owner_id=user_id, text=text, lifetime=60) for text in given[3:])
+        )
+        statuses = []
+        for text in (given[0], given[-1]):
+            headers = {"Authorization": f"Bearer {text}"}
+            async with site.http.get("/api/me", headers=headers) as answer:
+                statuses.append(answer.status)
+        assert statuses == [401, 200]
+        assert await db.read(_count, "tokens") == tokens.MOST
+
+
+async def test_sessions_are_bounded_for_many_at_once(db: Database, site: Site) -> None:
+    user_id = await site.user()
+    more = sessions.MOST + 8
+    await asyncio.gather(
+        *(
+            db.write(sessions.start, user_id, f"token {n}", lifetime=60, address="", agent="")
+            for n in range(more)
+        )
+    )
+    assert await db.read(_count, "sessions") == sessions.MOST
+
+
+async def test_keys_are_bounded_for_many_at_once(db: Database) -> None:
+    config = Config(limits=Limits(keys_per_owner=KEYS_MOST))
+    async with serving(db, config) as site:
+        user_id = await site.user()
+        headers = {"Authorization": f"Bearer {await site.token()}"}
+
+        async def make() -> tuple[int, str]:
+            body = {"name": "Zapier"}
+            async with site.http.post("/api/keys", json=body, headers=headers) as answer:
+                answered = await answer.json()
+                return answer.status, str(answered.get("code") or answered["id"])
+
+        answers = await asyncio.gather(*(make() for _ in range(KEYS_MOST * 3)))
+        made = [text for status, text in answers if status == 201]
+        assert len(made) == KEYS_MOST
+        assert {a for a in answers if a[0] != 201} == {(409, "conflict")}
+        async with guest(site) as browser:
+            await browser.sign_in()
+            page = await browser.submit("/console/keys", name="one more", scopes=["read"])
+            assert page.status == 409
+            assert "revoke one first" in page.html
+        # Neither revoked nor expired ones count, nor do they fill the table.
+        for _ in range(3):
+            for key_id in made:
+                await db.write(keys.revoke, user_id, key_id)
+            made = [(await make())[1] for _ in range(KEYS_MOST)]
+        assert (await make())[0] == 409
+        assert await db.read(_count, "api_keys") <= 2 * KEYS_MOST + 1
+
+
+async def _count(tx: Tx, table: str) -> int:
+    row: Row | None = await tx.one(f"select count(*) as n from {table}")
+    assert row is not None
+    return int(row["n"])

@@ -1,0 +1,297 @@
+"""Deletes of records with many dependants: what is seen at once, and what is left in the end."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain.catalogue import RESOURCES
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import cascades
+from gateway.records.cascades import MOST, PIECES
+from gateway.records.dependants import Dependants
+from gateway.records.resource import Drop, Remove, Resource, Unset
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from tests.support.crm_rows import add_activities, add_contacts, add_deals
+from tests.support.rest import Person, Reply, RestApi
+
+BODIES: dict[str, dict[str, Any]] = {
+    "contacts": {"name": "Maria"},
+    "companies": {"name": "Acme"},
+    "deals": {"title": "Deal with all", "value": 1},
+    "tasks": {"title": "Call"},
+    "quotes": {"items": [{"description": "x", "quantity": 1, "unitPrice": 1}]},
+    "invoices": {"total": 1, "dueDate": "2030-01-01"},
+}
+POINTING = {
+    "contacts": ("tasks", "quotes", "invoices", "deals"),
+    "companies": ("contacts", "deals", "quotes", "invoices"),
+    "deals": ("tasks", "quotes", "invoices"),
+}
+"""What points to a record of a kind."""
+
+
+class Hasty(SystemClock):
+    """Its time is up at every look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looks = 0.0
+
+    def monotonic(self) -> float:
+        self._looks += 1.0
+        return self._looks
+
+
+async def made(person: Person, kind: str, **more: Any) -> str:
+    reply = await person.post(f"/api/{kind}", BODIES[kind] | more)
+    assert reply.status == 201, reply.text
+    return str(reply.body["id"])
+
+
+def noun_of(kind: str) -> str:
+    return next(r.noun for r in RESOURCES if r.plural == kind)
+
+
+async def with_dependants(api: RestApi, person: Person, kind: str) -> tuple[str, dict[str, str]]:
+    """A record with MOST activities, and with one of each kind that points to it; the paths."""
+    record_id = await made(person, kind)
+    noun = noun_of(kind)
+    await api.db.write(add_activities, person.user_id, MOST, record_id, noun)
+    paths = {}
+    for other in POINTING[kind]:
+        link = {f"{noun}Id": record_id}
+        if (kind, other) == ("contacts", "deals"):
+            link = {"contactIds": [await made(person, "contacts"), record_id]}  # type: ignore[dict-item] # a list here
+        paths[other] = f"/api/{other}/{await made(person, other, **link)}"
+    return record_id, paths
+
+
+async def pending(db: Database) -> int:
+    return await rows(db, "pending_ends")
+
+
+async def rows(db: Database, table: str, where: str = "true", *args: Any) -> int:
+    async def unit(tx: Tx) -> int:
+        row = await tx.one(f"select count(*) as n from {table} where {where}", *args)
+        return int(row["n"]) if row else 0
+
+    return await db.read(unit)
+
+
+async def settled(db: Database) -> None:
+    await Dependants(db, RESOURCES).run_once()
+    assert await pending(db) == 0
+
+
+def unlinked(reply: Reply, record_id: str) -> dict[str, Any]:
+    """The record without the time of its change; what was deleted must not stand in it."""
+    assert reply.status == 200, reply.text
+    assert record_id not in reply.text
+    return {name: value for name, value in reply.body.items() if name != "updatedAt"}
+
+
+def version(reply: Reply) -> int:
+    return int(reply.headers["ETag"].strip('"').partition("-")[0])
+
+
+async def test_up_to_the_limit_they_go_with_the_record(api: RestApi, ana: Person) -> None:
+    contact = await made(ana, "contacts")
+    await api.db.write(add_activities, ana.user_id, MOST, contact)
+    assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
+    assert await pending(api.db) == 0
+    assert await rows(api.db, "activities") == 0
+    assert (await ana.get("/api/activities")).body["total"] == 0
+
+
+@pytest.mark.parametrize("kind", list(POINTING))
+async def test_beyond_it_all_reads_as_if_they_had_gone(
+    api: RestApi, ana: Person, bia: Person, kind: str
+) -> None:
+    record_id, paths = await with_dependants(api, ana, kind)
+    await api.db.write(add_activities, bia.user_id, 3, await made(bia, "contacts"))
+    kept = await made(ana, "contacts")
+    await api.db.write(add_activities, ana.user_id, 2, kept)
+    listed = (await ana.get(f"/api/activities?relatedTo={record_id}&limit=1")).body["data"]
+    before = {other: await ana.get(path) for other, path in paths.items()}
+
+    assert (await ana.delete(f"/api/{kind}/{record_id}")).status == 200
+    assert await pending(api.db) == 1
+    assert await rows(api.db, "activities", "related_id = $1", record_id) == MOST
+    assert [name for name, _ in await api.events()].count(f"{noun_of(kind)}.deleted") == 1
+
+    during = {other: await ana.get(path) for other, path in paths.items()}
+    for other, reply in during.items():
+        assert record_id in before[other].text
+        assert version(reply) == version(before[other]) + 1
+        name = f"{noun_of(kind)}Id"
+        found = (await ana.get(f"/api/{other}?{name}={record_id}")).body
+        assert (found["total"], found["data"]) == (0, [])
+        page = await ana.get(f"/api/{other}?limit=100")
+        assert record_id not in page.text
+        assert reply.body in page.body["data"]
+        stale = before[other].headers["ETag"]
+        assert (await ana.get(paths[other], If_None_Match=stale)).status == 200
+    await _no_activities(ana, record_id, listed[0]["id"])
+    assert (await bia.get("/api/activities")).body["total"] == 3
+
+    await settled(api.db)
+    assert await rows(api.db, "activities", "related_id = $1", record_id) == 0
+    for other, path in paths.items():
+        after = await ana.get(path)
+        assert unlinked(after, record_id) == unlinked(during[other], record_id)
+        # It has its time of change now, so it must not be taken for what was read before.
+        assert version(after) == version(during[other]) + 1
+    await _no_activities(ana, record_id, listed[0]["id"])
+
+
+async def _no_activities(ana: Person, record_id: str, activity: str) -> None:
+    """Nothing tells of the activities of the record; two others are left."""
+    for path in (f"/api/activities?relatedTo={record_id}", f"/api/activities/entity/{record_id}"):
+        found = (await ana.get(path)).body
+        assert (found["total"], found["data"]) == (0, [])
+    everything = (await ana.get("/api/activities")).body
+    assert (everything["total"], len(everything["data"])) == (2, 2)
+    assert (await ana.get("/api/activities?type=note")).body["total"] == 2
+    assert (await ana.get("/api/activities?page=2&limit=1")).body["total"] == 2
+    assert len((await ana.get("/api/activities/recent")).body["data"]) == 2
+    assert (await ana.get("/api/reports/activities")).body["totals"]["total"] == 2
+    for method in ("GET", "PUT", "DELETE"):
+        body = {"description": "x"} if method == "PUT" else None
+        reply = await ana.call(method, f"/api/activities/{activity}", body)
+        assert reply.status == 404, reply.text
+
+
+@pytest.mark.parametrize("kind", list(POINTING))
+async def test_what_is_changed_meanwhile_stays_as_it_was_answered(
+    api: RestApi, ana: Person, kind: str
+) -> None:
+    record_id, paths = await with_dependants(api, ana, kind)
+    assert (await ana.delete(f"/api/{kind}/{record_id}")).status == 200
+    answers = {}
+    for other, path in paths.items():
+        tag = (await ana.get(path)).headers["ETag"]
+        change = {"title" if other in ("deals", "tasks") else "notes": "New"}
+        reply = await ana.call("PATCH", path, change, If_Match=tag)
+        assert reply.status == 200, reply.text
+        assert reply.headers["ETag"] > tag
+        again = await ana.get(path)
+        assert (again.headers["ETag"], again.body) == (reply.headers["ETag"], reply.body)
+        answers[path] = again
+    await settled(api.db)
+    for path, answer in answers.items():
+        again = await ana.get(path)
+        assert (again.headers["ETag"], again.body) == (answer.headers["ETag"], answer.body)
+        unlinked(again, record_id)
+
+
+async def test_a_deal_that_loses_two_contacts_and_its_company(api: RestApi, ana: Person) -> None:
+    company = await made(ana, "companies")
+    first, kept, last = [await made(ana, "contacts") for _ in range(3)]
+    deal = await made(ana, "deals", companyId=company, contactIds=[first, kept, last])
+    for record_id, noun in ((company, "company"), (first, "contact"), (last, "contact")):
+        await api.db.write(add_activities, ana.user_id, MOST + 1, record_id, noun)
+    for path in (f"companies/{company}", f"contacts/{first}", f"contacts/{last}"):
+        assert (await ana.delete(f"/api/{path}")).status == 200
+    during = await ana.get(f"/api/deals/{deal}")
+    assert during.body["contactIds"] == [kept]
+    assert "companyId" not in during.body
+    assert version(during) == 4
+    moved = await ana.put(f"/api/deals/{deal}", {"stage": "won"}, If_Match=during.headers["ETag"])
+    assert (moved.status, version(moved), moved.body["contactIds"]) == (200, 5, [kept])
+    await settled(api.db)
+    after = await ana.get(f"/api/deals/{deal}")
+    assert (version(after), after.body) == (5, moved.body)
+    assert await rows(api.db, "deal_contacts") == 1
+    assert (await ana.get(f"/api/deals?contactId={kept}")).body["total"] == 1
+
+
+async def test_nothing_new_can_point_to_it(api: RestApi, ana: Person) -> None:
+    contact, paths = await with_dependants(api, ana, "contacts")
+    assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
+    for kind, link in (
+        ("tasks", {"contactId": contact}), ("quotes", {"contactId": contact}),
+        ("invoices", {"contactId": contact}), ("deals", {"contactIds": [contact]}),
+    ):  # fmt: skip
+        refused = await ana.post(f"/api/{kind}", BODIES[kind] | link)
+        assert (refused.status, refused.body["code"]) == (400, "invalid_reference")
+        again = await ana.put(paths[kind], link)
+        assert (again.status, again.body["code"]) == (400, "invalid_reference")
+    note = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
+    assert (await ana.post("/api/activities", note)).status == 400
+    # The invoice of a quote is made with what the quote shows.
+    assert (await ana.post(f"{paths['quotes']}/accept")).status == 200
+    invoice = await ana.post(f"{paths['quotes']}/convert")
+    assert invoice.status == 201
+    assert "contactId" not in invoice.body
+    await settled(api.db)
+    for table in ("tasks", "quotes", "invoices"):
+        assert await rows(api.db, table, "contact_id is not null") == 0
+
+
+async def test_a_unit_ends_when_its_time_is_up(api: RestApi, ana: Person) -> None:
+    company = await made(ana, "companies")
+    await api.db.write(add_contacts, ana.user_id, MOST + 1, company)
+    assert (await ana.delete(f"/api/companies/{company}")).status == 200
+    assert (await ana.get(f"/api/contacts?companyId={company}")).body["total"] == 0
+    for turn in (1, 2):
+        await api.db.write(cascades.settle, COMPANIES, ana.user_id, company, Hasty())
+        left = await rows(api.db, "contacts", "company_id is not null")
+        assert left == MOST + 1 - turn * PIECES[api.db.engine]
+        assert await pending(api.db) == 1
+    await settled(api.db)
+    assert await rows(api.db, "contacts", "company_id is not null") == 0
+    assert await rows(api.db, "contacts", "version = 3") == MOST + 1
+
+
+async def test_a_contact_of_many_deals(api: RestApi, ana: Person) -> None:
+    contact = await made(ana, "contacts")
+    await api.db.write(add_deals, ana.user_id, MOST + 1, contact)
+    assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
+    found = (await ana.get("/api/deals?limit=100")).body
+    assert found["total"] == MOST + 1
+    assert {tuple(deal["contactIds"]) for deal in found["data"]} == {()}
+    await settled(api.db)
+    assert await rows(api.db, "deal_contacts") == 0
+    assert await rows(api.db, "deals", "contact_ids = '[]' and version = 3") == MOST + 1
+
+
+async def test_owners_take_turns(api: RestApi, ana: Person, bia: Person) -> None:
+    order = []
+
+    class Noting(Dependants):
+        async def one(self, owner_id: str, record_id: str, noun: str) -> None:
+            order.append(owner_id)
+            await super().one(owner_id, record_id, noun)
+
+    for person, count in ((ana, 3), (bia, 1)):
+        for _ in range(count):
+            contact = await made(person, "contacts")
+            await api.db.write(add_activities, person.user_id, MOST + 1, contact)
+            assert (await person.delete(f"/api/contacts/{contact}")).status == 200
+    await Noting(api.db, RESOURCES).run_once()
+    assert await pending(api.db) == 0
+    assert set(order[:2]) == {ana.user_id, bia.user_id}
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.noun)
+def test_every_cascade_is_told_of_by_the_field_that_points(resource: Resource) -> None:
+    by_table = {r.table: r for r in RESOURCES}
+    for cascade in resource.cascades:
+        other = by_table[cascade.table]
+        [field] = [f for f in other.fields if f.column == cascade.column]
+        match cascade:
+            case Unset():
+                assert field in other.ending
+                assert not field.listed_in
+            case Drop():
+                assert field in other.ending
+                assert field.listed_in == cascade.listed_in
+            case Remove():
+                assert field in other.belongs
+    assert resource.deletable or not resource.cascades
+
+
+def test_contacts_have_dependants_of_every_sort() -> None:
+    assert {type(c) for c in CONTACTS.cascades} == {Unset, Drop, Remove}

@@ -1,0 +1,261 @@
+"""Each format's check, and that its JSON Schema says the same."""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.records.values import cnpj, dates, formats, instants, nested, numbers
+from gateway.records.values.folding import fold
+from gateway.records.values.format import Format, Wrong, of_json
+from gateway.records.values.nested import Member
+from gateway.records.values.strictjson import decode
+
+
+def code(check: Format, value: Any) -> str:
+    """The fault's code, or "" when the value is taken."""
+    try:
+        check.accept(value, of_json)
+    except Wrong as wrong:
+        return wrong.code if wrong.message.endswith(".") else f"no sentence: {wrong.message}"
+    return ""
+
+
+GOOD: list[tuple[Format, list[Any]]] = [
+    (formats.title(), ["x", "João 😀", "x" * 200, " a ", "-", "\u200bx", "é" * 200]),
+    (formats.text(5), ["", " ", "12345", "\n\t", "😀" * 5]),
+    (
+        formats.email(),
+        ["a@b.co", "maria.silva+tag@mail.example.com", "o'neil@x-y.com", "josé@exämple.com",
+         "a" * 64 + "@example.com", "1@2.com", "!#$%&'*+/=?^_`{|}~-@example.org"],
+    ),
+    (formats.phone(), ["123", "(11) 98888-7777", "+55 11 98888.7777 x12", "0" * 40]),
+    (
+        formats.website(),
+        ["example.com", "http://example.com", "HTTPS://Example.com:8443/a/b?c=d#e", "a.b.c",
+         "http://localhost", "http://127.0.0.1:80", "exämple.com", "x.com/ção", "http://a?b",
+         "a.com:1", "a.com:9999/x", "a.com:59999", "http://a:60000", "a.com:64999", "a.com:65535"],
+    ),
+    (
+        formats.cnpj(),
+        ["11222333000181", "11.222.333/0001-81", "12.ABC.345/01DE-35", "12abc34501de35",
+         "00000000000191", "12.abc.345/01de-35"],
+    ),
+    (formats.boolean(), [True, False]),
+    (numbers.integer(0, 100), [0, 100, 5, Decimal("5.0"), Decimal("1e2")]),
+    (numbers.money(), [0, 1, Decimal("0.01"), Decimal("999999999999.99"), Decimal("1.10"), 10]),
+    (
+        instants.instant(),
+        ["2026-11-21", "2026-11-21T14:30:00Z", "2026-11-21T14:30:00.123456-03:00",
+         "2026-11-21T14:30:00", "2024-02-29", "2026-11-21 14:30:00Z", "2026-11-21t14:30:00z",
+         "2016-12-31T23:59:60Z", "2026-11-21T14:30+0530"],
+    ),
+    (formats.one_of("low", "high"), ["low", "high"]),
+    (formats.id_of("deal"), ["0" * 24, "ABCDEF0123456789abcdef00"]),
+    (nested.ids_of("deal", 2), [[], ["0" * 24], ["0" * 24, "1" * 24]]),
+    (nested.tags(), [[], ["a"], [str(i) for i in range(50)]]),
+    (nested.free_object(), [{}, {"a": [{"b": None}]}, {"n": 10**30}, {"é": "x" * 16_000}]),
+]  # fmt: skip
+
+BAD: list[tuple[Format, str, list[Any]]] = [
+    (formats.title(), "wrong_type", [1, None, ["x"], True]),
+    (formats.title(), "blank", [" ", "\u200b", "\u3164", "\t\n", "\u2800\u00a0", "\ufeff"]),
+    (formats.title(), "too_short", [""]),
+    (formats.title(), "too_long", ["x" * 201]),
+    (formats.text(5), "invalid_characters", ["\0", "a\0b", "\ud800"]),
+    (
+        formats.email(), "invalid_email",
+        ["", "a", "a@b", "@b.co", "a@", "a b@c.de", "a@b..co", "a@-b.co", "a@b-.co", ".a@b.co",
+         "a.@b.co", "a..b@c.de", "a@b.co\n", "a@b@c.de", "a" * 65 + "@b.co", "a@[1.2.3.4]",
+         '"a b"@c.de', "a@b.c,d", "a@" + "x" * 64 + ".com", "<a@b.co>"],
+    ),
+    (formats.email(), "too_long", ["a@" + "b." * 130 + "co"]),
+    (formats.phone(), "invalid_phone", ["", "12", "abc", "123\n", "１２３４", "12#34"]),
+    (formats.phone(), "too_long", ["1" * 41]),
+    (
+        formats.website(), "invalid_website",
+        ["", "localhost", "ftp://example.com", "javascript:alert(1)", "http://", "http:// a.com",
+         "http://a.com/ b", "//a.com", "http://user@a.com", "example.com\n", "a_b.com",
+         "a.com:0", "a.com:00", "a.com:65536", "http://a.com:65540/", "http://a.com:70000",
+         "http://a.com:99999/x", "a.com:100000", "a.com:", "a.com:x", "a.com:-1"],
+    ),
+    (
+        formats.cnpj(), "invalid_cnpj",
+        ["", "11222333000182", "11.222.333/0001-8", "00000000000000", "1122233300018",
+         "112223330001811", "١١٢٢٢٣٣٣٠٠٠١٨١", "12ABC34501DE36", "12ABC34501DEXX",
+         "11111111111111", "１１222333000181"],
+    ),
+    (formats.boolean(), "wrong_type", [0, 1, "true", None]),
+    (numbers.integer(0, 100), "wrong_type", ["5", True, Decimal("5.5"), None, [1]]),
+    (numbers.integer(0, 100), "out_of_range", [-1, 101, 10**400, Decimal("1e300")]),
+    (numbers.money(), "wrong_type", [True, "1.00", None]),
+    (numbers.money(), "out_of_range", [-1, Decimal("-0.01"), 10**12, Decimal("1e300")]),
+    (
+        numbers.money(), "too_precise",
+        [Decimal("0.001"), Decimal("1.999"), Decimal("999999999999.98999999999999999999"),
+         Decimal("1.0000000000000000000000000000000000001"), Decimal("1e-400")],
+    ),
+    (
+        instants.instant(), "invalid_date",
+        ["", "2026", "2026-13-01", "2026-02-30", "2025-02-29", "2026-11-21T25:00:00Z",
+         "2026-11-21T14:60:00Z", "2026-11-21T14:30:61Z", "21/11/2026", "2026-11-21T14:30:00+25:00",
+         "2026-11-21T14:30:00+10:99", "0000-01-01", "0001-01-01T00:00:00+10:00", "２０２６-11-21",
+         "9999-12-31T23:59:59-01:00", "2026-W01-1", "20261121", "2026-11-21\n", "1700000000"],
+    ),
+    (instants.instant(), "wrong_type", [1700000000, None]),
+    (formats.one_of("low", "high"), "not_allowed", ["", "Low", "mid", 1, None, ["low"], {}]),
+    (formats.id_of("deal"), "invalid_reference", ["", "x" * 24, "0" * 23, "０" * 24]),
+    (nested.ids_of("deal", 2), "too_many", [["0" * 24, "1" * 24, "2" * 24]]),
+    (nested.tags(), "too_many", [[str(i) for i in range(51)]]),
+    (nested.tags(), "wrong_type", ["a", {"a": 1}, [1], None]),
+    (nested.tags(), "too_long", [["x" * 65]]),
+    (nested.tags(), "blank", [[" "]]),
+    (nested.free_object(), "wrong_type", [[], "x", None]),
+    (nested.free_object(), "too_deep", [{"a": [[[[[[[[1]]]]]]]]}]),
+    (nested.free_object(), "too_long", [{"a": "x" * 16_384}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "values"), GOOD)
+def test_good_values_are_taken_and_fit_the_schema(check: Format, values: list[Any]) -> None:
+    # 0.01 has no exact double, and validators differ about it.
+    schema = {name: rule for name, rule in check.schema.items() if name != "multipleOf"}
+    validator = jsonschema_rs.validator_for(schema)
+    for value in values:
+        assert code(check, value) == "", value
+        validator.validate(json.loads(json.dumps(value, default=float)))
+
+
+@pytest.mark.parametrize(
+    ("check", "repeated"),
+    [(nested.ids_of("deal", 2), ["0" * 24] * 3), (nested.tags(), ["a"] * 80)],
+)
+def test_repeats_in_a_list_do_not_count(check: Format, repeated: list[str]) -> None:
+    assert check.accept(repeated, of_json) == json.dumps(repeated[:1])
+
+
+@pytest.mark.parametrize(("check", "expected", "values"), BAD)
+def test_bad_values_are_refused_by_name(check: Format, expected: str, values: list[Any]) -> None:
+    for value in values:
+        assert code(check, value) == expected, value
+
+
+def test_all_faults_of_a_list_are_told_with_their_places() -> None:
+    with pytest.raises(Wrong) as caught:
+        nested.tags().accept(["ok", 1, "fine", " "], of_json)
+    found = [(w.at, w.code) for w in (caught.value, *caught.value.more)]
+    assert found == [("[1]", "wrong_type"), ("[3]", "blank")]
+
+
+def test_the_first_faults_of_a_long_list_are_enough() -> None:
+    with pytest.raises(Wrong) as caught:
+        nested.tags().accept([0] * 100_000, of_json)
+    assert len(caught.value.more) == 19
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        ("(11) 98888-7777", "+5511988887777"),
+        ("11 3333-4444", "+551133334444"),
+        ("+1 212 555 0100", "+12125550100"),
+        ("+44 20 7946 0958", "+442079460958"),
+        ("123", None),
+        ("---", None),
+        ("+999 1", None),
+    ],
+)
+def test_e164(sent: str, found: str | None) -> None:
+    assert formats.e164(sent) == found
+
+
+@pytest.mark.slow
+@given(st.integers(0, 99_999_999_999_999))
+def test_money_is_exact_both_ways(centavos: int) -> None:
+    money = numbers.money()
+    assert money.show is not None
+    shown = money.show(centavos)
+    assert money.accept(decode(json.dumps(shown).encode()), of_json) == centavos
+    assert money.accept(shown, of_json) == centavos
+    exact = Decimal(centavos).scaleb(-2)
+    assert money.accept(exact, of_json) == centavos
+
+
+@pytest.mark.slow
+@given(st.datetimes())
+def test_an_instant_reads_what_it_shows(moment: Any) -> None:
+    micros = dates.parse(moment.isoformat())
+    assert micros is not None
+    shown = dates.show(micros)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", shown)
+    assert dates.parse(shown) == micros // 1000 * 1000
+    assert shown[:23] == moment.isoformat(timespec="milliseconds")
+    instant = instants.instant()
+    assert instant.accept(shown, of_json) == instant.accept(moment.isoformat(), of_json)
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("2026-11-21", "2026-11-21T00:00:00.000Z"),
+        ("2026-11-21T14:30:00-03:00", "2026-11-21T17:30:00.000Z"),
+        ("2026-11-21T14:30:00.9999999Z", "2026-11-21T14:30:00.999Z"),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00.000Z"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+        ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.500Z"),
+    ],
+)
+def test_dates_come_back_in_utc(sent: str, shown: str) -> None:
+    micros = dates.parse(sent)
+    assert micros is not None
+    assert dates.show(micros) == shown
+    assert dates.is_day(sent) == (sent == "2026-11-21")
+
+
+@pytest.mark.slow
+@given(st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=12, max_size=12))
+def test_exactly_one_pair_of_check_digits_is_right(base: str) -> None:
+    right = [d for d in range(100) if cnpj.normal(f"{base}{d:02d}") is not None]
+    assert len(right) == (0 if base == "0" * 12 else 1)
+
+
+@pytest.mark.slow
+@given(st.text(max_size=60))
+def test_folding_is_idempotent_and_bounded(text: str) -> None:
+    once = fold(text)
+    assert fold(once) == once
+    assert len(once.encode()) <= 1000
+    assert fold(text.upper()) == fold(text.upper().lower()) or not text.isascii()
+
+
+def test_folding_drops_case_and_accents() -> None:
+    assert fold("José ÁÉÍÕÇ Straße") == "jose aeioc strasse"
+    assert fold("ﬁn") == "fin"
+    assert fold("Cafe\u0301") == fold("CAFÉ")
+    assert len(fold("é" * 5000).encode()) == 1000
+    assert fold("日" * 400) == "日" * 333
+
+
+def test_members_of_objects_are_shown_as_they_were_sent() -> None:
+    inner = nested.object_of((Member("price", numbers.money(), "Price."),))
+    found = nested.objects(
+        (
+            Member("price", numbers.money(), "Price.", required=True),
+            Member("quantity", numbers.quantity(), "How much."),
+            Member("at", instants.instant(), "When."),
+            Member("name", formats.text(9), "Name."),
+            Member("inner", inner, "More."),
+        ),
+        3,
+    )
+    assert found.show is not None
+    sent = [{"price": 10.5, "quantity": 1.5, "name": "x", "inner": {"price": 2}}, {"price": 3}]
+    assert found.show(found.accept(sent, of_json)) == sent
+    [dated] = found.show(found.accept([{"price": 1, "at": "2026-11-21"}], of_json))
+    assert dated == {"price": 1, "at": "2026-11-21T00:00:00.000Z"}
+    assert jsonschema_rs.is_valid(dict(found.shown or {}), sent)

@@ -1,0 +1,326 @@
+"""Lists on both engines: pages, search, filters, sorting, cursors."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.resource import Resource
+from gateway.rest.params import query_of
+from outbox.database.transaction import Database, Tx
+from tests.support import records
+from tests.support.records import asked
+
+ANA = Actor("a" * 24, "api_key")
+BIA = Actor("b" * 24, "api_key")
+
+
+class Shown(NamedTuple):
+    """A page as the REST door shows it."""
+
+    records: list[msgspec.Struct]
+    total: int
+    cursor: str | None
+
+
+async def made(db: Database, *bodies: dict[str, Any], resource: Resource = CONTACTS) -> list[str]:
+    """Create the records one after another; their ids."""
+    ids = []
+    for body in bodies:
+        draft = asked(resource, body, creating=True)
+        ids.append((await db.write(actions.create, ANA, resource, draft)).id)
+    return ids
+
+
+async def named(db: Database, *names: str) -> list[str]:
+    return await made(db, *({"name": name} for name in names))
+
+
+async def listed(
+    db: Database, resource: Resource = CONTACTS, who: Actor = ANA, **query: Any
+) -> Shown:
+    page, structs, cursor = await records.listed(db, who, resource, query)
+    return Shown(structs, page.total, cursor)
+
+
+def members(found: Shown) -> list[dict[str, Any]]:
+    return [msgspec.to_builtins(record) for record in found.records]
+
+
+def names(found: Shown) -> list[str]:
+    return [record["name"] for record in members(found)]
+
+
+async def at_once(db: Database, *bodies: dict[str, Any]) -> None:
+    """Create the contacts in one transaction: all share an instant."""
+
+    async def unit(tx: Tx) -> None:
+        for body in bodies:
+            await actions.create(tx, ANA, CONTACTS, asked(CONTACTS, body, creating=True))
+
+    await db.write(unit)
+
+
+def refused(query: dict[str, str]) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        query_of(CONTACTS, query)
+    return caught.value
+
+
+async def test_newest_first_and_only_ones_own(db: Database) -> None:
+    await named(db, "one", "two", "three")
+    found = await listed(db)
+    assert names(found) == ["three", "two", "one"]
+    assert found.total == 3
+    assert found.cursor is None
+    assert (await listed(db, who=BIA)).records == []
+    assert (await listed(db, who=BIA)).total == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "page", "limit"),
+    [
+        ({}, 1, 20),
+        ({"limit": "5", "page": "3"}, 3, 5),
+        ({"limit": "100"}, 1, 100),
+        ({"limit": "101"}, 1, 100),
+        ({"limit": "1000000000000000000"}, 1, 100),
+        ({"limit": "99999999999999999999999"}, 1, 100),
+        ({"limit": "0" * 30 + "7", "page": "0" * 19 + "3"}, 3, 7),
+        ({"page": "1234567890123456789"}, 1234567890123456789, 20),
+        ({"page": "9223372036854775808"}, 2**63 - 1, 20),
+        ({"page": "9" * 8000, "limit": "9" * 8000}, 2**63 - 1, 100),
+        ({"page": "0" * 8000}, 1, 20),
+        ({"limit": "0", "page": "0"}, 1, 20),
+        ({"limit": "-1", "page": "-1"}, 1, 20),
+        ({"limit": "x", "page": "1.5"}, 1, 20),
+        ({"limit": "", "page": ""}, 1, 20),
+        ({"limit": "٣", "page": "²"}, 1, 20),
+    ],
+)
+def test_page_and_limit_are_never_refused(query: dict[str, str], page: int, limit: int) -> None:
+    plan = query_of(CONTACTS, query)
+    assert (plan.page, plan.limit) == (page, limit)
+
+
+async def test_pages_cover_everything_once(db: Database) -> None:
+    await at_once(db, *({"name": f"c{i:02d}"} for i in range(23)))
+    for limit in (1, 5, 10, 23, 24):
+        seen: list[str] = []
+        for page in range(1, 30):
+            found = await listed(db, limit=str(limit), page=str(page))
+            assert found.total == 23
+            seen += [r["id"] for r in members(found)]
+        assert len(seen) == 23
+        assert seen == sorted(seen, reverse=True)
+
+
+async def test_a_page_past_the_end_is_empty_with_the_true_total(db: Database) -> None:
+    await named(db, "one", "two")
+    for page in ("2", "1000000", "999999999999999999", "9" * 19, "9" * 5000):
+        found = await listed(db, page=page, limit="100")
+        assert (found.records, found.total) == ([], 2)
+        found = await listed(db, page=page, limit="100", search="o")
+        assert (found.records, found.total) == ([], 2)
+
+
+async def test_a_cursor_walks_what_was_there_while_others_write(db: Database) -> None:
+    await at_once(db, *({"name": f"c{i}"} for i in range(10)))
+    first = await listed(db, limit="4")
+    await named(db, "newer")
+    walked = names(first)
+    cursor = first.cursor
+    while cursor:
+        found = await listed(db, limit="4", cursor=cursor)
+        assert found.total == 11
+        walked += names(found)
+        cursor = found.cursor
+    assert sorted(walked) == [f"c{i}" for i in range(10)]
+
+
+async def test_a_cursor_keeps_the_filter(db: Database) -> None:
+    await named(db, *(f"{'ab'[i % 2]}{i}" for i in range(12)))
+    first = await listed(db, limit="4", search="a")
+    assert first.cursor
+    second = await listed(db, limit="4", search="a", cursor=first.cursor)
+    assert names(first) + names(second) == ["a10", "a8", "a6", "a4", "a2", "a0"]
+    assert second.total == 6
+    assert second.cursor is None
+
+
+@pytest.mark.parametrize(
+    ("term", "found"),
+    [
+        ("jose", ["José Álvares"]),
+        ("JOSÉ", ["José Álvares"]),
+        ("alvar", ["José Álvares"]),
+        ("EXAMPLE.com", ["Maria"]),
+        ("%", ["100% natural"]),
+        ("_", ["under_score"]),
+        ("\\", ["back\\slash"]),
+        ("'", ["D'Ávila"]),
+        (" maria ", ["Maria"]),
+        ("zzz", []),
+        ("maria\x1fmaria", []),
+        ("mariamaria", []),
+        ("\0", []),
+        ("\ud800", []),
+        ("strasse", ["Straße 1"]),
+    ],
+)
+async def test_search_is_a_literal_substring(db: Database, term: str, found: list[str]) -> None:
+    await named(
+        db, "José Álvares", "100% natural", "under_score", "back\\slash", "D'Ávila", "Straße 1"
+    )
+    await made(db, {"name": "Maria", "email": "maria@example.com", "notes": "zzz"})
+    result = await listed(db, search=term)
+    assert names(result) == found
+    assert result.total == len(found)
+
+
+async def test_an_empty_search_is_no_search(db: Database) -> None:
+    await named(db, "one")
+    assert (await listed(db, search="")).total == 1
+    assert (await listed(db, search="  ")).total == 1
+
+
+async def test_search_follows_a_change(db: Database) -> None:
+    [contact] = await named(db, "Before")
+    draft = asked(CONTACTS, {"name": "After", "email": "x@example.com"})
+    await db.write(actions.change, ANA, CONTACTS, contact, draft)
+    assert names(await listed(db, search="before")) == []
+    assert names(await listed(db, search="after")) == ["After"]
+    assert names(await listed(db, search="x@ex")) == ["After"]
+    assert names(await listed(db, sort="name")) == ["After"]
+
+
+async def test_filters_of_contacts(db: Database) -> None:
+    company, other = await made(db, {"name": "A"}, {"name": "B"}, resource=COMPANIES)
+    ids = await made(
+        db,
+        {"name": "one", "companyId": company, "tags": ["x", "y"]},
+        {"name": "two", "companyId": other, "tags": ["y"]},
+        {"name": "three"},
+    )
+    assert names(await listed(db, companyId=company)) == ["one"]
+    assert names(await listed(db, companyId=company.upper())) == ["one"]
+    assert names(await listed(db, tag="y")) == ["two", "one"]
+    assert names(await listed(db, tag="y", companyId=other)) == ["two"]
+    assert names(await listed(db, tag="y", search="ON")) == ["one"]
+    for nothing in ("", "x", "0" * 24, "\0", "é" * 24, "\ud800"):
+        for name in ("companyId", "tag"):
+            if (name, nothing) != ("tag", "x"):
+                query: dict[str, Any] = {name: nothing}
+                found = await listed(db, **query)
+                assert (found.records, found.total) == ([], 0)
+    assert names(await listed(db, ids=f"{ids[2]},{ids[0].upper()},zzz,{'0' * 24}")) == [
+        "three", "one",
+    ]  # fmt: skip
+    assert (await listed(db, ids="")).total == 0
+    assert (await listed(db, ids="nope")).total == 0
+    assert (await listed(db, ids=",".join(ids * 13))).total == 3
+    assert (await listed(db, unknown="1", status="foo")).total == 3
+
+
+async def test_the_cnpj_filter_ignores_the_mask(db: Database) -> None:
+    await made(
+        db,
+        {"name": "Masked", "cnpj": "11.222.333/0001-81"},
+        {"name": "Letters", "cnpj": "12abc34501de35"},
+        resource=COMPANIES,
+    )
+    assert names(await listed(db, COMPANIES, cnpj="11222333000181")) == ["Masked"]
+    assert names(await listed(db, COMPANIES, cnpj="12.ABC.345/01DE-35")) == ["Letters"]
+    assert names(await listed(db, COMPANIES, cnpj="00000000000191")) == []
+    assert names(await listed(db, COMPANIES, cnpj="rubbish")) == []
+    assert (await listed(db, COMPANIES, cnpj="rubbish")).total == 0
+
+
+async def test_sorting(db: Database) -> None:
+    await named(db, "banana", "Ábaco", "cedro", "abacate", "banana")
+    by_name = ["abacate", "Ábaco", "banana", "banana", "cedro"]
+    assert names(await listed(db, sort="name")) == by_name
+    assert names(await listed(db, sort="-name")) == by_name[::-1]
+    oldest = ["banana", "Ábaco", "cedro", "abacate", "banana"]
+    assert names(await listed(db, sort="createdAt")) == oldest
+    assert names(await listed(db, sort="-createdAt")) == oldest[::-1]
+    assert names(await listed(db, sort="-updatedAt")) == oldest[::-1]
+    both = members(await listed(db, sort="name,-createdAt"))
+    twins = [r["createdAt"] + r["id"] for r in both[2:4]]
+    assert twins == sorted(twins, reverse=True)
+    assert (await listed(db, sort="name", limit="2")).cursor is None
+    pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
+    assert [n for p in pages for n in names(p)] == by_name
+    assert names(await listed(db, sort="name,name,-name")) == by_name
+    # The default order by its name is still the one that a cursor walks.
+    first = await listed(db, sort="-createdAt", limit="3")
+    assert first.cursor is not None
+    rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
+    assert names(first) + names(rest) == oldest[::-1]
+
+
+async def test_a_walk_over_changes_misses_none_and_repeats_none(db: Database) -> None:
+    await at_once(db, *({"name": f"c{i}"} for i in range(9)))
+    everything = members(await listed(db, limit="100"))
+    [touched] = await named(db, "later")
+    since = everything[0]["createdAt"]
+    draft = asked(CONTACTS, {"name": "c0 changed"})
+    oldest = everything[-1]["id"]
+    await db.write(actions.change, ANA, CONTACTS, oldest, draft)
+    walked: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        query: dict[str, Any] = {"cursor": cursor} if cursor else {}
+        found = await listed(db, updatedSince=since, limit="3", **query)
+        assert found.total == 10
+        walked += [r["id"] for r in members(found)]
+        cursor = found.cursor
+    assert len(walked) == len(set(walked)) == 10
+    assert walked[-2:] == [touched, oldest]
+    changed = (await db.read(actions.read, ANA, CONTACTS, oldest)).shown("updatedAt")
+    # Shown to the millisecond, kept to the microsecond, so the walk is inclusive.
+    again = members(await listed(db, updatedSince=changed))
+    assert oldest in [r["id"] for r in again]
+    assert (await listed(db, updatedSince="2999-01-01")).total == 0
+
+
+@pytest.mark.parametrize("text", ["", "x", "yesterday", "2026-02-30", "\0"])
+def test_an_unreadable_updated_since_is_refused(text: str) -> None:
+    told = refused({"updatedSince": text})
+    assert (told.code, told.faults[0].field) == ("validation_error", "updatedSince")
+
+
+@pytest.mark.parametrize("text", ["2026-11-21T10:00:00-03:00", "2026-11-21T10:00:00 03:00"])
+def test_a_plus_that_became_a_space_is_read_as_one(text: str) -> None:
+    query_of(CONTACTS, {"updatedSince": text})
+
+
+@pytest.mark.parametrize("text", ["notes", "name,", "-", "--name", "name;drop", "id", "name desc"])
+def test_an_unknown_sort_is_refused(text: str) -> None:
+    told = refused({"sort": text})
+    assert (told.code, told.faults[0].field) == ("validation_error", "sort")
+    assert "createdAt, updatedAt, name" in told.message
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "AAAA", "é", "Yw", "Y3guMDA", "%00", "Yzk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTku" * 3]
+)
+def test_an_unreadable_cursor_is_refused(text: str) -> None:
+    told = refused({"cursor": text})
+    assert (told.code, told.faults[0].field) == ("validation_error", "cursor")
+
+
+async def test_a_cursor_of_another_order_is_refused(db: Database) -> None:
+    await named(db, "one", "two")
+    newest = (await listed(db, limit="1")).cursor
+    changes = (await listed(db, limit="1", updatedSince="2000-01-01")).cursor
+    assert newest
+    assert changes
+    assert refused({"cursor": changes}).code == "validation_error"
+    assert refused({"cursor": newest, "updatedSince": "2000-01-01"}).code == "validation_error"
+    assert refused({"cursor": newest, "sort": "name"}).code == "validation_error"

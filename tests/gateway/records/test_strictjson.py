@@ -1,0 +1,124 @@
+"""What JSON is taken, and what is refused with a sentence."""
+
+import json
+from contextlib import suppress
+from decimal import Decimal
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.records.values.strictjson import DEPTH, InvalidJson, decode, depth, dumps
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc"), inner),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"", b" ", b"{", b'{"a":}', b"'a'", b"{a:1}", b"[1,]", b"01", b"+1", b".5", b"nul", b"{}x",
+        b'{"a":NaN}', b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b'{"a":[1e999]}',
+        b"1e-9999999999999999999", b"0e99999999999999999999",
+        b'{"a":1,"a":2}', b'{"a":1,"a":true}', b'{"a":[1],"a":[true]}', b'{"a":1,"b":2,"a":null}',
+        b'"\\ud800"', b'"\\udc00\\ud800"', b'{"\\ud800":1}', b'["x","\\udfff"]',
+        b'"\\u0000"', b'{"a\\u0000b":1}', b'[[["\\u0000"]]]', b'"a\x00b"', b'"\x1f"',
+        b"\xff", b'"\xc3"', b'"\xed\xa0\x80"', b'\xef\xbb\xbf{}', "{}".encode("utf-16"),
+        b"9" * 5000, b"[" * 65 + b"]" * 65, b'{"a":' * 65 + b"1" + b"}" * 65,
+        b"[" * 100_000, b"[" * 500_000 + b"]" * 500_000, b'{"a":' * 100_000,
+    ],
+    ids=lambda text: repr(text[:24]),
+)  # fmt: skip
+def test_refused(text: bytes) -> None:
+    with pytest.raises(InvalidJson) as caught:
+        decode(text)
+    assert str(caught.value).endswith((".", ")")) or ":" in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"{}", {}),
+        (b" [1, 2] \n", [1, 2]),
+        (b'{"a":1,"a":1}', {"a": 1}),
+        (b'{"a":{"x":1,"y":[2]},"a":{"y":[2],"x":1}}', {"a": {"x": 1, "y": [2]}}),
+        (b'"\\ud83d\\ude00"', "😀"),
+        (b'"\\u00e9\\n"', "é\n"),
+        (b"1.10", Decimal("1.10")),
+        (b"1.00000000000000000000000001", Decimal("1.00000000000000000000000001")),
+        (b"1e3", Decimal(1000)),
+        (b"0e999999999", Decimal(0)),
+        (b"-0.0", Decimal(0)),
+        (b"1e-400", Decimal("1e-400")),
+        (b"[" * 64 + b"]" * 64, None),
+        (b'{"a":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}', None),
+    ],
+)
+def test_taken(text: bytes, value: Any) -> None:
+    found = decode(text)
+    assert value is None or found == value
+
+
+@pytest.mark.slow
+@given(PLAIN)
+def test_what_json_dumps_comes_back(value: Any) -> None:
+    assert decode(json.dumps(value).encode()) == value
+    assert decode(json.dumps(value, ensure_ascii=False).encode()) == value
+    assert decode(dumps(value).encode()) == value
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_bring_anything_but_a_value_or_a_refusal(data: bytes) -> None:
+    with suppress(InvalidJson):
+        decode(data)
+
+
+@pytest.mark.slow
+@given(PLAIN)
+def test_true_and_one_disagree_everywhere(value: Any) -> None:
+    text = json.dumps(value)
+    assert decode(f'{{"k":{text},"k":{text}}}'.encode()) == {"k": value}
+    with pytest.raises(InvalidJson):
+        decode(f'{{"k":[{text},1],"k":[{text},true]}}'.encode())
+
+
+def test_keys_given_twice_at_every_level_do_not_multiply_the_work() -> None:
+    inside = b"[" + b"1," * 50_000 + b"1]"
+    levels = DEPTH - 4
+
+    def seconds(member: bytes) -> float:
+        text = (b'{%s,"a":' % member) * levels + inside + b"}" * levels
+        found = []
+        for _ in range(3):
+            began = process_time()
+            decode(text)
+            found.append(process_time() - began)
+        return min(found)
+
+    # Writing the rest of the document out at every level makes it 200 times.
+    assert seconds(b'"x":1,"x":1') < 30 * seconds(b'"x":1,"y":1')
+
+
+def test_depth_counts_levels() -> None:
+    texts = (b"1", b"[]", b"[[]]", b'{"a":[{}]}', b"[1,[2,[3]]]")
+    assert [depth(decode(text)) for text in texts] == [0, 1, 2, 3, 3]
+    assert DEPTH == 64
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["1.5", "1.10", "1e2", "1E+2", "-0", "-0.0", "0.00", "0e999999999", "1e-400", "10" * 50,
+     "123456789012345678901.1234567890123456789", "-1.50e-7"],
+)  # fmt: skip
+def test_dumps_keeps_numbers_digit_for_digit(number: str) -> None:
+    for text in (number, f'{{"a":{number},"é":[1,{number},{{"b":null}}]}}'):
+        assert dumps(decode(text.encode())) == text

@@ -1,0 +1,353 @@
+"""Who is recognised, by what, and what the others are told."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from gateway.domain.accounts import keys, tokens, users
+from gateway.server.config import Config, Limits
+from gateway.server.keys import CREDENTIALS, PASSWORDS
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
+from tests.support.rest import Person, RestApi
+from tests.support.site import PASSWORD, Site, serving
+
+Headers = dict[str, str]
+
+
+async def me(site: Site, headers: Headers) -> tuple[int, dict[str, object], Mapping[str, str]]:
+    async with site.http.get("/api/me", headers=headers) as answer:
+        return answer.status, await answer.json(), answer.headers
+
+
+def test_keys_have_the_documented_form_and_a_checksum() -> None:
+    ids = Ids()
+    made = {keys.make(ids) for _ in range(200)}
+    assert len(made) == 200
+    for text in made:
+        assert keys.SHAPE.fullmatch(text)
+        assert keys.well_formed(text)
+        for at in (4, 13, 55):
+            other = "0" if text[at] != "0" else "1"
+            assert not keys.well_formed(text[:at] + other + text[at + 1 :])
+    for junk in ("", "crt_", "crt_" + "é" * 8 + "_" + "a" * 43, text + "\n", f" {text}"):
+        assert not keys.well_formed(junk)
+
+
+async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    token = await site.token()
+    assert token.startswith(tokens.PREFIX)
+    for headers in (
+        {"X-API-Key": key},
+        {"Authorization": f"Bearer {key}"},
+        {"Authorization": f"bearer  {token}"},
+        {"X-API-Key": key, "Authorization": f"Bearer {token}"},
+        {"X-API-Key": key, "Authorization": "Basic eDp5"},
+    ):
+        status, body, _ = await me(site, headers)
+        assert (status, body["id"], body["email"]) == (200, user_id, "maria@example.com")
+    _, body, _ = await me(site, {"X-API-Key": key})
+    assert body["scopes"] == ["read", "write"]
+    assert len(str(body["keyId"])) == 24
+
+
+async def test_nobody_and_bad_credentials(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    stranger = keys.make(Ids())
+    cases: list[Headers] = [
+        {},
+        {"Authorization": "Basic eDp5"},
+        {"X-API-Key": ""},
+        {"X-API-Key": "junk"},
+        {"X-API-Key": stranger},
+        {"X-API-Key": key[:-1]},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer cst_unknown"},
+        {"X-API-Key": key, "Authorization": f"Bearer {stranger}"},
+        {"X-API-Key": stranger, "Authorization": f"Bearer {key}"},
+        {"X-API-Key": f"{key}é"},
+        {"Authorization": "Bearer cst_é"},
+    ]
+    for headers in cases:
+        status, body, answered = await me(site, headers)
+        assert status == 401, headers
+        assert body["code"] == "unauthenticated"
+        assert answered["WWW-Authenticate"] == "Bearer, ApiKey"
+        assert body["requestId"] == answered["X-Request-Id"]
+
+
+async def raw(site: Site, *lines: bytes) -> bytes:
+    """The status line of a request that no HTTP client would write."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    head = [b"GET /api/me HTTP/1.1", b"Host: a", b"Connection: close", *lines, b"", b""]
+    writer.write(b"\r\n".join(head))
+    answer = await reader.readline()
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize("line", [b"X-API-Key: \xff", b"Authorization: Bearer cst_\xff"])
+async def test_a_credential_that_is_no_text_is_a_bad_one(site: Site, line: bytes) -> None:
+    assert b" 401 " in await raw(site, line)
+
+
+async def test_of_two_lines_neither_is_chosen(site: Site) -> None:
+    mine = (await site.key(await site.user("a@example.com"))).encode()
+    theirs = (await site.key(await site.user("b@example.com"))).encode()
+    assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
+    for name in (b"X-API-Key: ", b"Authorization: Bearer "):
+        for other in (mine, theirs, b"junk"):
+            assert b" 401 " in await raw(site, name + mine, name + other)
+
+
+async def test_two_good_credentials_of_different_users(site: Site) -> None:
+    mine = await site.key(await site.user("a@example.com"))
+    theirs = await site.key(await site.user("b@example.com"))
+    status, body, answered = await me(
+        site, {"X-API-Key": mine, "Authorization": f"Bearer {theirs}"}
+    )
+    assert (status, body["code"]) == (401, "conflicting_credentials")
+    assert answered["WWW-Authenticate"] == "Bearer, ApiKey"
+
+
+async def test_only_digests_are_stored(site: Site) -> None:
+    hashed = await site.app[PASSWORDS].hash(PASSWORD)
+    user_id = await site.db.write(
+        users.add, email="maria@example.com", name="Maria", password_hash=hashed
+    )
+    key, token = await site.key(user_id), await site.token()
+
+    async def everything(tx: Tx) -> str:
+        rows = [*await tx.all("select * from api_keys"), *await tx.all("select * from tokens")]
+        rows += await tx.all("select * from users")
+        return repr([[row[column] for column in row.keys()] for row in rows])  # noqa: SIM118 - a row iterates over its values
+
+    stored = await site.db.read(everything)
+    assert key[:12] in stored
+    assert key[13:] not in stored
+    assert token[4:] not in stored
+    assert PASSWORD not in stored
+    assert "$argon2id$v=19$m=19456,t=2,p=1$" in stored
+
+
+@pytest.mark.slow
+async def test_a_revoked_key_stops_within_a_second_whoever_revoked_it(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    assert (await me(site, {"X-API-Key": key}))[0] == 200
+    # As another node would, or the command line: this process is not told.
+    [row] = await site.db.read(keys.listed, user_id)
+    await site.db.write(keys.revoke, user_id, row["id"])
+    began = site.db.clock.monotonic()
+    while (await me(site, {"X-API-Key": key}))[0] == 200:
+        assert site.db.clock.monotonic() - began < 1.0
+        await asyncio.sleep(0.02)
+
+
+async def test_expired_keys_and_tokens(site: Site) -> None:
+    user_id = await site.user()
+    now = site.db.clock.wall()
+    late = await site.key(user_id, expires_at=now - 1)
+    assert (await me(site, {"X-API-Key": late}))[0] == 401
+    text = tokens.make(site.db.ids)
+    await site.db.write(tokens.add, owner_id=user_id, text=text, lifetime=-1)
+    assert (await me(site, {"Authorization": f"Bearer {text}"}))[0] == 401
+    assert await site.db.write(tokens.purge, 10) == 0
+    await site.db.write(tokens.add, owner_id=user_id, text=text + "x", lifetime=-90_000)
+    assert await site.db.write(tokens.purge, 10) == 1
+
+
+async def test_a_disabled_user_is_out_at_once(site: Site) -> None:
+    user_id = await site.user()
+    key, token = await site.key(user_id), await site.token()
+    await site.db.write(users.disable, user_id)
+    for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {token}"}):
+        assert (await me(site, headers))[0] == 401
+    body = {"email": "maria@example.com", "password": PASSWORD}
+    async with site.http.post("/api/auth/token", json=body) as answer:
+        assert answer.status == 401
+
+
+async def test_a_token_for_a_password(site: Site) -> None:
+    user_id = await site.user("Maria@Example.com")
+    body = {"email": " maria@example.COM", "password": PASSWORD}
+    async with site.http.post("/api/auth/token", json=body) as answer:
+        assert answer.status == 200
+        assert answer.headers["Cache-Control"] == "no-store"
+        given = await answer.json()
+    assert (given["tokenType"], given["expiresIn"]) == ("Bearer", 43_200)
+    bearer = {"Authorization": f"Bearer {given['token']}"}
+    assert (await me(site, bearer))[1]["id"] == user_id
+    async with site.http.delete("/api/auth/token", headers=bearer) as answer:
+        assert answer.status == 200
+    assert (await me(site, bearer))[0] == 401
+
+
+async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(site: Site) -> None:
+    await site.user()
+    said = []
+    for email, password in (
+        ("maria@example.com", "wrong horse battery"),
+        ("nobody@example.com", PASSWORD),
+    ):
+        body = {"email": email, "password": password}
+        async with site.http.post("/api/auth/token", json=body) as answer:
+            answered = await answer.json()
+            said.append((answer.status, answered["error"], answered["code"]))
+    assert said[0] == said[1]
+    assert said[0][0] == 401
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"{", "invalid_json"),
+        (b"[]", "validation_error"),
+        (b'{"email":1,"password":"x"}', "validation_error"),
+        (b'{"email":"a@b.c"}', "validation_error"),
+        (b'{"email":"a@b.c","password":"\\u0000"}', "invalid_json"),
+        (b'{"email":"a@b.c","password":"\\ud800"}', "invalid_json"),
+        (b'{"email":"a@b.c","password":"' + b"x" * 200 + b'"}', "validation_error"),
+    ],
+)
+async def test_bad_sign_ins(site: Site, sent: bytes, code: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    async with site.http.post("/api/auth/token", data=sent, headers=headers) as answer:
+        assert (answer.status, (await answer.json())["code"]) == (400, code)
+
+
+async def test_keys_are_managed_with_a_token_alone(site: Site) -> None:
+    owner, other = await site.user("a@example.com"), await site.user("b@example.com")
+    key = await site.key(owner)
+    bearer = {"Authorization": f"Bearer {await site.token('a@example.com')}"}
+    theirs = {"Authorization": f"Bearer {await site.token('b@example.com')}"}
+    for headers, status in (({}, 401), ({"X-API-Key": key}, 403), (bearer, 201)):
+        async with site.http.post(
+            "/api/keys", json={"name": "CI", "scopes": ["read"]}, headers=headers
+        ) as answer:
+            assert answer.status == status
+            made = await answer.json()
+    assert made["scopes"] == ["read"]
+    assert made["key"].startswith(made["prefix"])
+    status, body, _ = await me(site, {"X-API-Key": made["key"]})
+    assert (status, body["id"], body["scopes"]) == (200, owner, ["read"])
+    async with site.http.get("/api/keys", headers=bearer) as answer:
+        listed = (await answer.json())["data"]
+    assert {record["name"] for record in listed} == {"CI", "test"}
+    assert all("key" not in record for record in listed)
+    async with site.http.get("/api/keys", headers=theirs) as answer:
+        assert (await answer.json())["data"] == []
+    path = f"/api/keys/{made['id']}"
+    for headers, status in (({}, 401), (theirs, 403), (bearer, 200), (bearer, 404)):
+        async with site.http.delete(path, headers=headers) as answer:
+            assert answer.status == status
+    assert (await me(site, {"X-API-Key": made["key"]}))[0] == 401
+    async with site.http.delete("/api/keys/nonsense", headers=bearer) as answer:
+        assert answer.status == 404
+    assert other
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"name": "x", "scopes": ["admin"]}, "scopes[0]"),
+        ({"name": "x", "scopes": []}, "scopes"),
+        ({"name": "x", "scopes": [["read"]]}, "scopes[0]"),
+        ({"name": "x", "expiresAt": "2001-01-01"}, "expiresAt"),
+        ({"name": "x", "expiresAt": 5}, "expiresAt"),
+    ],
+)
+async def test_a_key_that_cannot_be_made(site: Site, body: object, field: str) -> None:
+    await site.user()
+    bearer = {"Authorization": f"Bearer {await site.token()}"}
+    async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["details"][0]["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("sent", "zone", "shown"),
+    [
+        ("2999-01-31", "America/Sao_Paulo", "2999-02-01T02:59:59.999Z"),
+        ("2999-01-31", "Asia/Tokyo", "2999-01-31T14:59:59.999Z"),
+        ("2999-01-31T00:00:00Z", "Asia/Tokyo", "2999-01-31T00:00:00.000Z"),
+        ("9999-12-31", "America/Sao_Paulo", "9999-12-31T23:59:59.999Z"),
+    ],
+)
+async def test_a_key_lasts_until_its_last_day_is_over(
+    site: Site, sent: str, zone: str, shown: str
+) -> None:
+    person = Person(site.http, await site.user(), {})
+    await RestApi(site).move(person, zone)
+    bearer = {"Authorization": f"Bearer {await site.token()}"}
+    body = {"name": "x", "expiresAt": sent}
+    async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
+        assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
+
+
+async def test_two_credentials_of_one_user_have_the_rights_of_both(site: Site) -> None:
+    user_id = await site.user()
+    reads = {"X-API-Key": await site.key(user_id, ["read"])}
+    token = {"Authorization": f"Bearer {await site.token()}"}
+    writes = {"Authorization": f"Bearer {await site.key(user_id, ['write'])}"}
+
+    async def statuses(headers: Headers) -> tuple[int, int, int]:
+        async with site.http.post("/api/contacts", json={"name": "x"}, headers=headers) as made:
+            pass
+        async with site.http.get("/api/contacts", headers=headers) as listed:
+            pass
+        async with site.http.get("/api/keys", headers=headers) as managed:
+            return made.status, listed.status, managed.status
+
+    assert await statuses(reads) == (403, 200, 403)
+    assert await statuses(token) == (201, 200, 200)
+    assert await statuses(reads | token) == (201, 200, 200)
+    assert await statuses(writes) == (201, 403, 403)
+    assert await statuses(reads | writes) == (201, 200, 403)
+    swapped = {"X-API-Key": await site.token(), "Authorization": f"Bearer {reads['X-API-Key']}"}
+    assert await statuses(swapped) == (201, 200, 200)
+    assert "keyId" not in (await me(site, reads | token))[1]
+
+
+async def test_last_use_is_written_down(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    await me(site, {"X-API-Key": key})
+    await site.app[CREDENTIALS].flush()
+    [row] = await site.db.read(keys.listed, user_id)
+    assert row["last_used_at"] <= site.db.clock.wall()
+    await site.db.write(keys.touch, [(row["id"], 5)])
+    [again] = await site.db.read(keys.listed, user_id)
+    assert again["last_used_at"] == row["last_used_at"]
+
+
+async def test_calls_and_sign_ins_are_limited(db_url: str) -> None:
+    db: Database = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+    try:
+        config = Config(limits=Limits(read_per_second=1, burst=2, sign_in_per_minute=1))
+        async with serving(db, config) as site:
+            key = {"X-API-Key": await site.key(await site.user())}
+            seen = [await me(site, key) for _ in range(3)]
+            assert [status for status, _, _ in seen] == [200, 200, 429]
+            _, body, headers = seen[-1]
+            assert body["code"] == "rate_limited"
+            assert headers["Retry-After"] == "1"
+            assert headers["RateLimit-Policy"] == '"read";q=1;w=1'
+            assert seen[0][2]["RateLimit"] == '"read";r=0;t=1'
+            wrong = {"email": "x@example.com", "password": "wrong horse"}
+            answers = []
+            for _ in range(2):
+                async with site.http.post("/api/auth/token", json=wrong) as answer:
+                    answers.append((answer.status, answer.headers.get("Retry-After")))
+            assert answers[0] == (401, None)
+            assert answers[1] == (429, "60")
+    finally:
+        await db.close()

@@ -1,0 +1,330 @@
+"""The documented contract over HTTP: each operation and each event of facts/contract.json."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.rest.routes import ROUTES
+from gateway.server.config import Config, Egress, Limits
+from gateway.server.keys import KEYRING
+from outbox.database.transaction import Database, Row, Tx
+from tests.support.document import answer_faults
+from tests.support.drain import add_webhook
+from tests.support.receiver import receiver
+from tests.support.rest import Person, Reply, RestApi
+from tests.support.site import serving
+
+CONTRACT: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "facts" / "contract.json").read_text("utf-8")
+)
+OPERATIONS: list[dict[str, Any]] = CONTRACT["operations"]
+EVENTS: dict[str, list[str]] = {e["name"]: e["data"] for e in CONTRACT["events"]}
+DELIVERING = Config(
+    egress=Egress(allow_http=True, allow=("127.0.0.0/8",)),
+    limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0),
+)
+
+# The least that makes a record, what changes it, and what neither may be.
+CREATES: dict[str, dict[str, Any]] = {
+    "contacts": {"name": "Bruno"},
+    "companies": {"name": "Acme Ltda"},
+    "deals": {"title": "Yearly supply", "value": 12500.5},
+    "tasks": {"title": "Call back"},
+    "products": {"name": "Coffee", "price": 89.9},
+    "quotes": {"items": [{"description": "Coffee", "quantity": 2, "unitPrice": 89.9}]},
+    "invoices": {"total": 980.9, "dueDate": "2026-12-15"},
+}
+CHANGES: dict[str, dict[str, Any]] = {
+    "contacts": {"position": "Buyer"},
+    "companies": {"industry": "Retail"},
+    "deals": {"probability": 60},
+    "tasks": {"priority": "high"},
+    "products": {"price": 79.9},
+    "quotes": {"notes": "Delivery included."},
+    "invoices": {"notes": "Second copy."},
+}
+WRONG: dict[str, dict[str, Any]] = {
+    "contacts": {"name": 5},
+    "companies": {"size": "12"},
+    "deals": {"probability": 101},
+    "tasks": {"dueDate": "soon"},
+}
+MISSING = "0123456789ab0123456789ab"
+MALFORMED = "not-an-id"
+PLACE = re.compile(r"\{(\w+)\}")
+
+every_operation = pytest.mark.parametrize(
+    "operation", OPERATIONS, ids=[f"{o['method']} {o['path']}" for o in OPERATIONS]
+)
+
+
+def test_the_facts_are_whole() -> None:
+    assert len(OPERATIONS) == 29
+    assert len(EVENTS) == 20
+    assert len({(o["method"], o["path"]) for o in OPERATIONS}) == 29
+
+
+def test_every_operation_is_on_a_route() -> None:
+    routes = {(method, path) for method, path, _ in ROUTES}
+    assert {(o["method"], o["path"]) for o in OPERATIONS} <= routes
+
+
+async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
+    return await tx.all(sql, *args)
+
+
+async def created(person: Person, plural: str, **more: Any) -> str:
+    """A new record; its id."""
+    reply = await person.post(f"/api/{plural}", CREATES[plural] | more)
+    assert reply.status == 201, reply.text
+    record_id: str = reply.body["id"]
+    return record_id
+
+
+async def body_for(operation: dict[str, Any], owner: Person) -> dict[str, Any] | None:
+    """A body that the operation takes, with references to records of `owner`."""
+    plural = operation["path"].split("/")[2]
+    if operation["method"] == "PUT":
+        return CHANGES[plural]
+    if operation["method"] != "POST" or operation["path"].endswith("/complete"):
+        return None
+    if plural == "activities":
+        contact = await created(owner, "contacts")
+        return {
+            "type": "call", "description": "Rang.", "relatedTo": contact, "relatedType": "contact",
+        }  # fmt: skip
+    return CREATES[plural]
+
+
+async def target_of(operation: dict[str, Any], owner: Person) -> str:
+    """The operation's path, with a record of `owner` in it."""
+    path: str = operation["path"]
+    if "{entityId}" in path:
+        return PLACE.sub(await created(owner, "contacts"), path)
+    if "{id}" in path:
+        return PLACE.sub(await created(owner, path.split("/")[2]), path)
+    return path
+
+
+def refused(reply: Reply, status: int, operation: dict[str, Any]) -> None:
+    """`reply` is this refusal, in the documented form, and the contract lists it."""
+    assert reply.status == status, reply.text
+    assert isinstance(reply.body["error"], str)
+    assert reply.body["error"]
+    assert answer_faults(operation["method"], operation["path"], status, reply.body) == []
+    # "401, not authenticated: all operations", whether their row lists it or not.
+    assert status in (*operation["other"], 401)
+
+
+@every_operation
+async def test_each_caller_and_each_id(
+    api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
+) -> None:
+    """The owner, another user, nobody; an id that is missing, an id that is none."""
+    path = await target_of(operation, ana)
+    body = await body_for(operation, ana)
+    refused(await api.nobody.call(operation["method"], path, body), 401, operation)
+    await another_user(operation, path, ana, bia)
+    for record_id in (MISSING, MALFORMED):
+        await an_id_of_nothing(operation, record_id, ana)
+    reply = await ana.call(operation["method"], path, body)
+    assert reply.status == operation["success"], reply.text
+    assert reply.headers["Content-Type"] == "application/json"
+    assert isinstance(reply.body, dict)
+    found = answer_faults(operation["method"], operation["path"], reply.status, reply.body)
+    assert found == []
+    if operation["method"] == "DELETE":
+        assert isinstance(reply.body["message"], str)
+        refused(await ana.delete(path), 404, operation)
+
+
+async def another_user(operation: dict[str, Any], path: str, ana: Person, bia: Person) -> None:
+    reply = await bia.call(operation["method"], path, await body_for(operation, bia))
+    if "{id}" in operation["path"]:
+        refused(reply, 403, operation)
+        kept = await ana.get(path.removesuffix("/complete"))
+        assert (kept.status, "updatedAt" in kept.body) == (200, False)
+        return
+    # Lists and creates are everybody's own.
+    assert reply.status == operation["success"], reply.text
+    if operation["method"] == "GET" and "data" in reply.body:
+        assert reply.body["data"] == []
+        assert reply.body.get("total", 0) == 0
+
+
+async def an_id_of_nothing(operation: dict[str, Any], record_id: str, ana: Person) -> None:
+    path, count = PLACE.subn(record_id, operation["path"])
+    if not count:
+        return
+    reply = await ana.call(operation["method"], path, await body_for(operation, ana))
+    if "{id}" in operation["path"]:
+        refused(reply, 404, operation)
+    else:
+        assert reply.status == operation["success"], reply.text
+        assert (reply.body["data"], reply.body["total"]) == ([], 0)
+
+
+@every_operation
+async def test_what_fails_is_told_and_leaves_nothing(
+    api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
+) -> None:
+    path = await target_of(operation, ana)
+    method, plural = operation["method"], operation["path"].split("/")[2]
+    before = await counts(api.db)
+    refused(await api.nobody.call(method, path, CREATES.get(plural)), 401, operation)
+    if "{id}" in operation["path"]:
+        refused(await bia.call(method, path, CHANGES.get(plural)), 403, operation)
+        missing = PLACE.sub(MISSING, operation["path"])
+        refused(await ana.call(method, missing, CHANGES.get(plural)), 404, operation)
+    if 400 in operation["other"]:
+        wrong: list[Any] = [WRONG.get(plural, {"type": "shout"}), [], "text", 5]
+        if method == "POST":
+            wrong.append({})
+        for body in wrong:
+            refused(await ana.call(method, path, body), 400, operation)
+        for data in (b"", b'{"name":', b"\xff", b'{"name":NaN}', b"[" * 70 + b"]" * 70):
+            reply = await ana.call(method, path, data=data, Content_Type="application/json")
+            refused(reply, 400, operation)
+    elif method == "GET":
+        # What a list cannot understand it does not refuse.
+        reply = await ana.get(f"{path}?page=x&limit=-1&status=foo&start=soon&search=%00")
+        assert reply.status == operation["success"], reply.text
+    assert await counts(api.db) == before
+
+
+TABLES = ("events", "contacts", "companies", "deals", "tasks", "activities", "products", "quotes",
+          "invoices", "counters", "tallies")  # fmt: skip
+
+
+async def counts(db: Database) -> list[Any]:
+    """How many rows there are of everything that a write could leave."""
+    one = " union all ".join(f"select '{t}' as t, count(*) as n from {t}" for t in TABLES)
+    return [(row["t"], row["n"]) for row in await db.read(rows, one)]
+
+
+# One way to each event: from a record of the kind that its name begins with, made before.
+Fire = Callable[[Person, str], Awaitable[Reply]]
+
+
+def by(method: str, ending: str = "", body: dict[str, Any] | None = None) -> Fire:
+    async def fire(person: Person, record: str) -> Reply:
+        return await person.call(method, f"{record}{ending}", body)
+
+    return fire
+
+
+PLURALS = {
+    "contact": "contacts", "company": "companies", "deal": "deals", "task": "tasks",
+    "invoice": "invoices", "quote": "quotes", "product": "products",
+}  # fmt: skip
+FIRES: dict[str, Fire | None] = {
+    # What a create announces, the making of the record has announced already.
+    **{f"{noun}.created": None for noun in PLURALS},
+    **{
+        f"{noun}.updated": by("PUT", body=CHANGES[PLURALS[noun]])
+        for noun in PLURALS
+        if noun != "task"
+    },
+    **{f"{noun}.deleted": by("DELETE") for noun in PLURALS if noun not in ("quote", "invoice")},
+    "task.completed": by("POST", "/complete"),
+    "invoice.paid": by("POST", "/pay", {"method": "pix"}),
+}
+
+
+def test_there_is_a_way_to_every_event() -> None:
+    assert FIRES.keys() == EVENTS.keys()
+
+
+TYPES: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("value", "total", "price"), lambda v: isinstance(v, int | float)),
+    "probability": lambda v: v is None or isinstance(v, int),
+    **dict.fromkeys(
+        ("createdAt", "updatedAt", "completedAt", "paidAt"),
+        lambda v: re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v) is not None,
+    ),
+    **dict.fromkeys(("id", "number", "name", "title"), lambda v: isinstance(v, str) and v != ""),
+}
+
+
+async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Database) -> None:
+    """Each fired by a request, sent to a receiver that answers 401 to a bad signature."""
+    async with (
+        serving(db, DELIVERING, role="all") as site,
+        receiver() as inbox,
+    ):
+        ana = await RestApi(site).person()
+        _, inbox.secret = await add_webhook(
+            db, site.app[KEYRING], f"{inbox.url}/hook", *EVENTS, owner=ana.user_id
+        )
+        expected: list[tuple[str, str]] = []
+        for event, fire in FIRES.items():
+            noun, _, _ = event.partition(".")
+            plural = PLURALS[noun]
+            record_id = await created(ana, plural)
+            expected.append((f"{noun}.created", record_id))
+            if fire is not None:
+                reply = await fire(ana, f"/api/{plural}/{record_id}")
+                assert reply.status == 200, (event, reply.text)
+                expected.append((event, record_id))
+        arrived = await inbox.wait(len(expected))
+        delivered = [(dict(r.headers), json.loads(r.body)) for r in arrived]
+        assert sorted((b["event"], b["data"]["id"]) for _, b in delivered) == sorted(expected)
+        assert {b["event"] for _, b in delivered} == EVENTS.keys()
+        for headers, body in delivered:
+            assert list(body) == ["event", "timestamp", "data"]
+            assert list(body["data"]) == EVENTS[body["event"]]
+            for field, value in body["data"].items():
+                assert TYPES.get(field, lambda v: True)(value), (body["event"], field, value)
+            assert headers["Content-Type"] == "application/json"
+            assert headers["X-Webhook-Event"] == body["event"]
+            assert headers["X-Webhook-Timestamp"] == str(body["timestamp"])
+            assert headers["X-Webhook-Signature"].startswith("sha256=")
+            assert headers["User-Agent"] == "Carteiro-Webhook/1.0"
+        # The feed tells the same, byte for byte.
+        feed = (await ana.get("/api/events?limit=100")).body["data"]
+        assert [(e["event"], e["recordId"]) for e in feed] == expected
+        sent = {dict(r.headers)["X-Webhook-Id"]: r.body for r in arrived}
+        assert {e["id"]: e["body"].encode() for e in feed} == sent
+
+    states = {row["state"] for row in await db.read(rows, "select state from deliveries")}
+    assert states == {"delivered"}
+
+
+@pytest.mark.parametrize(
+    ("plural", "method", "ending", "body"),
+    [
+        ("tasks", "PUT", "", {"title": "Ring again"}),
+        ("tasks", "PATCH", "", {"priority": "low"}),
+        ("tasks", "POST", "/reopen", None),
+        ("contacts", "PUT", "", {}),
+        ("contacts", "PUT", "", {"name": "Bruno"}),
+        ("contacts", "PUT", "", {"unknown": 1}),
+        ("deals", "PUT", "", {"title": "Yearly supply"}),
+        ("products", "PUT", "", {"price": 89.90}),
+        ("quotes", "PUT", "", {"status": "draft"}),
+        ("invoices", "PUT", "", {"status": "pending"}),
+    ],
+)
+async def test_what_announces_nothing(
+    api: RestApi, ana: Person, plural: str, method: str, ending: str, body: Any
+) -> None:
+    record_id = await created(ana, plural)
+    before = await api.db.read(rows, "select id from events")
+    reply = await ana.call(method, f"/api/{plural}/{record_id}{ending}", body)
+    assert reply.status == 200, reply.text
+    assert len(await api.db.read(rows, "select id from events")) == len(before) == 1
+
+
+async def test_completing_twice_is_one_event(api: RestApi, ana: Person) -> None:
+    task = await created(ana, "tasks")
+    first, second = [await ana.post(f"/api/tasks/{task}/complete") for _ in range(2)]
+    assert (first.status, second.status) == (200, 200)
+    assert first.body == second.body
+    names = [row["name"] for row in await api.db.read(rows, "select name from events order by pos")]
+    assert names == ["task.created", "task.completed"]

@@ -1,0 +1,177 @@
+"""Idempotency-Key: one write however often it is asked for."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.records import once
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.once import Once, Outcome
+from gateway.rest.params import once_of
+from outbox.database.transaction import Database, Tx
+from tests.support.rest import Person, RestApi
+
+BODY = {"name": "Maria", "unknown": 1}
+
+
+async def post(who: Person, key: str, body: Any = None, path: str = "/api/contacts") -> Any:
+    return await who.post(path, BODY if body is None else body, Idempotency_Key=key)
+
+
+async def count(who: Person, path: str = "/api/contacts") -> int:
+    total: int = (await who.get(path)).body["total"]
+    return total
+
+
+async def test_a_repeat_gets_the_first_answer(ana: Person) -> None:
+    first = await post(ana, "k1")
+    again = await post(ana, "k1")
+    assert (first.status, again.status) == (201, 201)
+    assert again.text == first.text
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+    for name in ("ETag", "Location", "Content-Type", "X-Ignored-Fields"):
+        assert again.headers[name] == first.headers[name]
+    assert await count(ana) == 1
+
+
+async def test_a_repeat_is_given_even_after_the_record_changed(ana: Person) -> None:
+    first = await post(ana, "k1")
+    await ana.delete(f"/api/contacts/{first.body['id']}")
+    assert (await post(ana, "k1")).text == first.text
+    assert await count(ana) == 0
+
+
+async def test_another_body_is_a_mismatch(ana: Person) -> None:
+    await post(ana, "k1")
+    reply = await post(ana, "k1", {"name": "Ana"})
+    assert (reply.status, reply.body["code"]) == (422, "idempotency_mismatch")
+    assert await count(ana) == 1
+
+
+async def test_a_key_belongs_to_its_user_and_path(api: RestApi, ana: Person, bia: Person) -> None:
+    await post(ana, "k1")
+    assert "Idempotent-Replayed" not in (await post(bia, "k1")).headers
+    assert "Idempotent-Replayed" not in (await post(ana, "k1", path="/api/companies")).headers
+    other_key = await api.key_of(ana.user_id)
+    assert "Idempotent-Replayed" in (await post(other_key, "k1")).headers
+    assert [await count(who) for who in (ana, bia)] == [1, 1]
+
+
+async def test_a_key_that_may_not_write_is_shown_no_stored_answer(
+    api: RestApi, ana: Person
+) -> None:
+    await post(ana, "k1")
+    reader = await api.key_of(ana.user_id, ("read",))
+    reply = await post(reader, "k1")
+    assert (reply.status, reply.body["code"]) == (403, "forbidden")
+
+
+async def test_a_refused_request_leaves_the_key_free(ana: Person) -> None:
+    assert (await post(ana, "k1", {"name": ""})).status == 400
+    assert (await post(ana, "k1", {"name": "x", "companyId": "0" * 24})).status == 400
+    assert (await post(ana, "k1", {"name": "now"})).status == 201
+    assert await count(ana) == 1
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "é", "a\tb", " "])
+async def test_a_bad_key_is_refused(ana: Person, key: str) -> None:
+    reply = await post(ana, key)
+    assert (reply.status, reply.faults) == (400, {"Idempotency-Key": "invalid_header"})
+    assert await count(ana) == 0
+
+
+@pytest.mark.parametrize("key", ["x", "x" * 255, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', "a b"])
+async def test_a_good_key(ana: Person, key: str) -> None:
+    assert (await post(ana, key)).status == 201
+    assert (await post(ana, key)).headers["Idempotent-Replayed"] == "true"
+
+
+async def test_many_at_once_write_once(ana: Person) -> None:
+    replies = await asyncio.gather(*(post(ana, "k1") for _ in range(12)))
+    assert {r.status for r in replies} == {201}
+    assert len({r.text for r in replies}) == 1
+    assert sum("Idempotent-Replayed" not in r.headers for r in replies) == 1
+    assert await count(ana) == 1
+
+
+async def events(db: Database) -> int:
+    async def unit(tx: Tx) -> int:
+        row = await tx.one("select count(*) as n from events")
+        assert row is not None
+        return int(row["n"])
+
+    return await db.read(unit)
+
+
+async def test_a_repeat_announces_nothing(api: RestApi, ana: Person) -> None:
+    for _ in range(3):
+        await post(ana, "k1")
+    assert await events(api.db) == 1
+
+
+async def _answer(tx: Tx) -> Outcome:
+    return Outcome(200, b"{}", {})
+
+
+def _same(found: Outcome) -> Outcome:
+    return found
+
+
+def ticket(key: str = "k", body: bytes = b"x") -> Once:
+    use = once_of(Actor("a" * 24, "api_key"), key, "POST", "/x", body)
+    assert use is not None
+    return use
+
+
+async def test_a_first_request_that_takes_too_long(db: Database) -> None:
+    """PostgreSQL alone: on SQLite writes wait for each other anyway."""
+    if db.engine == "sqlite":
+        answers = await asyncio.gather(
+            *(once.write(db, ticket(), _same, _answer) for _ in range(2))
+        )
+        assert sorted(a.replayed for a in answers) == [False, True]
+        return
+    claimed, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(tx: Tx) -> Outcome:
+        claimed.set()
+        while not go.is_set():
+            # A transaction that stood idle would be ended.
+            await tx.one("select pg_sleep(0.1)")
+        return await _answer(tx)
+
+    first = asyncio.create_task(once.write(db, ticket(), _same, slow))
+    await claimed.wait()
+    with pytest.raises(Refusal) as caught:
+        await once.write(db, ticket(), _same, _answer)
+    assert caught.value.code == "idempotency_in_progress"
+    go.set()
+    assert not (await first).replayed
+    assert (await once.write(db, ticket(), _same, _answer)).replayed
+
+
+async def age(db: Database, micros: int) -> None:
+    async def unit(tx: Tx) -> None:
+        await tx.run("update idempotency set created_at = created_at - $1", micros)
+
+    await db.write(unit)
+
+
+async def test_after_a_day_a_key_is_new_again(db: Database) -> None:
+    await once.write(db, ticket(), _same, _answer)
+    await age(db, once.KEPT - 60_000_000)
+    assert (await once.write(db, ticket(), _same, _answer)).replayed
+    await age(db, 120_000_000)
+    assert not (await once.write(db, ticket(body=b"y"), _same, _answer)).replayed
+
+
+async def test_pruning_takes_the_oldest_in_small_steps(db: Database) -> None:
+    for i in range(5):
+        await once.write(db, ticket(f"old{i}"), _same, _answer)
+    await age(db, once.KEPT + 1)
+    await once.write(db, ticket("new"), _same, _answer)
+    assert [await db.write(once.prune, 3) for _ in range(3)] == [3, 2, 0]
+    assert (await once.write(db, ticket("new"), _same, _answer)).replayed

@@ -1,0 +1,148 @@
+"""Long lists: pages are never cut, lists without pages end, and what is not read counts."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.domain.contacts.tasks import TASKS
+from gateway.records import store
+from gateway.rest.lists import MOST_BYTES
+from gateway.server.answers import FLOWING
+from gateway.server.budgets import Budget
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database, Tx
+from tests.support.rest import Person
+from tests.support.site import Site, serving
+
+DUE = 1_764_600_000_000_000
+CALENDAR = "/api/tasks/calendar?start=2025-12-01&end=2025-12-02"
+
+
+async def tasks(tx: Tx, owner: str, sizes: list[int]) -> None:
+    """A task for each size of a description, due in this order."""
+    for number, size in enumerate(sizes):
+        values = {"title": f"t{number}", "due_at": DUE + number, "due_day": False,
+                  "priority": "low", "completed": False}  # fmt: skip
+        await store.insert(tx, TASKS, owner, values | {"description": "é" * size or None})
+
+
+async def activities(tx: Tx, owner: str, many: int, size: int) -> None:
+    for number in range(many):
+        values = {"type": "note", "description": f"{number:03}" + "x" * size, "related_id": owner,
+                  "related_type": "contact", "created_by": owner}  # fmt: skip
+        await store.insert(tx, ACTIVITIES, owner, values)
+
+
+SIZES = [65_535 if n % 7 == 0 else n for n in range(260)]
+
+
+async def test_a_page_of_long_records_is_whole_and_in_order(ana: Person, db: Database) -> None:
+    await db.write(tasks, ana.user_id, SIZES)
+    reply = await ana.get(CALENDAR)
+    body = reply.body
+    assert (reply.status, body["total"], body["page"], body["limit"]) == (200, 260, 1, 1000)
+    assert [task["title"] for task in body["data"]] == [f"t{n}" for n in range(260)]
+    assert [len(task.get("description", "")) for task in body["data"]] == SIZES
+    assert "Content-Length" not in reply.headers
+    for page, limit in ((1, 150), (2, 150), (3, 150), (2, 100), (5, 60)):
+        part = (await ana.get(f"{CALENDAR}&page={page}&limit={limit}")).body
+        assert part["data"] == body["data"][(page - 1) * limit : page * limit]
+        assert part["total"] == 260
+    listed = (await ana.get("/api/tasks?sort=dueDate&limit=100")).body
+    assert listed["data"] == body["data"][:100]
+
+
+async def test_a_page_of_short_records_is_one_answer(ana: Person, db: Database) -> None:
+    await db.write(tasks, ana.user_id, [10] * 100)
+    for path in (CALENDAR, "/api/tasks?limit=100"):
+        reply = await ana.get(path)
+        assert int(reply.headers["Content-Length"]) > 10_000
+        assert len(reply.body["data"]) == 100
+
+
+async def test_a_list_without_pages_ends_and_says_so(ana: Person, db: Database) -> None:
+    await db.write(activities, ana.user_id, 60, 60_000)
+    path = "/api/activities/recent?limit=100"
+    whole = (await ana.get(path)).body
+    assert (len(whole["data"]), "truncated" in whole) == (60, False)
+    await db.write(activities, ana.user_id, 40, 60_000)
+    reply = await ana.get(path)
+    assert reply.body["truncated"] is True
+    size = len(json.dumps(reply.body, separators=(",", ":")))
+    assert MOST_BYTES - 61_000 < size < MOST_BYTES + 100
+    page = (await ana.get("/api/activities?limit=100")).body["data"]
+    assert reply.body["data"] == page[: len(reply.body["data"])]
+
+
+async def test_the_head_of_a_long_list(ana: Person, db: Database) -> None:
+    await db.write(tasks, ana.user_id, [65_535] * 20)
+    reply = await ana.call("HEAD", CALENDAR)
+    assert reply.status == 200
+
+
+SMALL = Config(limits=Limits(answer_bytes=FLOWING * 8, read_per_second=0))
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_what_one_caller_does_not_read_is_bounded(db: Database) -> None:
+    """The share of one caller is a flowing answer; another caller's is untouched."""
+    async with serving(db, SMALL) as site:
+        owner, other = await site.user(), await site.user("rui@example.com")
+        for one in (owner, other):
+            await db.write(tasks, one, [65_535] * 100)
+        key, theirs = await site.key(owner), await site.key(other)
+        reader, writer = await _ask(site, key)
+        assert b" 200 " in await reader.readline()
+        for path in ("/api/tasks", "/api/me"):
+            async with site.http.get(path, headers={"X-API-Key": key}) as answer:
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+                assert (await answer.json())["code"] == "unavailable"
+        async with site.http.post(
+            "/api/contacts", json={"name": "x"}, headers={"X-API-Key": key}
+        ) as answer:
+            assert answer.status == 503
+        async with site.http.get(CALENDAR, headers={"X-API-Key": theirs}) as answer:
+            assert len((await answer.json())["data"]) == 100
+        writer.transport.abort()
+        await _until(site, key, 200)
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_what_was_read_counts_no_more(db: Database) -> None:
+    async with serving(db, SMALL) as site:
+        owner = await site.user()
+        await db.write(tasks, owner, [65_535] * 40)
+        key = await site.key(owner)
+        for _ in range(12):
+            async with site.http.get(CALENDAR, headers={"X-API-Key": key}) as answer:
+                assert len((await answer.json())["data"]) == 40
+
+
+async def _ask(site: Site, key: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port, limit=4096)
+    writer.write(f"GET {CALENDAR} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
+    return reader, writer
+
+
+async def _until(site: Site, key: str, status: int) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            async with site.http.get("/api/tasks", headers={"X-API-Key": key}) as answer:
+                await answer.read()
+                if answer.status == status:
+                    return
+
+
+def test_a_budget_is_shared() -> None:
+    budget = Budget(10, 6)
+    taken: list[Any] = [budget.take("a", 4), budget.take("a", 3), budget.take("b", 6)]
+    assert taken == [True, False, True]
+    assert (budget.take("c", 1), budget.spent("c"), budget.spent("b")) == (False, True, True)
+    assert budget.take("c", 5, must=True)
+    budget.give("c", 5)
+    budget.give("b", 6)
+    assert (budget.held, budget.take("a", 2), budget.take("a", 1)) == (4, True, False)
+    assert budget.spent("a")

@@ -1,0 +1,259 @@
+"""The OpenAPI document: it tells of every route, its examples hold, nothing changes unseen."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+import gateway.rest
+from gateway.domain.catalogue import EVENTS
+from gateway.rest.document import page as docs_page
+from gateway.rest.document.openapi import Components
+from gateway.rest.document.operations import Operation, Shape
+from gateway.rest.routes import ROUTES
+from outbox.sending import request
+from tests.support.document import DOCUMENT, entries, faults, resolved
+from tests.support.process import command
+from tests.support.rest import Person, RestApi
+
+# Nothing here depends on the engine.
+served = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "openapi.json"
+ASSET_FOLDER = Path(docs_page.__file__).parent / "static"
+
+
+every_entry = pytest.mark.parametrize(
+    ("method", "path", "entry"), [pytest.param(*e, id=f"{e[0]} {e[1]}") for e in entries()]
+)
+
+
+def test_the_snapshot_is_what_the_code_makes() -> None:
+    """Look at the difference, then: carteiro openapi > tests/snapshots/openapi.json"""
+    assert json.loads(SNAPSHOT.read_text()) == DOCUMENT
+
+
+def test_the_command_prints_the_snapshot(tmp_path: Path) -> None:
+    done = command("openapi", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == SNAPSHOT.read_text()
+    assert list(tmp_path.iterdir()) == []
+
+
+@served
+async def test_what_is_served_is_the_document(api: RestApi) -> None:
+    reply = await api.nobody.get("/api/openapi.json")
+    assert reply.status == 200
+    assert reply.headers["Content-Type"] == "application/json"
+    assert reply.body == DOCUMENT
+    again = await api.nobody.get("/api/openapi.json", If_None_Match=reply.headers["ETag"])
+    assert (again.status, again.text) == (304, "")
+
+
+def test_its_head_is_what_the_contract_says() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert DOCUMENT["info"]["version"] == "1.0.0"
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert schemes["bearerAuth"]["scheme"] == "bearer"
+    assert schemes["apiKeyAuth"] == {"type": "apiKey", "in": "header", "name": "X-API-Key"}
+
+
+@served
+async def test_every_served_route_has_an_entry_and_every_entry_a_route(api: RestApi) -> None:
+    there = {
+        (route.method.lower(), route.resource.canonical)
+        for route in api.site.app.router.routes()
+        # A route for any method refuses the methods that have none.
+        if route.method != "*"
+        and route.resource is not None
+        and route.resource.canonical.startswith("/api/")
+    }
+    # The files of the page that shows the document, and HEAD, which goes wherever GET does.
+    there -= {("get", docs_page.ASSETS), ("head", docs_page.ASSETS)}
+    assert {route for route in there if route[0] != "head"} == {(m, p) for m, p, _ in entries()}
+    assert {p for m, p in there if m == "head"} == {p for m, p in there if m == "get"}
+
+
+def test_every_operation_that_is_described_is_on_a_route() -> None:
+    routed = {id(operation) for _, _, operation in ROUTES}
+    lost = []
+    for module in pkgutil.iter_modules(gateway.rest.__path__, "gateway.rest."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, Operation) and id(value) not in routed:
+                lost.append(f"{module.name}.{name}")
+    assert lost == []
+
+
+def test_operation_ids_are_unique() -> None:
+    names = [entry["operationId"] for _, _, entry in entries()]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch("[a-z][A-Za-z]+", name) for name in names)
+
+
+def test_schemas_are_json_schemas() -> None:
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        jsonschema_rs.meta.validate(
+            {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema"}
+        )
+        assert name
+
+
+def test_no_reference_leads_nowhere() -> None:
+    for reference in re.findall(r'"\$ref": ?"([^"]+)"', json.dumps(DOCUMENT)):
+        assert resolved({"$ref": reference})
+
+
+def test_two_shapes_of_one_name_are_refused() -> None:
+    components = Components()
+    components.use(Shape({"type": "object"}, {}, "Thing"))
+    components.use(Shape({"type": "object"}, {}, "Thing"))
+    with pytest.raises(ValueError, match="Thing"):
+        components.use(Shape({"type": "string"}, "", "Thing"))
+
+
+@every_entry
+def test_every_entry_is_whole(method: str, path: str, entry: dict[str, Any]) -> None:
+    assert entry["summary"]
+    assert entry["tags"]
+    assert isinstance(entry["security"], list)
+    in_path = [p["name"] for p in entry["parameters"] if p["in"] == "path"]
+    assert in_path == re.findall(r"\{(\w+)\}", path)
+    for parameter in entry["parameters"]:
+        assert parameter["description"].endswith("."), parameter["name"]
+        assert faults(parameter["schema"], parameter["example"]) == [], parameter["name"]
+    if "requestBody" in entry:
+        body = entry["requestBody"]["content"]["application/json"]
+        assert faults(body["schema"], body["example"]) == []
+    elif method in ("put", "patch"):
+        pytest.fail("a change without a body")
+    successes = [status for status in entry["responses"] if status.startswith("2")]
+    assert successes
+
+
+@pytest.mark.slow
+@every_entry
+def test_every_answer_has_a_schema_and_an_example_that_fits(
+    method: str, path: str, entry: dict[str, Any]
+) -> None:
+    for status, answer in entry["responses"].items():
+        told = resolved(answer)
+        assert told["description"]
+        assert "X-Request-Id" in told["headers"]
+        if status == "304":
+            continue
+        assert "application/json" in told["content"] or path == "/api/docs"
+        for media in told["content"].values():
+            assert faults(media["schema"], media["example"]) == [], status
+
+
+@every_entry
+def test_statuses_follow_from_the_kind_of_operation(
+    method: str, path: str, entry: dict[str, Any]
+) -> None:
+    told = set(entry["responses"])
+    guarded = entry["security"] != []
+    assert {"401", "403", "429", "503"} <= told or not guarded
+    assert ("404" in told) == ("{id}" in path)
+    assert {"400", "413", "415"} <= told or "requestBody" not in entry
+    assert not {"405", "500"} & told
+
+
+def test_every_event_is_a_webhook_with_exactly_its_fields() -> None:
+    assert list(DOCUMENT["webhooks"]) == list(EVENTS)
+    for event, fields in EVENTS.items():
+        media = DOCUMENT["webhooks"][event]["post"]["requestBody"]["content"]["application/json"]
+        schema = resolved(media["schema"])
+        assert list(schema["properties"]["data"]["properties"]) == list(fields)
+        assert schema["properties"]["data"]["required"] == list(fields)
+        assert list(media["example"]["data"]) == list(fields)
+        assert faults(media["schema"], media["example"]) == []
+
+
+def test_the_headers_of_deliveries_are_told() -> None:
+    source = Path(request.__file__).read_text()
+    sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source)) - {"X-Webhook-Test"}
+    for entry in DOCUMENT["webhooks"].values():
+        assert {parameter["name"] for parameter in entry["post"]["parameters"]} == sent
+
+
+@served
+async def test_the_examples_of_creates_can_be_sent(api: RestApi, ana: Person) -> None:
+    """Each in turn, with the ids of real records in place of made-up ones."""
+    # Contacts come first, and may name a company.
+    company = await ana.post("/api/companies", {"name": "Acme"})
+    made: dict[str, str] = {"companies": company.body["id"]}
+    # Invoices may name a quote, and stand before them in the document.
+    for method, path, entry in sorted(entries(), key=lambda one: one[1] == "/api/invoices"):
+        if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
+            continue
+        body = dict(entry["requestBody"]["content"]["application/json"]["example"])
+        for name, plural in (
+            ("companyId", "companies"), ("contactId", "contacts"), ("dealId", "deals"),
+            ("quoteId", "quotes"), ("relatedTo", f"{body.get('relatedType')}s"),
+        ):  # fmt: skip
+            if name in body:
+                body[name] = made[plural]
+        if "contactIds" in body:
+            body["contactIds"] = [made["contacts"]]
+        reply = await ana.post(path, body)
+        assert reply.status == 201, (path, reply.text)
+        assert "X-Ignored-Fields" not in reply.headers, path
+        made[path.removeprefix("/api/")] = reply.body["id"]
+        schema = entry["responses"]["201"]["content"]["application/json"]["schema"]
+        assert faults(schema, reply.body) == [], path
+        example = entry["responses"]["201"]["content"]["application/json"]["example"]
+        assert list(reply.body) == list(example), path
+
+
+@served
+async def test_the_page_is_ours_alone(api: RestApi) -> None:
+    page = await api.nobody.get("/api/docs")
+    assert page.status == 200
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    policy = page.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page.text)
+    assert "<script>" not in page.text
+    for path in re.findall(r'(?:src|href)="(/[^"]+)"', page.text):
+        reply = await api.nobody.get(path)
+        assert reply.status == 200, path
+        assert path == "/api/openapi.json" or reply.headers["X-Content-Type-Options"] == "nosniff"
+    for path in ("/api/docs/", "/api/docs/assets/nothing.js", "/api/docs/assets/..%2Fopenapi.py"):
+        assert (await api.nobody.get(path)).status == 404, path
+
+
+def test_vendored_files_are_the_ones_listed() -> None:
+    folder = ASSET_FOLDER / "vendor"
+    rows = re.findall(
+        r"^\| (\S+) \|.*\(([\w.-]+)\)\) \| ([0-9a-f]{64}) \|$",
+        (folder / "VERSIONS.md").read_text(),
+        re.MULTILINE,
+    )
+    assert {name: digest for name, _, digest in rows} == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.suffix in {".js", ".css"}
+    }
+    assert all((folder / licence).is_file() for _, licence, _ in rows)
+    assert (folder / "swagger-ui.NOTICE").is_file()
+
+
+@served
+async def test_a_fixed_path_refuses_other_methods(api: RestApi, ana: Person) -> None:
+    """`recent` and the like are no ids, although a path with {id} would take them."""
+    for path in ("/api/tasks/overdue", "/api/deals/pipeline-stats", "/api/activities/recent"):
+        for method in ("PUT", "PATCH", "DELETE", "POST"):
+            reply = await ana.call(method, path, {})
+            assert (reply.status, reply.headers["Allow"]) == (405, "GET,HEAD"), (method, path)
+        options = await ana.call("OPTIONS", path)
+        assert (options.status, options.headers["Allow"]) == (204, "GET,HEAD")

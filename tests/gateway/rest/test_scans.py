@@ -1,0 +1,114 @@
+"""What looks through much costs more, waits its owner's turn, and ends with its client."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import aiohttp
+import pytest
+
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import SCANS_WAITING, Database, Tx
+from tests.support.rest import Person, RestApi
+from tests.support.site import serving
+
+SEARCH = "/api/contacts?search=a"
+LONG = """
+with recursive numbers (n) as (
+  select 1 union all select n + 1 from numbers where n < 100000000)
+select count(*) as n from numbers
+"""
+
+
+async def count_long(tx: Tx) -> None:
+    await tx.one(LONG)
+
+
+@asynccontextmanager
+async def occupied(db: Database) -> AsyncIterator[None]:
+    """All places for scans are taken, each by an owner of its own."""
+    scans = [asyncio.create_task(db.scan(f"owner {n}", count_long)) for n in range(3)]
+    await asyncio.sleep(0.05)
+    try:
+        yield
+    finally:
+        for scan in scans:
+            scan.cancel()
+        await asyncio.wait(scans)
+
+
+async def waiting(db: Database, count: int) -> None:
+    """Until so many scans wait, besides those of `occupied`."""
+    besides = 1 if db.engine == "sqlite" else 0
+    async with asyncio.timeout(5):
+        while db._places.waiting - besides != count:  # type: ignore[attr-defined]
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("path", "tokens"),
+    [
+        ("/api/contacts", 1),
+        ("/api/contacts?page=2&limit=50", 1),
+        ("/api/contacts?ids=0123456789abcdef01234567", 1),
+        ("/api/contacts?tag=vip", 2),
+        ("/api/contacts?sort=name", 2),
+        (SEARCH, 5),
+        ("/api/events", 1),
+        ("/api/events?types=contact.created", 5),
+        ("/api/deals/pipeline-stats", 1),
+        ("/api/reports/sales", 10),
+        ("/api/reports", 1),
+    ],
+)
+async def test_what_looks_through_more_costs_more(db: Database, path: str, tokens: int) -> None:
+    async with serving(db, Config(limits=Limits(read_per_second=100, burst=1))) as site:
+        ana = await RestApi(site).person()
+        reply = await ana.get(path)
+        assert (reply.status, reply.headers["RateLimit"]) == (200, f'"read";r={100 - tokens};t=1')
+
+
+async def test_who_has_too_few_tokens_left_is_told_when_to_come_back(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(read_per_second=1, burst=6))) as site:
+        ana = await RestApi(site).person()
+        assert (await ana.get(SEARCH)).status == 200
+        refused = await ana.get(SEARCH)
+        assert (refused.status, refused.body["code"]) == (429, "rate_limited")
+        assert refused.headers["Retry-After"] == "4"
+
+
+async def test_all_keys_of_an_account_share_one_bucket(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(read_per_second=1, burst=3))) as site:
+        api = RestApi(site)
+        ana, bia = await api.person(), await api.person()
+        second = await api.key_of(ana.user_id)
+        answers = [(await who.get("/api/me")).status for who in (ana, second, ana, second)]
+        assert answers == [200, 200, 200, 429]
+        assert (await bia.get("/api/me")).status == 200
+
+
+async def test_only_so_many_of_one_account_wait(api: RestApi, ana: Person, bia: Person) -> None:
+    async with occupied(api.db):
+        flood = [asyncio.create_task(ana.get(SEARCH)) for _ in range(SCANS_WAITING)]
+        await waiting(api.db, SCANS_WAITING)
+        refused = await ana.get(SEARCH)
+        assert (refused.status, refused.body["code"]) == (429, "rate_limited")
+        assert refused.headers["Retry-After"] == "1"
+        assert (await ana.get("/api/contacts")).status == 200
+        other = asyncio.create_task(bia.get(SEARCH))
+        await waiting(api.db, SCANS_WAITING + 1)
+    assert (await other).status == 200
+    assert {(await reply).status for reply in flood} == {200}
+
+
+async def test_a_search_whose_client_has_gone_is_dropped(api: RestApi, ana: Person) -> None:
+    async with aiohttp.ClientSession(api.site.url, headers=ana.headers) as http:
+        async with occupied(api.db):
+            left = [asyncio.create_task(http.get(SEARCH)) for _ in range(3)]
+            await waiting(api.db, 3)
+            for request in left:
+                request.cancel()
+                with suppress(asyncio.CancelledError):
+                    await request
+            await waiting(api.db, 0)
+    assert (await ana.get(SEARCH)).status == 200

@@ -1,0 +1,94 @@
+"""/readyz: a write that works, asked for once a second at most, and the fault by name."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from gateway.server.telemetry.health import FRESH_SECONDS, Health
+from outbox.database.transaction import Database
+from outbox.errors import DatabaseFault
+from tests.support.site import serving
+
+
+class Drain:
+    ticked = float("inf")
+
+
+def health_of(db: Database) -> Health:
+    return Health(db, Drain(), delivers=True)
+
+
+class Writes:
+    """Counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def transaction(self, op: str, seconds: float) -> None:
+        self.count += op == "write"
+
+    def fault(self, kind: DatabaseFault) -> None: ...
+
+
+async def test_ready(db: Database) -> None:
+    async with serving(db) as site, site.http.get("/readyz") as answer:
+        assert (answer.status, await answer.json()) == (200, {"status": "ready"})
+
+
+@pytest.mark.slow
+async def test_those_who_ask_at_once_share_one_write(db: Database) -> None:
+    health = health_of(db)
+    db.observer = writes = Writes()
+    assert await asyncio.gather(*(health.faults() for _ in range(50))) == [[]] * 50
+    assert await health.faults() == []
+    assert writes.count == 1
+    async with asyncio.timeout(FRESH_SECONDS + 5):
+        while writes.count == 1:
+            assert await health.faults() == []
+            await asyncio.sleep(0.05)
+
+
+async def test_one_who_goes_away_takes_the_answer_from_nobody(db: Database) -> None:
+    health = health_of(db)
+    first = asyncio.create_task(health.faults())
+    second = asyncio.create_task(health.faults())
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == []
+
+
+async def test_a_server_that_takes_no_writes(db: Database, db_url: str) -> None:
+    if db.engine == "sqlite":
+        return  # a file has no such mode
+    name = db_url.partition("?")[0].rpartition("/")[2]
+    beside = await asyncpg.connect(db_url)
+    await beside.execute(f"alter database {name} set default_transaction_read_only = on")
+    # Connections that are open keep what they began with.
+    await beside.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where datname = current_database() and pid <> pg_backend_pid()"
+    )
+    await beside.close()
+    async with serving(db) as site, site.http.get("/readyz") as answer:
+        told = await answer.json()
+        assert (answer.status, told["reasons"]) == (
+            503,
+            ["the database is not available (read-only)"],
+        )
+
+
+async def test_a_database_that_does_not_answer(db: Database, db_url: str) -> None:
+    if db.engine == "sqlite":
+        return  # nobody but its own writer holds a file for long
+    beside = await asyncpg.connect(db_url)
+    await beside.execute("begin; lock table schema_migrations")
+    health = health_of(db)
+    assert await health.faults() == ["the database took no write within 2 s"]
+    await beside.execute("rollback")
+    await beside.close()
+    async with asyncio.timeout(10):
+        while await health.faults():
+            await asyncio.sleep(0.05)

@@ -1,0 +1,167 @@
+"""Log lines: one JSON object each, whatever is logged, and never a reason to wait."""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from gateway.server.telemetry import logs
+from gateway.server.telemetry.logs import Sink
+from outbox.clock import SystemClock
+
+
+class Lines:
+    """A file that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        self.raw: list[bytes] = []
+
+    def write(self, line: bytes) -> int:
+        self.raw.append(line)
+        return len(line)
+
+    def flush(self) -> None: ...
+
+    @property
+    def last(self) -> dict[str, Any]:
+        assert self.raw[-1].endswith(b"\n")
+        assert self.raw[-1].count(b"\n") == 1
+        line: dict[str, Any] = json.loads(self.raw[-1])
+        return line
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """Logging set up as `serve` does, and put back after the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    kept = Lines()
+    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=kept)
+    yield kept
+    structlog.reset_defaults()
+    root.handlers, root.level = handlers, level
+
+
+def test_the_fields_of_every_line(lines: Lines) -> None:
+    logs.logger().info("request", status=200, request_id="r1")
+    line = lines.last
+    assert list(line)[:3] == ["ts", "level", "event"]
+    assert (line["event"], line["level"], line["node"], line["version"]) == (
+        "request", "info", "n1", "1.2",
+    )  # fmt: skip
+    assert len(line["ts"]) == 24
+    assert line["ts"].endswith("Z")
+    assert (line["status"], line["request_id"]) == (200, "r1")
+
+
+def test_levels(lines: Lines) -> None:
+    logs.logger().debug("quiet")
+    logging.getLogger("lib").debug("quiet")
+    assert lines.raw == []
+    logs.logger().warn("w")
+    assert lines.last["level"] == "warning"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["\ud800", "\x1b[31m\n\r\0", b"\xff", object(), {1: "\udfff"}, float("nan"), 2**70, Path("x")],
+)
+def test_any_value_makes_one_line(lines: Lines, value: object) -> None:
+    logs.logger().info("odd", value=value)
+    line = lines.last
+    assert line["event"] == "odd"
+    assert b"\x1b" not in lines.raw[-1]
+
+
+def test_a_huge_value_is_cut(lines: Lines) -> None:
+    logs.logger().info("huge", value="x" * 100_000)
+    assert len(lines.raw[-1]) < 3_000
+    assert lines.last["event"] == "huge"
+
+
+def test_an_exception_is_a_field(lines: Lines) -> None:
+    try:
+        raise ValueError("inside")
+    except ValueError as error:
+        logs.logger().error("failed", exc_info=error)
+        assert "ValueError: inside" in lines.last["traceback"]
+        logs.logger().exception("failed")
+        assert "ValueError: inside" in lines.last["traceback"]
+        logging.getLogger("lib").exception("x")
+        assert "ValueError: inside" in lines.last["traceback"]
+
+
+def test_the_standard_librarys_logging_has_the_same_form(lines: Lines) -> None:
+    logging.getLogger("lib").warning("a %s", "b", extra={"webhook_id": "w"})
+    line = lines.last
+    assert (line["event"], line["logger"], line["level"], line["webhook_id"]) == (
+        "a b", "lib", "warning", "w",
+    )  # fmt: skip
+    unfit = {"name": "lib", "levelname": "ERROR", "msg": "%d", "args": ("no number",)}
+    logs.Forward().emit(logging.makeLogRecord(unfit))
+    assert "no number" in lines.last["event"]
+    structlog.get_logger("outbox").info("attempt", delivery_id="d", node="other")
+    assert lines.last["node"] == "other"
+
+
+def test_a_full_pipe_costs_lines_and_no_time() -> None:
+    reader, writer = os.pipe()
+    try:
+        sink = Sink(writer)
+        for _ in range(5_000):
+            sink.write(b'{"event":"' + b"x" * 100 + b'"}\n')
+        assert sink.dropped > 0
+        written = 5_000 - sink.dropped
+        read = b""
+        while read.count(b"\n") < written:
+            read += os.read(reader, 65_536)
+        sink.write(b'{"event":"after"}\n')
+        tail = [json.loads(line) for line in os.read(reader, 65_536).splitlines()]
+        assert tail[0]["event"] == "log_lines_dropped"
+        assert tail[0]["count"] == 5_000 - written
+        assert tail[1] == {"event": "after"}
+        assert sink.dropped == 0
+        assert all(json.loads(line) for line in read.splitlines())
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_full_disk_costs_lines_and_no_error() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        sink = Sink(full)
+        for _ in range(3):
+            sink.write(b"{}\n")
+        assert sink.dropped == 3
+    finally:
+        os.close(full)
+
+
+async def test_lines_of_one_turn_of_the_loop_go_out_together_and_whole() -> None:
+    reader, writer = os.pipe()
+    try:
+        sink = Sink(writer)
+        lines = [b"x" * size + b"\n" for size in (10, 3_000, 3_000, 9_000, 20)]
+        for line in lines:
+            sink.write(line)
+        await asyncio.sleep(0)
+        assert os.read(reader, 65_536) == b"".join(lines)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_line_to_a_file_is_there_at_once(tmp_path: Path) -> None:
+    target = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
+    try:
+        Sink(target).write(b"{}\n")
+        assert (tmp_path / "log").read_bytes() == b"{}\n"
+    finally:
+        os.close(target)

@@ -1,0 +1,257 @@
+"""Everything that has a time to live has a duty that takes it away."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import gateway
+import outbox
+from gateway.domain.accounts import keys, sessions, tokens, users
+from gateway.domain.accounts.credentials import Credentials
+from gateway.records import once
+from gateway.server.config import Retention
+from gateway.server.startup import SOURCES
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.upkeep import BATCHES, Upkeep
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
+from outbox.queue.retention import DAY
+from tests.outbox.queue.test_retention import Past
+from tests.support.plans import buffers
+from tests.support.rows import add_webhooks, pause, webhook_id
+from tests.support.waiting import until
+
+Unit = Callable[..., Awaitable[Any]]
+REMOVES = re.compile(r"_?(prune|purge|expire)")
+
+# Each table is in one of the two: whoever adds one decides whether its rows have an end.
+TEMPORARY = {
+    "deliveries": "retention",
+    "attempts": "retention",
+    "events": "retention",
+    "idempotency": "idempotency",
+    "tokens": "tokens",
+    "sessions": "sessions",
+    "first_account_links": "first-account-links",
+    "api_keys": "api-keys",
+    "quotes": "quotes",
+    "webhooks": "webhook-secrets",
+    "pending_ends": "dependants",
+}
+LASTING = {
+    "outbox_state": "one row",
+    "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
+    "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
+    "duties": "one row a duty",
+    "wakes": "a note goes when its lane is looked at, within seconds",
+    "users": "an account stays until it is removed",
+    "tallies": "running totals of an owner",
+    "counters": "numbers given out",
+    "pipelines": "a setting of an owner",
+    "deal_totals": "running totals of an owner",
+    "contacts": "records stay until they are deleted",
+    "contact_tags": "as its record",
+    "companies": "records stay until they are deleted",
+    "deals": "records stay until they are deleted",
+    "deal_contacts": "as its record",
+    "tasks": "records stay until they are deleted",
+    "activities": "records stay until they are deleted",
+    "products": "records stay until they are deleted",
+    "product_skus": "as its record",
+    "product_categories": "as its record",
+    "invoices": "records stay until they are deleted",
+}
+
+
+class Recording:
+    """A database that remembers which units ran on it."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.units: set[Unit] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    async def write(self, unit: Unit, *args: Any) -> Any:
+        self.units.add(unit)
+        return await self._db.write(unit, *args)
+
+
+def units() -> dict[str, Unit]:
+    """Every unit of both packages whose name says that it takes something away."""
+    found = {}
+    for package in (outbox, gateway):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.endswith("__main__"):
+                continue
+            for name, what in vars(importlib.import_module(module.name)).items():
+                own = inspect.iscoroutinefunction(what) and what.__module__ == module.name
+                if own and REMOVES.match(name) and next(iter(inspect.signature(what).parameters)):
+                    found[f"{module.name}.{name}"] = what
+    return found
+
+
+async def _key(tx: Tx, email: str, *ends: int | None) -> str:
+    """A user with keys that end at these times; the user's id."""
+    user_id = await users.add(tx, email=email, name="Ana", password_hash="-")
+    for end in ends:
+        await keys.add(
+            tx, owner_id=user_id, name="k", text=keys.make(Ids()), scopes=["read"], expires_at=end
+        )
+    return user_id
+
+
+async def _everything_old(db: Database) -> None:
+    """One row of each kind whose time is over."""
+    past = Past(db)
+    user_id = await db.write(_key, "ana@example.com", 1)
+    await db.write(add_webhooks, 1, 2)
+    await db.write(pause, 2)
+    await past.event(31)
+    await past.delivery(62, "delivered", 31)
+    await past.delivery(62, "ready", webhook=2)
+
+    async def rows(tx: Tx) -> None:
+        await tx.run(
+            "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, 1, 1)",
+            b"t", user_id,
+        )  # fmt: skip
+        await sessions.start(tx, user_id, "token", lifetime=-DAY, address="", agent="")
+        await tx.run(
+            "insert into first_account_links (digest, created_at, expires_at) values ($1, 1, 1)",
+            b"l",
+        )
+        await tx.run(
+            "insert into idempotency (owner_id, key, method, path, fingerprint, created_at)"
+            " values ($1, 'k', 'POST', '/api/contacts', $2, 1)",
+            user_id, b"f",
+        )  # fmt: skip
+        await tx.run(
+            "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, 'contact')",
+            user_id, "0" * 24,
+        )  # fmt: skip
+        await tx.run(
+            "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
+            webhook_id(1),
+        )
+
+    await db.write(rows)
+
+
+async def _left(tx: Tx) -> dict[str, int]:
+    left = {}
+    for table in TEMPORARY:
+        row = await tx.one(f"select count(*) as n from {table}")
+        assert row is not None
+        left[table] = row["n"]
+    row = await tx.one("select count(*) as n from webhooks where old_secret is not null")
+    assert row is not None
+    return left | {"old secrets": row["n"]}
+
+
+async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
+    """Look once, as the scheduler does, and wait for all that began."""
+    recording: Any = Recording(db)
+    metrics = Metrics(clock=db.clock, webhook_series=5, build={"version": "1"})
+    upkeep = Upkeep(recording, metrics, Credentials(db, metrics), None, Retention())
+    leadership = upkeep.duties.leadership
+    leadership.start()
+    await until(lambda: leadership.leads, 20)
+    await upkeep.duties.look()
+    await upkeep.duties.idle()
+    await upkeep.duties.stop()
+    return upkeep, metrics, recording.units
+
+
+async def test_every_unit_that_takes_something_away_is_run_by_a_duty(db: Database) -> None:
+    await _everything_old(db)
+    _, _, ran = await _run_all(db)
+    assert len(units()) >= 10
+    assert {name for name, unit in units().items() if unit not in ran} == set()
+
+
+async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -> None:
+    await _everything_old(db)
+    before = await db.read(_left)
+    assert all(before[table] for table in before if table != "quotes")
+    upkeep, metrics, _ = await _run_all(db)
+    after = await db.read(_left)
+    value = metrics.registry.get_sample_value
+    for table in TEMPORARY.keys() - {
+        "quotes",
+        "webhooks",
+        "deliveries",
+        "attempts",
+        "pending_ends",
+    }:
+        assert after[table] == 0, table
+        labels = {"table": table}
+        assert value("retention_purged_total", labels) == 1, table
+        assert value("retention_last_success_timestamp_seconds", labels), table
+    assert after["old secrets"] == after["pending_ends"] == 0
+    # The parked one has just ended, and is kept in the log as such.
+    assert (after["deliveries"], after["attempts"]) == (1, 1)
+    assert value("webhook_deliveries_finished_total", {"result": "cancelled"}) == 1
+    assert set(TEMPORARY.values()) == set(upkeep.duties.names)
+
+
+async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:
+    await db.write(_key, "ana@example.com", db.clock.wall() - keys.KEPT + DAY, None)
+    assert await db.write(keys.purge, 10) == 0
+
+
+async def _grown(tx: Tx) -> dict[str, int]:
+    """What the statements touch that remove some of many rows, told that there are none."""
+    for table in ("idempotency", "tokens"):
+        await tx.run(f"alter table {table} set (autovacuum_enabled = off)")
+        await tx.run(f"analyze {table}")
+    user_id = await users.add(tx, email="a@example.com", name="Ana", password_hash="-")
+    await tx.run(
+        "insert into idempotency (owner_id, key, method, path, fingerprint, created_at)"
+        " select $1, 'k' || n, 'POST', '/', '', n from generate_series(1, 50000) as n",
+        user_id,
+    )
+    await tx.run(
+        "insert into tokens (digest, owner_id, created_at, expires_at)"
+        " select decode(md5(cast(n as text)), 'hex'), $1, 1, n from generate_series(1, 50000) as n",
+        user_id,
+    )
+    await by_index(tx)
+    return await buffers(tx, "answers", once.PRUNE, (60_000, 10)) | await buffers(
+        tx, "tokens", tokens.PURGE, (60_000, 10)
+    )
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_what_is_removed_is_reached_by_an_index(db: Database) -> None:
+    touched = await db.write(_grown)
+    assert max(touched.values()) <= 200, touched
+
+
+def tables() -> dict[str, str]:
+    """Every table of the migrations with its columns."""
+    text = "\n".join(path.read_text() for _, folder in SOURCES for path in folder.glob("*.sql"))
+    return dict(re.findall(r"^create table (\w+) \((.*?)^\)", text, re.M | re.S))
+
+
+def test_every_table_is_declared_to_last_or_to_have_an_end() -> None:
+    assert TEMPORARY.keys() & LASTING.keys() == set()
+    assert tables().keys() == TEMPORARY.keys() | LASTING.keys()
+
+
+def test_no_lasting_table_has_a_column_that_ends() -> None:
+    ending = re.compile(r"^\s+(\w+_until|expires_at|lapses_at)\b", re.M)
+    found = {name for name in LASTING if ending.search(tables()[name])}
+    # Both are told of above.
+    assert found == {"lanes", "nodes"}
+
+
+def test_batches_are_small() -> None:
+    assert all(0 < batches.most <= 500 for batches in BATCHES)
