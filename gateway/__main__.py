@@ -89,9 +89,7 @@ def _key_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _key_revoke(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "key", metavar="KEY", help="the beginning of the key as `key list` shows it, or its id"
-    )
+    parser.add_argument("key", metavar="KEY", help="its beginning as listed, its id, or all of it")
 
 
 def _key_add(parser: argparse.ArgumentParser) -> None:
