@@ -9,7 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import attacks, crm, edges, nodes
+from tests.proof import attacks, crm, edges, nodes, rooms
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
@@ -109,7 +109,7 @@ async def duties_and_gauges(seed: int) -> Outcome:
     files = (
         "outbox/database/test_leadership.py",
         "outbox/worker/test_duties.py",
-        "gateway/test_upkeep.py",
+        "gateway/server/test_upkeep.py",
     )
     every = ("-m", "faults or not faults")
     await select(outcome, *(f"tests/{file}" for file in files), *every, at_least=25)
@@ -156,6 +156,7 @@ LINES: dict[str, Line] = {
     **crm.LINES,
     **nodes.LINES,
     **edges.LINES,
+    **rooms.LINES,
     **attacks.LINES,
     "browser": browser,
     "lint": lint,

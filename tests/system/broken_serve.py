@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.__main__ import main
-from gateway.server import delivery
 from outbox import worker
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
+from outbox.worker import run
 from outbox.worker.settling import Settling
 
 WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
@@ -66,6 +66,6 @@ class HastySettling(Settling):
 
 
 if __name__ == "__main__":
-    delivery.Sender = HastySender  # type: ignore[attr-defined] # the rule that is broken
+    run.Sender = HastySender  # type: ignore[attr-defined] # the rule that is broken
     worker.Settling = HastySettling  # type: ignore[attr-defined] # and what it needs
     sys.exit(main())

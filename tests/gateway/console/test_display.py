@@ -67,6 +67,9 @@ def test_a_state_has_one_word_wherever_it_is_named() -> None:
         assert f"| `{state}` |" in documented
         assert state in FILTERS
     assert {*WAITING, *FAILED} < set(SHOWN)
-    measured = (ROOT / "gateway" / "metrics.py").read_text()
+    telemetry = ROOT / "gateway" / "server" / "telemetry"
+    measured = "".join(
+        (telemetry / f"{name}.py").read_text() for name in ("instruments", "metrics")
+    )
     for state in SHOWN:
         assert f'"{state}"' in measured

@@ -20,7 +20,7 @@ from tests.support.records import asked
 from tests.support.rest import Person
 
 CONTRACT: dict[str, Any] = json.loads(
-    (Path(__file__).parent / "facts" / "contract.json").read_text("utf-8")
+    (Path(__file__).parents[1] / "rest" / "facts" / "contract.json").read_text("utf-8")
 )
 every_resource = pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.plural)
 

@@ -27,7 +27,7 @@ from tests.support.rest import Person, RestApi
 # Nothing here depends on the engine.
 served = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 
-SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "openapi.json"
+SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "openapi.json"
 ASSET_FOLDER = Path(docs_page.__file__).parent / "static"
 
 

@@ -20,7 +20,7 @@ from tests.support.databases import SqliteFiles
 from tests.support.rest import Person, Reply, RestApi
 from tests.support.site import serving
 
-RECORDED = Path(__file__).parents[2] / "snapshots" / "calls.jsonl"
+RECORDED = Path(__file__).parents[3] / "snapshots" / "calls.jsonl"
 START = 1_795_348_800_000_000
 """2026-11-22T12:00:00Z."""
 SECOND = 1_000_000
