@@ -27,7 +27,7 @@ QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_rete
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-faults check bench proof lock clean setup
+.PHONY: help run demo test test-fast test-faults check pictures bench proof lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ check: $(DEV_STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, decla
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/deptry .
+
+pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures again (needs Chromium)
+	@PICTURES=1 $(PYTEST) -q tests/browser/test_pictures.py $(ARGS)
 
 bench: $(DEV_STAMP) ## benchmarks against bare baselines: ratios, never seconds
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

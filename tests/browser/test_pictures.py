@@ -1,0 +1,130 @@
+"""The pictures of the docs: three pages of the console with real data, in light and in dark.
+
+`make pictures` writes them to docs/pictures. A usual run makes them in a temporary folder and
+checks that the docs have a picture of each page.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from gateway.config import Retry
+from outbox.database import Database
+from tests.architecture.tree import ROOT
+from tests.browser.conftest import Window, sign_in, window
+from tests.browser.test_console import TOO_WIDE, make_webhook
+from tests.support.console import CONFIG
+from tests.support.drain import Inbox
+from tests.support.site import Site, serving
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
+pytestmark = pytest.mark.browser
+
+KEPT = ROOT / "docs" / "pictures"
+SCHEMES: tuple[Any, ...] = ("light", "dark")
+PAGES = ("webhooks", "webhook", "delivery")
+LARGEST = 200_000
+"""Bytes of one picture."""
+END = "Math.max(...[...document.querySelectorAll('main *')].map(e => e.getBoundingClientRect().bottom))"
+WIDTH, MARGIN = 1080, 24
+CONTACTS = ("Ana Souza", "Bruno Lima", "Carla Dias", "Davi Rocha", "Elisa Prado", "Fabio Nunes")
+
+
+@pytest.fixture
+async def site(db: Database) -> AsyncIterator[Site]:
+    """With a retry after a fifth of a second, then one after an hour."""
+    config = msgspec.structs.replace(CONFIG, retry=Retry(schedule=(0.2, 3600.0)))
+    async with serving(db, config, role="all") as site:
+        yield site
+
+
+def answering(tried: Counter[str]) -> Any:
+    """A receiver with an ERP that answers, a newsletter that is busy at first and a broken shop."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        tried[request.headers["X-Webhook-Id"] + request.path] += 1
+        if request.path == "/shop":
+            return web.Response(status=500, text="stock table is locked")
+        if request.path == "/newsletter" and tried[request.headers["X-Webhook-Id"]] == 0:
+            tried[request.headers["X-Webhook-Id"]] += 1
+            return web.Response(status=502, text="upstream is restarting")
+        return web.json_response({"received": True})
+
+    return answer
+
+
+async def furnish(view: Window, site: Site, box: Inbox) -> dict[str, str]:
+    """Three webhooks and their deliveries, all by the real doors; the path of each page."""
+    box.answer = answering(Counter())
+    owner = await site.user()
+    await sign_in(view)
+    shop = await make_webhook(view, f"{box.url}/shop", "product.created", "product.updated")
+    news = await make_webhook(view, f"{box.url}/newsletter", "contact.created", "contact.updated")
+    erp = await make_webhook(
+        view, f"{box.url}/erp", "contact.created", "company.created", "deal.created"
+    )
+    key = {"X-API-Key": await site.key(owner)}
+    writes: list[tuple[str, dict[str, Any]]] = [
+        *(("contacts", {"name": name}) for name in CONTACTS),
+        ("companies", {"name": "Padaria Modelo Ltda"}),
+        ("deals", {"title": "Yearly supply", "value": 12500.5, "stage": "proposal"}),
+        ("products", {"name": "Coffee beans 1 kg", "price": 89.9}),
+    ]
+    for resource, body in writes:
+        async with site.http.post(f"/api/{resource}", json=body, headers=key) as answer:
+            assert answer.status == 201, await answer.text()
+    await box.until(len(CONTACTS) + 2, "/erp")
+    await box.until(2 * len(CONTACTS), "/newsletter")
+    await box.until(2, "/shop")
+    for webhook in (erp, news):
+        await view.open(f"/console/webhooks/{webhook}")
+        rows = view.page.locator("#webhook-health tbody tr .badge.is-delivered")
+        await rows.nth(len(CONTACTS) - 1).wait_for()
+    link = view.page.locator("#webhook-health tbody a").first
+    delivery = await link.get_attribute("href")
+    assert delivery
+    await view.open(f"/console/webhooks/{shop}")
+    await view.page.locator("#webhook-health .answer.bad").first.wait_for()
+    return {
+        "webhooks": "/console/webhooks",
+        "webhook": f"/console/webhooks/{erp}",
+        "delivery": delivery,
+    }
+
+
+async def test_the_docs_have_a_picture_of_each_page_in_light_and_in_dark(
+    chromium: Browser, site: Site, box: Inbox, tmp_path: Path
+) -> None:
+    folder = KEPT if os.environ.get("PICTURES") == "1" else tmp_path
+    async with window(chromium, site) as view:
+        pages = await furnish(view, site, box)
+        cookies = await view.page.context.storage_state()
+    assert tuple(pages) == PAGES
+    for scheme in SCHEMES:
+        async with window(
+            chromium, site, viewport={"width": WIDTH, "height": 400}, color_scheme=scheme,
+            storage_state=cookies,
+        ) as view:  # fmt: skip
+            for name, path in pages.items():
+                await view.open(path)
+                assert await view.page.evaluate(TOO_WIDE) <= 0, name
+                height = await view.page.evaluate(END) + MARGIN
+                await view.page.screenshot(
+                    path=folder / f"{name}-{scheme}.png", full_page=True, animations="disabled",
+                    clip={"x": 0, "y": 0, "width": WIDTH, "height": height},
+                )  # fmt: skip
+    wanted = {f"{name}-{scheme}.png" for name in PAGES for scheme in SCHEMES}
+    for place in {folder, KEPT}:
+        sizes = {picture.name: picture.stat().st_size for picture in place.glob("*.png")}
+        assert sizes.keys() == wanted, f"{place}: refresh with `make pictures`"
+        assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
