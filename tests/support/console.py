@@ -48,11 +48,10 @@ class Seen:
         return unescape(match[1]) if match else None
 
 
-class Guest:
-    """One browser's worth of cookies."""
+class Forms:
+    """One browser's worth of cookies, at whatever address `http` leads to."""
 
-    def __init__(self, site: Site, http: aiohttp.ClientSession) -> None:
-        self.site = site
+    def __init__(self, http: aiohttp.ClientSession) -> None:
         self.http = http
 
     async def get(self, path: str, *, follow: bool = True, **headers: str) -> Seen:
@@ -98,6 +97,14 @@ class Guest:
                 return seen
             method, fields, path = "GET", None, urljoin(path, answer.headers["Location"])
         raise AssertionError(f"redirected in circles at {path}")
+
+
+class Guest(Forms):
+    """The same at a site of this process."""
+
+    def __init__(self, site: Site, http: aiohttp.ClientSession) -> None:
+        super().__init__(http)
+        self.site = site
 
 
 @asynccontextmanager

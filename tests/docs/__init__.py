@@ -1,0 +1,1 @@
+"""The docs do what they say: blocks run, outputs agree, quoted messages exist."""

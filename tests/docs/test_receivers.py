@@ -1,0 +1,271 @@
+"""The receivers of docs/receivers.md against a real delivery, and against what must be refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.ids import Ids
+from outbox.signing import sign_standard
+from tests.docs.pages import Block, blocks
+from tests.support.console import CONFIG, guest
+from tests.support.databases import SqliteFiles
+from tests.support.drain import inbox
+from tests.support.process import free_port
+from tests.support.requirements import need
+from tests.support.site import Site, serving
+
+pytestmark = pytest.mark.slow
+
+PAGE = "docs/receivers.md"
+PROGRAMS = {"python": "receiver.py", "node": "receiver.mjs", "go": "receiver.go",
+            "php": "receiver.php"}  # fmt: skip
+TOOLS = {"node": "node", "go": "go", "php": "php"}
+START_SECONDS = 90
+SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A request that Carteiro has sent, and the secret of its webhook."""
+
+    secret: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+    def signed(self, moment: int, secret: str = "") -> dict[str, str]:
+        """Its headers as an attempt at another time, or of another secret, would have them."""
+        value = sign_standard([secret or self.secret], self.id, moment, self.body)
+        return self.headers | {"webhook-timestamp": str(moment), "webhook-signature": value}
+
+
+@pytest.fixture
+async def site(tmp_path: Path, sqlite_files: SqliteFiles) -> AsyncIterator[Site]:
+    url = await sqlite_files.fresh(tmp_path)
+    db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+    async with serving(db, CONFIG, role="all") as site:
+        yield site
+    await db.close()
+
+
+@pytest.fixture
+async def delivery(site: Site) -> Delivery:
+    """A write by the API, delivered to a webhook from the console."""
+    owner = await site.user()
+    async with inbox() as box, guest(site) as maria:
+        await maria.sign_in()
+        page = await maria.webhook(box.url, "contact.created")
+        secret = page.test_id("webhook-secret")
+        assert secret
+        key = {"X-API-Key": await site.key(owner)}
+        async with site.http.post("/api/contacts", json={"name": "João"}, headers=key) as answer:
+            assert answer.status == 201
+        [got] = await box.until(1)
+    return Delivery(secret, got.headers, got.body)
+
+
+def told(language: str) -> tuple[Block, Block]:
+    """The program of a language, and the command after it."""
+    found = blocks(PAGE)
+    [place] = [n for n, block in enumerate(found) if block.note == f"receiver: {language}"]
+    return found[place], found[place + 1]
+
+
+@asynccontextmanager
+async def running(
+    language: str, folder: Path, secret: str, program: str | None = None
+) -> AsyncIterator[tuple[Process, str]]:
+    """The page's receiver by the page's command: its process and URL."""
+    if language in TOOLS:
+        need(TOOLS[language])
+    block, command = told(language)
+    port = free_port()
+    text = (program or block.text).replace("9000", str(port))
+    (folder / PROGRAMS[language]).write_text(text)
+    assert PROGRAMS[language] in command.text
+    words = command.text.replace("9000", str(port)).replace("whsec_…", secret)
+    bash = shutil.which("bash")
+    assert bash
+    process = await asyncio.create_subprocess_exec(
+        *(bash, "-c", f"exec env {words}"),
+        cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=dict(os.environ) | {
+            "TMPDIR": str(folder), "GOTOOLCHAIN": "local",
+        },
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        await _open(port, process)
+        yield process, f"http://127.0.0.1:{port}/"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        await process.wait()
+
+
+async def _open(port: int, process: Process) -> None:
+    """Return when the port accepts connections; a program that has ended is a failure."""
+    async with asyncio.timeout(START_SECONDS):
+        while True:
+            if process.returncode is not None:
+                assert process.stdout is not None
+                raise AssertionError((await process.stdout.read()).decode())
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                await writer.wait_closed()
+                return
+
+
+async def judged(url: str, delivery: Delivery) -> dict[str, int]:
+    """What a receiver answers to a delivery, its repetition, and those with something wrong."""
+    now = int(delivery.headers["webhook-timestamp"])
+    good, body = delivery.headers, delivery.body
+    spaced = json.dumps(json.loads(body)).encode()
+    bare = {k: v for k, v in good.items() if k not in SIGNED}
+    other = "whsec_" + "A" * 43 + "="
+    rotated = sign_standard([other, delivery.secret], delivery.id, now, body)
+    cases: dict[str, tuple[dict[str, str], bytes]] = {
+        "good": (good, body),
+        "again": (good, body),
+        "two signatures": (good | {"webhook-signature": rotated}, body),
+        "changed body": (good, body.replace(b"Jo", b"Xo")),
+        "other bytes of the same JSON": (good, spaced),
+        "empty body": (good, b""),
+        "changed id": (good | {"webhook-id": "0" * 24}, body),
+        "changed timestamp": (good | {"webhook-timestamp": str(now + 1)}, body),
+        "old": (delivery.signed(now - 600), body),
+        "ahead": (delivery.signed(now + 600), body),
+        "other secret": (delivery.signed(now, other), body),
+        "unsigned": (bare, body),
+    }
+    found = {}
+    async with aiohttp.ClientSession() as http:
+        for name, (headers, data) in cases.items():
+            sent = {k: v for k, v in headers.items() if k not in ("Host", "Content-Length")}
+            async with http.post(url, data=data, headers=sent) as answer:
+                found[name] = answer.status
+    return found
+
+
+EXPECTED = {"good": 204, "again": 204, "two signatures": 204} | dict.fromkeys(
+    ("changed body", "other bytes of the same JSON", "empty body", "changed id",
+     "changed timestamp", "old", "ahead", "other secret", "unsigned"), 401,
+)  # fmt: skip
+
+
+def test_the_page_has_every_language() -> None:
+    programs = [block.name for block in blocks(PAGE) if block.kind == "receiver"]
+    assert programs == [*PROGRAMS, "shell"]
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
+    delivery: Delivery, tmp_path: Path, language: str
+) -> None:
+    async with running(language, tmp_path, delivery.secret) as (process, url):
+        assert await judged(url, delivery) == EXPECTED
+        os.killpg(process.pid, 15)
+        assert process.stdout is not None
+        said = (await process.stdout.read()).decode()
+    assert said.count(f"contact.created {delivery.id}") == 1, said
+
+
+BROKEN = {
+    "no tolerance": ("> 300", "> 3000000"),
+    "body not covered": ('.encode() + body, "sha256"', '.encode() + BODY, "sha256"'),
+    "one signature only": ("for signature in given)", "for signature in given[:1])"),
+}
+
+
+@pytest.mark.parametrize("change", BROKEN)
+async def test_a_receiver_with_a_fault_is_noticed(
+    delivery: Delivery, tmp_path: Path, change: str
+) -> None:
+    before, after = BROKEN[change]
+    program = told("python")[0].text
+    assert before in program
+    broken = program.replace(before, after)
+    broken = broken.replace("import base64\n", f"import base64\nBODY = {delivery.body!r}\n")
+    async with running("python", tmp_path, delivery.secret, broken) as (_, url):
+        assert await judged(url, delivery) != EXPECTED
+
+
+def test_the_shell_script_tells_right_from_wrong(tmp_path: Path, delivery: Delivery) -> None:
+    need("openssl")
+    block, command = told("shell")
+    (tmp_path / "verify.sh").write_text(block.text)
+    (tmp_path / "body.json").write_bytes(delivery.body)
+    (tmp_path / "wrong.json").write_bytes(delivery.body + b" ")
+    words = command.text.replace("019a…", delivery.id).replace("whsec_…", delivery.secret)
+    words = words.replace("1795271400", delivery.headers["webhook-timestamp"])
+    words = words.replace("v1,…", delivery.headers["webhook-signature"])
+    right = _bash(words, tmp_path)
+    wrong = _bash(words.replace("body.json", "wrong.json"), tmp_path)
+    assert right == (0, "The signature is correct.\n")
+    assert wrong == (1, "The signature is wrong.\n")
+
+
+def _bash(words: str, folder: Path) -> tuple[int, str]:
+    done = subprocess.run(["bash", "-c", words], cwd=folder, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+async def test_the_feed_is_read_once_and_then_from_its_place(site: Site, tmp_path: Path) -> None:
+    found = blocks(PAGE)
+    [place] = [n for n, block in enumerate(found) if block.kind == "run"]
+    block, command = found[place], found[place + 1]
+    (tmp_path / block.name).write_text(block.text)
+    key = await site.key(await site.user())
+    words = command.text.replace("http://127.0.0.1:8080", site.url).replace("$KEY", key)
+    asked = {"X-API-Key": key}
+    said = []
+    for number in (0, 150, 1):  # more than a page, then what has come since
+        for n in range(number):
+            async with site.http.post(
+                "/api/contacts", json={"name": str(n)}, headers=asked
+            ) as answer:
+                assert answer.status == 201
+        if number:
+            await _fanned_out(site, asked)
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-c", words), cwd=tmp_path, stdout=PIPE
+        )
+        out, _ = await process.communicate()
+        assert process.returncode == 0
+        said.append(out.decode().splitlines())
+    assert [len(lines) for lines in said] == [0, 150, 1]
+    assert len({line.split(" ", 1)[0] for lines in said for line in lines}) == 151
+    assert json.loads(said[2][0].split(" ", 1)[1])["event"] == "contact.created"
+
+
+async def _fanned_out(site: Site, headers: dict[str, str]) -> None:
+    """Return when every event has its place in the feed."""
+    async with asyncio.timeout(20):
+        while await site.db.read(_waiting):
+            await asyncio.sleep(0.02)
+
+
+async def _waiting(tx: database.Tx) -> int:
+    row = await tx.one("select count(*) as n from events where seq is null")
+    assert row is not None
+    return int(row["n"])
