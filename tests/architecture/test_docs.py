@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import get_type_hints
 
 from prometheus_client.metrics import MetricWrapperBase
 
 from gateway.__main__ import COMMANDS
+from gateway.console.text import ENGLISH
 from gateway.domain.catalogue import EVENTS
 from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS
@@ -17,6 +19,10 @@ from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from outbox.events.body import encode
 from tests.architecture.tree import ROOT
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text()
 
 
 def test_every_setting_is_in_config_toml_with_its_meaning() -> None:
@@ -105,6 +111,54 @@ def test_the_api_page_names_every_error_under_its_status() -> None:
     assert told == dict(STATUS)
 
 
-def test_the_readme_lists_every_command() -> None:
-    told = re.findall(r"^\| `carteiro ([a-z -]+)` \|", (ROOT / "README.md").read_text(), re.M)
+def test_the_commands_page_equals_the_commands() -> None:
+    told = re.findall(r"^\| `carteiro ([a-z -]+)` \|", page("commands"), re.M)
     assert sorted(told) == sorted(command.words for command in COMMANDS)
+
+
+def test_the_readme_names_commands_that_there_are() -> None:
+    told = re.findall(r"carteiro ([a-z]+(?: [a-z-]+)?)`", (ROOT / "README.md").read_text())
+    assert told
+    assert set(told) <= {command.words for command in COMMANDS}
+
+
+def test_the_configuration_page_equals_the_settings() -> None:
+    parts = re.split(r"^## (\w+)$", page("configuration"), flags=re.MULTILINE)[1:]
+    told = {
+        f"{section}.{key}": (default, unit)
+        for section, text in zip(parts[::2], parts[1::2], strict=True)
+        for key, default, unit in re.findall(
+            r"^\| `(\w+)` \| `([^`]+)` \| ([^|]+) \| \S", text, re.MULTILINE
+        )
+    }
+    settings = {
+        f"{section}.{key}": getattr(struct(), key)
+        for section, struct in SECTIONS.items()
+        for key in get_type_hints(struct)
+    }
+    assert told.keys() == settings.keys()
+    assert {key: tomllib.loads(f"x = {default}")["x"] for key, (default, _) in told.items()} == {
+        key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()
+    }
+    for key, (_, unit) in told.items():
+        ends = [each for each in ("bytes", "seconds", "hours", "days") if key.endswith(f"_{each}")]
+        assert not ends or ends == [unit], key
+
+
+def test_the_troubleshooting_page_has_every_outcome_and_failed_end() -> None:
+    text = page("troubleshooting")
+    outcomes = {key.removeprefix("outcome.") for key in ENGLISH if key.startswith("outcome.")}
+    section = re.search(r"^## By outcome$(.*?)^## ", text, re.M | re.S)
+    ends = re.search(r"^## By end of a delivery$(.*?)^## ", text, re.M | re.S)
+    assert section
+    assert ends
+    assert set(re.findall(r"^\| `(\w+)` \|", section[1], re.M)) == outcomes
+    told = set(re.findall(r"^\| `(\w+)` \|", ends[1], re.M))
+    assert told == {"exhausted", "gone", "cancelled", "dead"}
+    assert all(f"state.{state}" in ENGLISH for state in told)
+
+
+def test_the_contributing_page_equals_the_make_targets() -> None:
+    told = re.findall(r"^\| `make ([a-z-]+)` \|", page("CONTRIBUTING"), re.M)
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M)
+    assert sorted(told) == sorted(set(targets) - {"help"})

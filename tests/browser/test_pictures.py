@@ -35,7 +35,8 @@ SCHEMES: tuple[Any, ...] = ("light", "dark")
 PAGES = ("webhooks", "webhook", "delivery")
 LARGEST = 200_000
 """Bytes of one picture."""
-END = "Math.max(...[...document.querySelectorAll('main *')].map(e => e.getBoundingClientRect().bottom))"
+END = """Math.max(...[...document.querySelectorAll("main *")].map(
+  (element) => element.getBoundingClientRect().bottom))"""
 WIDTH, MARGIN = 1080, 24
 CONTACTS = ("Ana Souza", "Bruno Lima", "Carla Dias", "Davi Rocha", "Elisa Prado", "Fabio Nunes")
 

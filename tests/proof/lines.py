@@ -124,7 +124,7 @@ async def browser(seed: int) -> Outcome:
 
 
 async def lint(seed: int) -> Outcome:
-    """`make check`, and a README whose map equals the tree."""
+    """`make check`, and docs whose map of rooms and lists equal the code."""
     outcome = Outcome()
     check = await run(["make", "check"], seconds=600)
     outcome.figures["check_status"] = check.status

@@ -1,0 +1,181 @@
+"""Every page: its commands run, its configurations are valid, its links and quotations hold."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gateway.config import load
+from tests.architecture.tree import ROOT, modules
+from tests.docs.pages import Block, blocks, names, text_of
+from tests.docs.session import Session, agrees
+from tests.support.requirements import need
+
+APART = ("README.md", "docs/receivers.md")
+"""Pages whose commands other files of this folder run."""
+NOTES = {
+    "", "demo", "file", "not run", "prints", "receiver", "run", "step", "terminal",
+}  # fmt: skip
+LANGUAGES = {"go", "ini", "js", "json", "php", "python", "sh", "step", "text", "toml"}
+PROGRAMS = {"go", "js", "php", "python"}
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
+QUOTED = re.compile(r"“([^”]+)”")
+SHORTEST = 12
+"""Letters that a message of the code must have of its own to be compared with a quotation."""
+
+
+def typed(page: str) -> list[Block]:
+    """The commands of a page, and what they print."""
+    return [
+        block
+        for block in blocks(page)
+        if block.kind != "not run" and (block.language == "sh" or block.kind == "prints")
+    ]
+
+
+TYPED = [page for page in names() if page not in APART and typed(page)]
+
+
+def test_every_block_is_of_a_kind_that_the_tests_know() -> None:
+    for page in names():
+        text = text_of(page)
+        found = blocks(page)
+        assert len(re.findall(r"^\s*```", text, re.M)) == 2 * len(
+            [block for block in found if block.kind != "step"]
+        ), f"{page}: a block that the tests do not see"
+        for block in found:
+            assert block.language in LANGUAGES, block
+            assert block.kind in NOTES, f"{block}: {block.note}"
+            if block.language in PROGRAMS:
+                assert block.kind in ("file", "receiver", "run"), f"{block} is not run"
+                assert page in APART, f"{block} is not run"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TYPED)
+def test_commands_print_what_the_page_tells(page: str, tmp_path: Path) -> None:
+    need("curl")
+    session = Session(tmp_path)
+    try:
+        session.stay("server", "carteiro serve")
+        session.terminals["server"][0].until("Carteiro 0.1.0 is ready;…")
+        session.type(
+            "carteiro user add ana@example.com --name Ana\n"
+            "KEY=$(carteiro key add ana@example.com --name docs)\n"
+        )
+        for block in typed(page):
+            if block.kind == "prints":
+                session.prints(block)
+            else:
+                session.run(block)
+    finally:
+        session.close()
+
+
+def test_output_that_differs_is_noticed() -> None:
+    assert agrees('{"id": "…", "name": "Bruno", …}', '{"id":"1","name":"Bruno","x":[1, 2]}\n')
+    assert not agrees('{"id": "…", "name": "Bruno"}', '{"id":"1","name":"Ana"}')
+    assert not agrees('{"name": "Bruno"}', '{"name":"Bruno","x":1}')
+    assert agrees("01a201ef0331ab7096d2b54f\ncrt_…", "01a201ef0331ab7096d2ffff\ncrt_Ab-c_9")
+    assert not agrees("done", "done\nand more")
+
+
+def test_configurations_are_valid(tmp_path: Path) -> None:
+    found = [block for page in names() for block in blocks(page) if block.language == "toml"]
+    assert found
+    for block in found:
+        file = tmp_path / "config.toml"
+        file.write_text(block.text)
+        load(file, {})
+
+
+def test_json_is_json() -> None:
+    for page in names():
+        for block in blocks(page):
+            if block.language == "json":
+                whole = re.sub(r", …|…, |…", lambda m: "" if m[0] != "…" else "x", block.text)
+                json.loads(re.sub(r":\s*x\b", ": 0", whole))
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    found = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text_of(page), flags=re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_links_lead_somewhere() -> None:
+    lost = []
+    for page in names():
+        for match in LINK.finditer(text_of(page)):
+            target = match[1] or match[2]
+            path, _, anchor = target.partition("#")
+            if path.startswith("https://"):
+                continue
+            file = ((ROOT / page).parent / path if path else ROOT / page).resolve()
+            found = file.exists() and (
+                not anchor or anchor in anchors(file.relative_to(ROOT).as_posix())
+            )
+            if not found:
+                lost.append(f"{page}: {target}")
+    assert lost == []
+
+
+def test_every_page_and_picture_is_linked() -> None:
+    linked = {
+        ((ROOT / page).parent / (match[1] or match[2]).partition("#")[0]).resolve()
+        for page in names()
+        for match in LINK.finditer(text_of(page))
+    }
+    pages = {ROOT / page for page in names() if page != "README.md"}
+    assert sorted(str(page) for page in pages - linked) == []
+
+
+def literals(tree: ast.AST) -> Iterator[str]:
+    """The strings of a module as patterns, with `.*` where a value is filled in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [
+                re.escape(part.value)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                else ".*"
+                for part in node.values
+            ]
+            yield "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield re.sub(r"\\\{\w*\\\}", ".*", re.escape(node.value))
+
+
+@cache
+def messages() -> tuple[re.Pattern[str], ...]:
+    """Every string of the product that is long enough to be a message."""
+    found = {
+        pattern
+        for path in modules()
+        for pattern in literals(ast.parse((ROOT / path).read_text()))
+        if len(re.sub(r"\\.|\W", "", pattern)) >= SHORTEST
+    }
+    return tuple(re.compile(pattern, re.DOTALL) for pattern in found)
+
+
+def said(quotation: str) -> bool:
+    """Whether the product has this message; … at the end or inside stands for anything."""
+    return any(pattern.fullmatch(quotation) for pattern in messages())
+
+
+def test_quotations_are_messages_of_the_code() -> None:
+    found = [(page, quoted) for page in names() for quoted in QUOTED.findall(text_of(page))]
+    found = [(page, quoted) for page, quoted in found if quoted != "…"]
+    assert len(found) >= 10
+    assert [(page, quoted) for page, quoted in found if not said(quoted)] == []
+
+
+def test_a_reworded_quotation_is_noticed() -> None:
+    assert said("deliveries to this address are not allowed")
+    assert not said("deliveries to that address are not allowed")
+    assert not said("this address")
