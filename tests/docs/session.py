@@ -88,7 +88,8 @@ class Terminal:
 class Session:
     """A folder like a fresh clone, its ports, and the terminals that are open in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, activated: bool = False) -> None:
+        """With `.venv/bin` on the search path or not."""
         self.folder = folder
         self.terminals: dict[str, tuple[Terminal, str]] = {}
         self.port, self.receiver_port = free_port(), free_port()
@@ -101,9 +102,11 @@ class Session:
                 (folder / entry.name).symlink_to(entry)
         (folder / ".venv").symlink_to(Path(sys.prefix))
         kept = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
+        ours = str(Path(sys.prefix) / "bin")
+        path = [each for each in kept.get("PATH", "").split(os.pathsep) if each != ours]
         self.environment = kept | {
             "CARTEIRO_SERVER__PORT": str(self.port),
-            "PATH": os.pathsep.join([str(Path(sys.prefix) / "bin"), kept.get("PATH", "")]),
+            "PATH": os.pathsep.join([ours, *path] if activated else path),
             # The packages are there: nothing of a test run may install any.
             "MAKEFLAGS": "-o .venv/.installed",
         }
