@@ -16,8 +16,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from gateway.config import Retry
-from outbox.database import Database
+from gateway.server.config import Retry
+from outbox.database.transaction import Database
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, make_webhook

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import load
+from gateway.server.config import load
 from tests.architecture.tree import ROOT, modules
 from tests.docs.pages import Block, blocks, names, text_of
 from tests.docs.session import Session, agrees

@@ -18,8 +18,9 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.signing import sign_standard
+from outbox.sending.request import sign_standard
 from tests.docs.pages import Block, blocks
 from tests.support.console import CONFIG, guest
 from tests.support.databases import SqliteFiles
@@ -265,7 +266,7 @@ async def _fanned_out(site: Site, headers: dict[str, str]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def _waiting(tx: database.Tx) -> int:
+async def _waiting(tx: Tx) -> int:
     row = await tx.one("select count(*) as n from events where seq is null")
     assert row is not None
     return int(row["n"])
