@@ -136,6 +136,16 @@ def test_every_page_and_picture_is_linked() -> None:
     assert sorted(str(page) for page in pages - linked) == []
 
 
+def test_paths_of_the_code_exist() -> None:
+    found = [
+        (page, path)
+        for page in names()
+        for path in re.findall(r"`((?:gateway|outbox|tests)/[\w/.]+)`", text_of(page))
+    ]
+    assert len(found) >= 20
+    assert [(page, path) for page, path in found if not (ROOT / path).exists()] == []
+
+
 def literals(tree: ast.AST) -> Iterator[str]:
     """The strings of a module as patterns, with `.*` where a value is filled in."""
     for node in ast.walk(tree):
