@@ -100,15 +100,18 @@ class Session:
         for entry in ROOT.iterdir():
             if entry.name not in ("data", "config.local.toml", ".git", ".venv"):
                 (folder / entry.name).symlink_to(entry)
-        (folder / ".venv").symlink_to(Path(sys.prefix))
+        (folder / ".venv").mkdir()
+        for entry in Path(sys.prefix).iterdir():
+            if not entry.name.startswith(".installed"):
+                (folder / ".venv" / entry.name).symlink_to(entry)
+        # A new stamp: the packages are there, and nothing of a test run may install any.
+        (folder / ".venv" / ".installed").touch()
         kept = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
         ours = str(Path(sys.prefix) / "bin")
         path = [each for each in kept.get("PATH", "").split(os.pathsep) if each != ours]
         self.environment = kept | {
             "CARTEIRO_SERVER__PORT": str(self.port),
             "PATH": os.pathsep.join([ours, *path] if activated else path),
-            # The packages are there: nothing of a test run may install any.
-            "MAKEFLAGS": "-o .venv/.installed",
         }
 
     @property
