@@ -16,7 +16,7 @@ from tests.support.process import ROOT, carteiro, serving_process
 
 EMAIL = "ana@example.com"
 PASSWORD = "correct horse battery"
-SECONDS = 900
+SECONDS = 2_400
 LIMITS = {
     "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
     "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",

@@ -1,1 +1,0 @@
-"""Reports: figures over many records of one owner, one report per file."""
