@@ -26,10 +26,9 @@ def _list(item: Format, most: int) -> Format:
     def parts(value: Any, read: Read) -> str:
         if not isinstance(value, list):
             raise Wrong("wrong_type", "Send an array.")
-        kept = list(dict.fromkeys(items(item, value, read)))
-        if len(kept) > most:
-            raise Wrong("too_many", f"Send at most {most} different items.")
-        return dumps(kept)
+        if len(value) > most:
+            raise Wrong("too_many", f"Send at most {most} items.")
+        return dumps(list(dict.fromkeys(items(item, value, read))))
 
     schema = {"type": "array", "items": item.schema, "maxItems": most}
     return composite(parts, schema, _show_each(item), _shown_list(schema, item))
