@@ -199,9 +199,9 @@ def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[
             narrow(offered.sql, _value(offered, query.filters[offered.name]))
     if query.since is not None:
         narrow(f"{CHANGED} >= {{}}", query.since)
-    for mark, value in (("{now}", now), ("{today}", dates.today(now, zone))):
+    for mark in ("{now}", "{today}"):
         if mark in where:
-            args.append(value)
+            args.append(now if mark == "{now}" else dates.today(now, zone))
             # PostgreSQL cannot tell the type of a bare parameter in every place.
             where = where.replace(mark, f"cast(${len(args) + 1} as bigint)")
     return where, args
