@@ -1,5 +1,6 @@
 """Bodies of requests: their bytes, and the draft that they make."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -12,9 +13,12 @@ from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
 from gateway.server import bodies
+from gateway.server.keys import READING
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 IGNORED_SHOWN = 10
+IN_TURN_BYTES = 8_192
+"""A body from this size on is parsed in turn: it may take as long as a hundred small ones."""
 
 
 async def read_body(request: web.Request) -> bytes:
@@ -22,7 +26,12 @@ async def read_body(request: web.Request) -> bytes:
     kind = request.headers.get("Content-Type")
     if kind is not None and not _is_json(kind):
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
-    return await bodies.read(request)
+    body = await bodies.read(request)
+    if len(body) >= IN_TURN_BYTES:
+        # The loop is free between any two of them, for all others; this one is parsed next.
+        async with request.app[READING]:
+            await asyncio.sleep(0)
+    return body
 
 
 def draft(

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from tests.proof.outcome import Line, Outcome
 from tests.support.engines import Engine
-from tests.system.attacks import connections, deletes, forms, memory, searches, sign_in
+from tests.system.attacks import bodies, connections, deletes, forms, memory, searches, sign_in
 from tests.system.attacks.attack import Attack, run_attack
 
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 ATTACKS: tuple[Attack, ...] = (
     *forms.ATTACKS,
+    *bodies.ATTACKS,
     *memory.ATTACKS,
     *connections.ATTACKS,
     *searches.ATTACKS,
@@ -24,6 +25,7 @@ UNGUARDED = "tests.system.unguarded_serve"
 UNBOUNDED = "tests.system.unbounded_serve"
 CONTROLS = {
     "forms": "punycode form",
+    "values": "bodies of very many values",
     "budgets": "ten slow readers of a calendar",
     "heads": "heads that do not end",
     "places": "idle connections",

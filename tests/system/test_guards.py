@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.engines import Engine
-from tests.system.attacks import searches, sign_in
+from tests.system.attacks import bodies, searches, sign_in
 from tests.system.attacks.attack import Attack, run_attack
 
 SEARCHES = {attack.name: attack for attack in searches.ATTACKS}
@@ -37,3 +38,16 @@ async def test_searches_of_one_owner_hold_up_another_only_without_turns(
 async def test_a_flood_of_sign_ins_turns_others_away_only_without_turns(name: str) -> None:
     assert await others(SIGN_INS[name], "sqlite") == []
     assert await others(SIGN_INS[name], "sqlite", "tests.system.open_serve") != []
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+async def test_bodies_of_very_many_values_cost_little_only_with_a_bound() -> None:
+    attack = bodies.ATTACKS[0]
+    off = replace(attack, settings={"UNGUARDED": "values"})
+
+    def cost(record: dict[str, Any]) -> bool:
+        return any("processor time" in finding for finding in record["findings"])
+
+    assert not cost(await run_attack(attack))
+    assert cost(await run_attack(off, module="tests.system.unguarded_serve"))

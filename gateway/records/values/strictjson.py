@@ -1,16 +1,20 @@
 """JSON as this product accepts it: RFC 8259 without the holes of the usual parsers.
 
 Refused: NaN and Infinity, numbers that overflow a double, keys given twice with different values,
-lone surrogates, U+0000, nesting past 64 levels. A number with a fraction or an exponent arrives
-as a Decimal, so that nothing is rounded before it is checked, and keeps its text for `dumps`.
+lone surrogates, U+0000, nesting past 64 levels, more than 10,000 values. A number with a fraction
+or an exponent arrives as a Decimal, so that nothing is rounded before it is checked, and keeps its
+text for `dumps`.
 """
 
 import json
+import re
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, NoReturn
 
 DEPTH = 64
+MOST_VALUES = 10_000
+"""Values of one text: each takes microseconds, and a megabyte has room for half a million."""
 
 
 class InvalidJson(ValueError):
@@ -31,6 +35,8 @@ class Digits(Decimal):
 
 def decode(data: bytes) -> Any:
     """The value of a JSON text in UTF-8. Raises InvalidJson."""
+    if _is_crowded(data):
+        raise InvalidJson(f"The body holds more than {MOST_VALUES} values; send fewer.")
     try:
         value = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -74,7 +80,24 @@ def depth(value: Any) -> int:
     return deepest
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TOO_DEEP = f"The body is nested more than {DEPTH} levels deep."
+
+
+def _is_crowded(data: bytes) -> bool:
+    """Whether there are more values than may be: each follows a comma or a bracket, or is first."""
+    if _separators(data) < MOST_VALUES:
+        return False
+    # Those inside of strings do not count.
+    plain = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    # Beside each separator stand two strings at most: a key and its value.
+    if plain.count(b'"') > 4 * MOST_VALUES:
+        return True
+    return _separators(b'"'.join(plain.split(b'"')[::2])) >= MOST_VALUES
+
+
+def _separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def _inspect(value: Any) -> None:
@@ -86,7 +109,7 @@ def _inspect(value: Any) -> None:
         if isinstance(item, str):
             if "\0" in item:
                 raise InvalidJson("The body holds the character U+0000, which cannot be stored.")
-            if any("\ud800" <= c <= "\udfff" for c in item):
+            if _SURROGATE.search(item):
                 raise InvalidJson("The body holds half of a surrogate pair (a \\ud800 to \\udfff).")
         elif isinstance(item, dict):
             waiting.extend(item)
@@ -102,11 +125,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, given in pairs:
             before = first.setdefault(key, given)
             # What is given once is not written out: doing so at each level anew takes minutes.
-            if before is not given and _exactly(before) != _exactly(given):
+            if before is not given and not _same(before, given):
                 # The key itself may hold anything, so it is shown as JSON and cut.
                 shown = json.dumps(key)[:80]
                 raise InvalidJson(f"The body gives the key {shown} twice with different values.")
     return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is type(other) and not isinstance(one, dict | list):
+        return bool(one == other)
+    return _exactly(one) == _exactly(other)
 
 
 def _exactly(value: Any) -> str:

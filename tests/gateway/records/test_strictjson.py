@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.records.values.strictjson import DEPTH, InvalidJson, decode, depth, dumps
+from gateway.records.values.strictjson import (
+    DEPTH,
+    MOST_VALUES,
+    InvalidJson,
+    decode,
+    depth,
+    dumps,
+)
 
 PLAIN = st.recursive(
     st.none()
@@ -92,7 +99,7 @@ def test_true_and_one_disagree_everywhere(value: Any) -> None:
 
 
 def test_keys_given_twice_at_every_level_do_not_multiply_the_work() -> None:
-    inside = b"[" + b"1," * 50_000 + b"1]"
+    inside = b"[" + b"1," * (MOST_VALUES // 2) + b"1]"
     levels = DEPTH - 4
 
     def seconds(member: bytes) -> float:
@@ -106,6 +113,63 @@ def test_keys_given_twice_at_every_level_do_not_multiply_the_work() -> None:
 
     # Writing the rest of the document out at every level makes it 200 times.
     assert seconds(b'"x":1,"x":1') < 30 * seconds(b'"x":1,"y":1')
+
+
+ZEROS = b"[" + b"0," * (MOST_VALUES - 2) + b"0]"
+"""As many values as may be: the list is one of them."""
+SEPARATORS = b'"' + rb",[{\",\\" * MOST_VALUES + b'"'
+"""A string of what separates values outside of strings."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ZEROS,
+        SEPARATORS,
+        b"[%s,%s]" % (ZEROS[1:-5], SEPARATORS),
+        b"{" + b",".join(b'"%d":"a"' % n for n in range(MOST_VALUES - 1)) + b"}",
+    ],
+    ids=["most", "inside a string", "both", "members"],
+)
+def test_as_many_values_as_may_be_are_taken(text: bytes) -> None:
+    assert decode(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ZEROS[:-1] + b",0]",
+        b"[%s,%s]" % (SEPARATORS, ZEROS),
+        b"[" + b"{}," * (MOST_VALUES // 2) + b"{}]",
+        b"{" + b'"a":"",' * MOST_VALUES + b'"a":""}',
+        b"[" + b'"",' * (3 * MOST_VALUES) + b'""]',
+    ],
+    ids=["one more", "beside a string", "objects", "members", "strings"],
+)
+def test_more_values_are_refused(text: bytes) -> None:
+    with pytest.raises(InvalidJson, match=r"more than 10000 values; send fewer\.$"):
+        decode(text)
+
+
+def test_a_text_of_a_megabyte_is_read_at_once_whatever_it_holds() -> None:
+    size = 1 << 20
+    repeated = b'"b":1.1,' * (MOST_VALUES - 10)
+    texts = [
+        # One escape, and all strings are looked through.
+        rb'["\u00e9","' + b"a" * size + b'"]',
+        rb'["\u00e9","' + "é".encode() * (size // 2) + b'"]',
+        b"[" + b"1.1," * (size // 4) + b"1]",
+        b"[" + b"{}," * (size // 3) + b"1]",
+        b"{" + repeated + b'"b":1.1}',
+    ]
+    for text in texts:
+        took = []
+        for _ in range(3):
+            began = process_time()
+            with suppress(InvalidJson):
+                decode(text)
+            took.append(process_time() - began)
+        assert min(took) < 0.05, text[:30]
 
 
 def test_depth_counts_levels() -> None:
