@@ -1,4 +1,4 @@
-"""Bodies of requests: their bytes, and the draft that they make."""
+"""Reads request bodies and checks them into drafts."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ IGNORED_SHOWN = 10
 
 
 async def read_body(request: web.Request) -> bytes:
-    """The body's bytes. Raises unsupported_media_type unless it is JSON or says nothing."""
+    """Return the body's bytes. Raises unsupported_media_type for a Content-Type other than JSON."""
     kind = request.headers.get("Content-Type")
     if kind is not None and not _is_json(kind):
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
@@ -28,7 +28,7 @@ async def read_body(request: web.Request) -> bytes:
 def draft(
     form: Form, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
 ) -> Draft:
-    """What the bytes of a body ask for; see gateway.records.draft.check."""
+    """Return the draft of a body; see gateway.records.draft.check."""
     try:
         sent = decode(body)
     except InvalidJson as error:
@@ -38,15 +38,15 @@ def draft(
     return check(form, sent, read=of_json, creating=creating, takes=takes)
 
 
-async def asked_of(request: web.Request, form: Form) -> Draft:
-    """What the body of a request asks for, all of it good. Raises what is wrong with it."""
+async def read_draft(request: web.Request, form: Form) -> Draft:
+    """Return the draft of a request's body. Raises the faults of the draft."""
     asked = draft(form, await read_body(request), creating=True)
     asked.must_hold()
     return asked
 
 
 def ignored(asked: Draft) -> dict[str, str]:
-    """The header X-Ignored-Fields, if any; nothing of a client's text reaches it unchecked."""
+    """Return the header X-Ignored-Fields, if any; it contains only safe names."""
     if not asked.ignored:
         return {}
     names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in asked.ignored[:IGNORED_SHOWN]]

@@ -1,4 +1,4 @@
-"""Handlers of people as they make and change themselves: sign-up, name, time zone."""
+"""Handles sign-up, and changes of an account's name and time zone."""
 
 from aiohttp import web
 from msgspec import Struct
@@ -16,11 +16,11 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import draft, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import answer
+from gateway.rest.structs import respond
 from gateway.server.keys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
 from outbox.database.transaction import Row
 
-CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
+CLOSED = "Sign-up is closed on this server; ask its administrator for an account."
 
 
 class User(Struct, frozen=True, rename="camel"):
@@ -41,11 +41,11 @@ class User(Struct, frozen=True, rename="camel"):
         )
     ),
     status=201, headers=("X-Ignored-Fields",), credential="none", body=shapes.new(SIGN_UP),
-    description="Closed unless the server is configured otherwise ([auth] signup).",
+    description="Sign-up is closed by default; the setting [auth] signup opens it.",
     refusals=("forbidden", "conflict", "rate_limited", "unavailable"),
 )  # fmt: skip
 async def sign_up(request: web.Request) -> web.Response:
-    """POST /api/auth/signup: a new account; it signs in at POST /api/auth/token."""
+    """POST /api/auth/signup: create an account; it signs in at POST /api/auth/token."""
     if request.app[CONFIG].auth.signup != "open":
         raise Refusal("forbidden", CLOSED)
     address = request[CLIENT].address
@@ -63,7 +63,7 @@ async def sign_up(request: web.Request) -> web.Response:
         users.made, email=values["email"], name=values["name"], password_hash=hashed,
         timezone=values["timezone"],
     )  # fmt: skip
-    return answer(_user(user), 201, asked)
+    return respond(_user(user), 201, asked)
 
 
 @operation(
@@ -71,15 +71,15 @@ async def sign_up(request: web.Request) -> web.Response:
     headers=("X-Ignored-Fields",), body=shapes.changes(PROFILE),
 )  # fmt: skip
 async def change_me(request: web.Request) -> web.Response:
-    """PATCH /api/me: change what is sent."""
+    """PATCH /api/me: change the fields of the body."""
     caller = await authenticate(request)
     caller.must("write")
     asked = draft(PROFILE, await read_body(request))
     asked.must_hold()
     user = await request.app[DB].write(users.change, caller.owner_id, asked.values)
-    # What is remembered of callers holds their time zones.
+    # The cached callers include their time zones.
     request.app[CREDENTIALS].forget()
-    return answer(me_of(user, caller), 200, asked)
+    return respond(me_of(user, caller), 200, asked)
 
 
 def _user(user: Row) -> User:
