@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from aiohttp import web
 
-from gateway.domain.catalogue import CATALOGUE, Kept
+from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS, complete, reopen
 from gateway.domain.reports.index import REPORTS
@@ -38,15 +38,15 @@ MOVED = (QUOTES, INVOICES)
 """Resources whose records refuse some changes in some states."""
 
 
-def of_records(kept: Kept) -> tuple[Route, ...]:
+def of_records(entry: Entry) -> tuple[Route, ...]:
     """Return the routes of a resource: list, create, read, change and, if deletable, delete."""
-    of = kept.resource
+    of = entry.resource
     path = path_of(of)
     one = f"{path}/{{id}}"
-    changing = records.change(of, kept.change, MOVES if of in MOVED else ())
+    changing = records.change(of, entry.change, MOVES if of in MOVED else ())
     routes: tuple[Route, ...] = (
         ("GET", path, page(of)),
-        ("POST", path, records.create(of, kept.create)),
+        ("POST", path, records.create(of, entry.create)),
         ("GET", one, records.read(of)),
         ("PUT", one, changing),
         ("PATCH", one, changing),
@@ -98,14 +98,14 @@ OTHERS: tuple[Route, ...] = (
 )  # fmt: skip
 
 
-def routes(catalogue: Iterable[Kept] = CATALOGUE) -> tuple[Route, ...]:
+def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:
     """Return all routes; the catalogue defines those of the records."""
     found: list[Route] = []
-    for kept in catalogue:
+    for entry in catalogue:
         # Fixed paths precede those with {id}, because the first match wins.
-        path = path_of(kept.resource)
+        path = path_of(entry.resource)
         found += (route for route in FIXED if route[1].startswith(f"{path}/"))
-        found += of_records(kept)
+        found += of_records(entry)
         found += (route for route in VERBS if route[1].startswith(f"{path}/"))
     return (*found, *OTHERS)
 
