@@ -108,6 +108,4 @@ def refusal(faults: Sequence[Fault]) -> Refusal:
     code = codes.pop() if codes <= {"invalid_reference"} or codes <= {"invalid_cnpj"} else ""
     first = faults[0]
     more = f" (and {len(faults) - 1} more, see details)" if len(faults) > 1 else ""
-    return Refusal(
-        code or "validation_error", f"{first.field}: {first.message}{more}", faults=faults
-    )
+    return Refusal(code or "validation_error", f"{first.sentence}{more}", faults=faults)

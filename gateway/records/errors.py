@@ -35,6 +35,12 @@ class Fault:
     code: str
     message: str
 
+    @property
+    def sentence(self) -> str:
+        """The message with its field, unless it starts with the field's name."""
+        starts = self.message.startswith(f"{self.field} ")
+        return self.message if starts else f"{self.field}: {self.message}"
+
 
 class Refusal(Exception):
     """The refusal of a request. `code` is one of CODES; `message` is for the client's developer.

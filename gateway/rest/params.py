@@ -103,11 +103,8 @@ def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) 
 
 def refused(name: str, message: str) -> Refusal:
     """Return the refusal of a query parameter."""
-    return Refusal(
-        "validation_error",
-        f"{name}: {message}",
-        faults=[Fault(name, "invalid_parameter", message)],
-    )
+    fault = Fault(name, "invalid_parameter", message)
+    return Refusal("validation_error", fault.sentence, faults=[fault])
 
 
 def _narrow(found: Query, resource: Resource, given: Mapping[str, str]) -> None:

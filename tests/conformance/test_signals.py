@@ -114,7 +114,7 @@ async def test_a_commit_wakes_one_worker_in_turn(ears: list[Ear]) -> None:
     assert {ear.woken for ear in ears} == {COMMITS // len(ears)}
 
 
-async def test_what_is_left_is_announced_to_another(ears: list[Ear]) -> None:
+async def test_remaining_work_wakes_another_worker(ears: list[Ear]) -> None:
     for _ in range(100):
         ears[0].db.announce()
     if len(ears) > 1:
@@ -124,13 +124,13 @@ async def test_what_is_left_is_announced_to_another(ears: list[Ear]) -> None:
     assert sum(ear.woken for ear in ears) == (len(ears) > 1)
 
 
-async def test_a_change_is_known_here_before_the_writer_goes_on(ears: list[Ear]) -> None:
+async def test_the_local_node_gets_a_change_before_the_write_returns(ears: list[Ear]) -> None:
     for number in range(20):
         await ears[0].db.write(change, f"w{number}")
         assert ears[0].changed[-1:] == [f"w{number}"]
 
 
-async def test_a_change_is_told_to_all_others_once(ears: list[Ear]) -> None:
+async def test_all_other_nodes_get_a_change_once(ears: list[Ear]) -> None:
     ids = [f"{number:024d}" for number in range(1000)]
     await ears[0].db.write(change, *ids)
     async with asyncio.timeout(1):
@@ -140,7 +140,7 @@ async def test_a_change_is_told_to_all_others_once(ears: list[Ear]) -> None:
     assert [sorted(ear.changed) for ear in ears] == [ids] * len(ears)
 
 
-async def test_a_process_that_ends_says_what_it_has_to_say(ears: list[Ear], db_url: str) -> None:
+async def test_a_process_sends_its_signals_before_it_ends(ears: list[Ear], db_url: str) -> None:
     """As a command beside a server does."""
     if len(ears) == 1:
         return  # on SQLite other processes are not told
@@ -152,7 +152,7 @@ async def test_a_process_that_ends_says_what_it_has_to_say(ears: list[Ear], db_u
             await asyncio.sleep(0.01)
 
 
-async def test_what_was_rolled_back_is_told_to_nobody(ears: list[Ear]) -> None:
+async def test_a_rollback_sends_no_signal(ears: list[Ear]) -> None:
     async def failing(tx: Tx) -> None:
         await change(tx, "w1")
         await work(tx)
@@ -164,7 +164,7 @@ async def test_what_was_rolled_back_is_told_to_nobody(ears: list[Ear]) -> None:
     assert [(ear.woken, ear.changed) for ear in ears] == [(0, [])] * len(ears)
 
 
-async def test_a_node_goes_by_the_name_that_it_has_now(ears: list[Ear]) -> None:
+async def test_a_node_uses_its_current_name(ears: list[Ear]) -> None:
     """One whose lease ended comes back under another."""
     if len(ears) == 1:
         ears[0].node = "other"

@@ -140,6 +140,5 @@ def _day_of(day: date) -> int:
 
 
 def _refused(name: str, message: str) -> Refusal:
-    return Refusal(
-        "validation_error", f"{name}: {message}", faults=[Fault(name, "invalid_parameter", message)]
-    )
+    fault = Fault(name, "invalid_parameter", message)
+    return Refusal("validation_error", fault.sentence, faults=[fault])

@@ -13,7 +13,7 @@ BODY = ("invalid_json", "validation_error", "unsupported_media_type", "payload_t
 REPEAT = ("idempotency_in_progress", "idempotency_mismatch", "payload_too_large")
 HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 EXAMPLES: dict[int, tuple[str, str]] = {
-    400: ("validation_error", "name: name is required."),
+    400: ("validation_error", "name is required."),
     401: ("unauthenticated", "The API key is invalid, revoked or expired."),
     403: ("forbidden", "This contact belongs to another user."),
     404: ("not_found", "There is no contact with this id."),

@@ -65,7 +65,7 @@ async def listed(who: Person, path: str) -> list[str]:
     return [task["title"] for task in reply.body["data"]]
 
 
-async def test_a_task_comes_back_as_it_was_sent(ana: Person) -> None:
+async def test_a_created_task_is_returned_unchanged(ana: Person) -> None:
     maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
     sent = {
@@ -86,7 +86,7 @@ async def test_a_task_comes_back_as_it_was_sent(ana: Person) -> None:
     assert (await ana.get(path)).status == 404
 
 
-async def test_the_least_a_task_has(ana: Person) -> None:
+async def test_a_minimal_task(ana: Person) -> None:
     record = await made(ana)
     assert record == {
         "id": record["id"], "title": "Call", "priority": "medium", "completed": False,
@@ -120,7 +120,7 @@ async def test_only_the_verbs_complete(ana: Person) -> None:
         ("dealId", "x", "invalid_reference"), ("dealId", 5, "wrong_type"),
     ],
 )  # fmt: skip
-async def test_bad_fields(ana: Person, field: str, value: Any, code: str) -> None:
+async def test_invalid_fields(ana: Person, field: str, value: Any, code: str) -> None:
     created = await ana.post("/api/tasks", {"title": "X"} | {field: value})
     assert (created.status, created.faults) == (400, {field: code})
     record = await made(ana)
@@ -170,7 +170,9 @@ async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -
 
 
 @pytest.mark.parametrize("verb", ["complete", "reopen"])
-async def test_who_may_complete(api: RestApi, ana: Person, bia: Person, verb: str) -> None:
+async def test_permissions_to_complete_a_task(
+    api: RestApi, ana: Person, bia: Person, verb: str
+) -> None:
     path = f"/api/tasks/{(await made(ana))['id']}/{verb}"
     assert (await api.nobody.post(path)).status == 401
     for wrong in (NOWHERE, "xyz", "overdue"):
@@ -292,7 +294,7 @@ async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person, wall: Wall)
     )  # fmt: skip
 
 
-async def test_a_day_sent_back_as_it_was_shown_stays_a_day(ana: Person) -> None:
+async def test_a_returned_day_stays_a_day(ana: Person) -> None:
     task = await made(ana, dueDate="2026-11-21")
     path = f"/api/tasks/{task['id']}"
     assert (await ana.put(path, task)).headers["ETag"] == '"1"'
@@ -345,7 +347,7 @@ async def test_the_calendar(ana: Person, bia: Person, query: str, found: str) ->
     assert await listed(ana, f"/calendar{query}") == [CALENDAR[int(n)] for n in found]
 
 
-async def test_the_calendar_shows_what_is_done_and_turns_its_page_at_home(
+async def test_the_calendar_includes_done_tasks_and_uses_the_owners_month(
     ana: Person, wall: Wall
 ) -> None:
     wall.set("2026-12-01T02:59:59Z")
@@ -365,7 +367,7 @@ async def test_the_calendar_shows_what_is_done_and_turns_its_page_at_home(
         ("Pacific/Pago_Pago", "2026-11-15T11:00:00Z", "2026-11-16T10:59:59.999Z"),
     ],
 )
-async def test_a_day_of_the_calendar_is_one_where_the_owner_is(
+async def test_a_day_of_the_calendar_is_in_the_owners_time_zone(
     api: RestApi, ana: Person, zone: str, begins: str, ends: str
 ) -> None:
     await api.move(ana, zone)
@@ -378,7 +380,7 @@ async def test_a_day_of_the_calendar_is_one_where_the_owner_is(
 
 
 @pytest.mark.parametrize("path", ["overdue", "calendar?start=2026-11-01&end=2026-11-20"])
-async def test_lists_by_date_are_never_cut_in_silence(ana: Person, path: str) -> None:
+async def test_lists_by_date_are_complete(ana: Person, path: str) -> None:
     await due(ana, *(f"2026-11-{day:02d}T10:00:00Z" for day in range(12, 0, -1)))
     join = "&" if "?" in path else "?"
     pages = [await ana.get(f"/api/tasks/{path}{join}limit=5&page={page}") for page in range(1, 5)]
@@ -390,7 +392,7 @@ async def test_lists_by_date_are_never_cut_in_silence(ana: Person, path: str) ->
     assert (await ana.get(f"/api/tasks/{path}{join}limit=0")).body["limit"] == 1000
 
 
-async def test_what_a_task_is_about_may_go(api: RestApi, ana: Person) -> None:
+async def test_a_task_stays_when_its_references_are_deleted(api: RestApi, ana: Person) -> None:
     maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
     task = await made(ana, contactId=maria, dealId=deal)

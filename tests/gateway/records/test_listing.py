@@ -72,7 +72,7 @@ def refused(query: dict[str, str]) -> Refusal:
     return caught.value
 
 
-async def test_newest_first_and_only_ones_own(db: Database) -> None:
+async def test_a_list_is_newest_first_and_has_only_own_records(db: Database) -> None:
     await named(db, "one", "two", "three")
     found = await listed(db)
     assert names(found) == ["three", "two", "one"]
@@ -108,7 +108,7 @@ def test_page_and_limit_are_never_refused(query: dict[str, str], page: int, limi
     assert (plan.page, plan.limit) == (page, limit)
 
 
-async def test_pages_cover_everything_once(db: Database) -> None:
+async def test_pages_contain_every_record_once(db: Database) -> None:
     await at_once(db, *({"name": f"c{i:02d}"} for i in range(23)))
     for limit in (1, 5, 10, 23, 24):
         seen: list[str] = []
@@ -120,7 +120,7 @@ async def test_pages_cover_everything_once(db: Database) -> None:
         assert seen == sorted(seen, reverse=True)
 
 
-async def test_a_page_past_the_end_is_empty_with_the_true_total(db: Database) -> None:
+async def test_a_page_after_the_last_is_empty_with_the_total(db: Database) -> None:
     await named(db, "one", "two")
     for page in ("2", "1000000", "999999999999999999", "9" * 19, "9" * 5000):
         found = await listed(db, page=page, limit="100")
@@ -129,7 +129,7 @@ async def test_a_page_past_the_end_is_empty_with_the_true_total(db: Database) ->
         assert (found.records, found.total) == ([], 2)
 
 
-async def test_a_cursor_walks_what_was_there_while_others_write(db: Database) -> None:
+async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(10)))
     first = await listed(db, limit="4")
     await named(db, "newer")
@@ -183,7 +183,7 @@ async def test_search_is_a_literal_substring(db: Database, term: str, found: lis
     assert result.total == len(found)
 
 
-async def test_an_empty_search_is_no_search(db: Database) -> None:
+async def test_an_empty_search_is_ignored(db: Database) -> None:
     await named(db, "one")
     assert (await listed(db, search="")).total == 1
     assert (await listed(db, search="  ")).total == 1
@@ -264,7 +264,7 @@ async def test_sorting(db: Database) -> None:
     assert names(first) + names(rest) == oldest[::-1]
 
 
-async def test_a_walk_over_changes_misses_none_and_repeats_none(db: Database) -> None:
+async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(9)))
     everything = members(await listed(db, limit="100"))
     [touched] = await named(db, "later")
@@ -290,13 +290,13 @@ async def test_a_walk_over_changes_misses_none_and_repeats_none(db: Database) ->
 
 
 @pytest.mark.parametrize("text", ["", "x", "yesterday", "2026-02-30", "\0"])
-def test_an_unreadable_updated_since_is_refused(text: str) -> None:
+def test_an_invalid_updated_since_is_refused(text: str) -> None:
     told = refused({"updatedSince": text})
     assert (told.code, told.faults[0].field) == ("validation_error", "updatedSince")
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T10:00:00-03:00", "2026-11-21T10:00:00 03:00"])
-def test_a_plus_that_became_a_space_is_read_as_one(text: str) -> None:
+def test_an_unescaped_plus_is_accepted(text: str) -> None:
     query_of(CONTACTS, {"updatedSince": text})
 
 
@@ -310,7 +310,7 @@ def test_an_unknown_sort_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["x", "AAAA", "é", "Yw", "Y3guMDA", "%00", "Yzk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTku" * 3]
 )
-def test_an_unreadable_cursor_is_refused(text: str) -> None:
+def test_an_invalid_cursor_is_refused(text: str) -> None:
     told = refused({"cursor": text})
     assert (told.code, told.faults[0].field) == ("validation_error", "cursor")
 

@@ -64,13 +64,13 @@ every_operation = pytest.mark.parametrize(
 )
 
 
-def test_the_facts_are_whole() -> None:
+def test_the_contract_file_is_complete() -> None:
     assert len(OPERATIONS) == 29
     assert len(EVENTS) == 20
     assert len({(o["method"], o["path"]) for o in OPERATIONS}) == 29
 
 
-def test_every_operation_is_on_a_route() -> None:
+def test_every_operation_has_a_route() -> None:
     routes = {(method, path) for method, path, _ in ROUTES}
     assert {(o["method"], o["path"]) for o in OPERATIONS} <= routes
 
@@ -171,7 +171,7 @@ async def an_id_of_nothing(operation: dict[str, Any], record_id: str, ana: Perso
 
 
 @every_operation
-async def test_what_fails_is_told_and_leaves_nothing(
+async def test_a_failed_request_is_refused_and_writes_nothing(
     api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
 ) -> None:
     path = await target_of(operation, ana)
@@ -237,7 +237,7 @@ FIRES: dict[str, Fire | None] = {
 }
 
 
-def test_there_is_a_way_to_every_event() -> None:
+def test_every_event_has_a_trigger() -> None:
     assert FIRES.keys() == EVENTS.keys()
 
 
@@ -311,7 +311,7 @@ async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Datab
         ("invoices", "PUT", "", {"status": "pending"}),
     ],
 )
-async def test_what_announces_nothing(
+async def test_requests_without_events(
     api: RestApi, ana: Person, plural: str, method: str, ending: str, body: Any
 ) -> None:
     record_id = await created(ana, plural)

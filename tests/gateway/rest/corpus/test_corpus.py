@@ -84,7 +84,7 @@ async def asked(call: Call, people: dict[str, Person], saved: dict[str, str]) ->
     return reply
 
 
-async def test_every_call_is_answered_as_it_was_recorded(tmp_path: Path) -> None:
+async def test_every_call_gets_its_recorded_response(tmp_path: Path) -> None:
     """With ids by the order in which they come up, on a clock that the test sets."""
     clock, names, saved, told = SetClock(), Names(), dict[str, str](), []
     db = await database.open(await SqliteFiles().fresh(tmp_path), clock=clock, ids=Ids())
