@@ -1,6 +1,6 @@
-"""What a declaration can say beyond what contacts and companies use, on both engines.
+"""Tests features of declarations that no product resource needs, on both engines.
 
-The resources here exist for these tests alone; their tables are made by them.
+The resources here exist only for these tests, which create their tables.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""What a door other than REST asks of records: typed values, walks both ways, scopes, uniqueness.
+"""Tests records as other doors use them: typed values, cursors, scopes, uniqueness.
 
-The resource here exists for these tests alone; its tables are made by them.
+The resource here exists only for these tests, which create its tables.
 """
 
 from collections.abc import Sequence
@@ -131,7 +131,7 @@ async def test_a_cursor_pages_in_both_directions(db: Database, changed: bool) ->
             await actions.create(tx, ANA, OFFERS, check(OFFERS, sent, creating=True))
 
     await made(db, title="a")
-    # Of one instant, so the id decides.
+    # They share one instant, so the id decides the order.
     await db.write(at_once)
     await made(db, title="c")
     since = {"since": 0} if changed else {}

@@ -1,4 +1,4 @@
-"""Migrations on both engines: once each, all or nothing, refused when they do not fit."""
+"""Tests migrations on both engines: each runs once and completely, or is refused."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ insert into birds (name) values ('sabia');
 async def bare(
     request: pytest.FixtureRequest, tmp_path: Path, postgres_server: PostgresServer
 ) -> AsyncIterator[str]:
-    """The address of an empty database."""
+    """Return the address of an empty database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/bare.db"
         return

@@ -1,4 +1,4 @@
-"""Numbers of documents on both engines: none is left out, none is given twice."""
+"""Tests the numbers of documents on both engines: no gaps and no repeats."""
 
 import asyncio
 
@@ -67,7 +67,7 @@ async def test_numbers_grow_past_six_digits(db: Database) -> None:
 
 
 async def test_a_unique_value(db: Database) -> None:
-    """Field.unique_in: a race has one winner, and neither engine raises."""
+    """One concurrent create with the same unique value succeeds on both engines."""
 
     async def make() -> str:
         draft = asked(PRODUCTS, {"name": "P", "price": 1, "sku": "A"}, creating=True)

@@ -1,4 +1,4 @@
-"""Records on both engines: create, read, change, remove, their events, totals and references."""
+"""Tests create, read, change and delete of records, with events and totals, on both engines."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ async def events(db: Database) -> list[dict[str, Any]]:
 
 
 async def total(db: Database, resource: Resource, owner_id: str = ANA.owner_id) -> tuple[int, int]:
-    """The running total and the true count."""
+    """Return the running total and the true count."""
 
     async def unit(tx: Tx) -> tuple[int, int]:
         row = await tx.one(
@@ -163,7 +163,7 @@ async def test_if_match_guards_updates_and_deletes(db: Database) -> None:
         ).code == "precondition_failed"
     await changed(db, record_id, '"7", "2"', name="Three")
     await changed(db, record_id, "*", name="Four")
-    # What is wrong with the body is told before that the state is stale.
+    # Faults of the body take precedence over a stale ETag.
     assert (await refused(changed(db, record_id, '"1"', name=""))).code in BAD
     await db.write(actions.remove, ANA, CONTACTS, record_id, expected_of('"4"'))
 

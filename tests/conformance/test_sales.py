@@ -1,4 +1,4 @@
-"""Deals and tasks on both engines: running totals, races, and what a race may not break."""
+"""Tests deals and tasks on both engines: running totals and concurrent writes."""
 
 import asyncio
 from collections import Counter
@@ -56,7 +56,7 @@ from deal_totals group by owner_id, stage, status order by 1, 2, 3
 
 
 async def totals_hold(db: Database) -> None:
-    """The running totals are what counting gives, and keep no row of nothing."""
+    """Assert that the running totals equal the counts and have no empty row."""
     assert await rows(db, KEPT) == await rows(db, COUNTED)
     assert await rows(db, "select n from deal_totals where n <= 0") == []
 
@@ -103,7 +103,7 @@ async def test_a_refused_write_changes_no_total(db: Database) -> None:
 
 
 class Faults(Unwatched):
-    """Counts what goes wrong between transactions."""
+    """A counter of conflicts between transactions."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -113,7 +113,7 @@ class Faults(Unwatched):
 
 
 async def test_deals_that_change_stage_in_opposite_directions(db: Database) -> None:
-    """All counters of one stage and status are one row here, so that every move meets another."""
+    """Each stage and status has one counter row here, so that all changes conflict."""
     ids: list[str] = []
 
     async def fill(tx: Tx) -> None:
@@ -163,7 +163,7 @@ async def test_the_totals_do_not_grow_with_the_deals(db: Database) -> None:
 
 
 async def test_a_sum_above_64_bits_is_returned(db: Database) -> None:
-    """More than the engines can add up: two stages near the end of BIGINT."""
+    """Two stages near the maximum of BIGINT exceed the sums of the engines."""
     for stage in "ab":
         await made(db, DEALS, title="D", value=1, stage=stage)
 
@@ -219,7 +219,7 @@ async def test_concurrent_changes_of_a_pipeline_run_one_after_the_other(db: Data
 
 
 async def test_changes_of_one_instant_are_listed_once(db: Database) -> None:
-    """Deals by the time of their change, which is one instant for many of them."""
+    """Many deals share the time of their last change."""
 
     async def at_once(tx: Tx) -> None:
         for i in range(7):

@@ -1,4 +1,4 @@
-"""Scans take turns by owner, leave reads and writes alone, and end with whoever asked for them."""
+"""Tests scans: owners take turns, reads and writes continue, and cancellation ends a scan."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ async def quick(tx: Tx) -> int:
 
 
 async def at_work(db: Database, count: int) -> None:
-    """Until so many statements are under way; on SQLite threads take them up at once."""
+    """Wait until `count` statements are running; on SQLite threads start them at once."""
 
     async def working(tx: Tx) -> bool:
         row = await tx.one(

@@ -1,4 +1,4 @@
-"""What `read` and `write` promise, the same cases on both engines."""
+"""Tests the guarantees of `read` and `write` on both engines."""
 
 import asyncio
 import time
@@ -63,7 +63,7 @@ async def test_only_commits_with_events_wake_listeners(db: Database) -> None:
         await tx.run("insert into nodes (id, epoch, started_at, alive_until) values ('p', 1, 1, 1)")
 
     if db.engine == "postgres":
-        # A new listener looks once for what was announced before it came.
+        # A new listener polls once for earlier events.
         await asyncio.wait_for(heard.wait(), 10)
         heard.clear()
     await db.write(plain)
@@ -128,7 +128,7 @@ SECOND = Insert(
 
 
 async def test_deferred_rows_are_written_with_the_unit_and_in_order(db: Database) -> None:
-    """Rows of several tables; the unit's own statements do not see them yet."""
+    """The rows of several tables are not visible to the unit's own statements yet."""
 
     async def tables(tx: Tx) -> None:
         await tx.run("create table first (id text primary key, n integer)")
@@ -197,7 +197,7 @@ async def test_a_cancelled_caller_leaves_the_database_usable(db: Database) -> No
 
 
 class Timings:
-    """A DatabaseObserver that keeps what it is told."""
+    """A DatabaseObserver that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, float]] = []
@@ -222,7 +222,7 @@ async def test_each_unit_is_timed_once_from_call_to_result(db: Database) -> None
 
 
 async def test_waiting_is_part_of_the_time(db: Database) -> None:
-    """Of a unit that waits for another on the same row, or behind it in line."""
+    """A unit waits for another on the same row, or behind it in the queue."""
     db.observer = timings = Timings()
     await db.write(add, 1)
 

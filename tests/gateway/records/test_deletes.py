@@ -1,4 +1,4 @@
-"""Deletes of records with many dependants: what is seen at once, and what is left in the end."""
+"""Tests deletes of records with many dependants: reads meanwhile, and the final state."""
 
 from typing import Any
 
@@ -29,11 +29,11 @@ POINTING = {
     "companies": ("contacts", "deals", "quotes", "invoices"),
     "deals": ("tasks", "quotes", "invoices"),
 }
-"""What points to a record of a kind."""
+"""The kinds of records that refer to a record of a kind."""
 
 
 class Hasty(SystemClock):
-    """Its time is up at every look."""
+    """A clock on which the time of a unit is always over."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def noun_of(kind: str) -> str:
 
 
 async def with_dependants(api: RestApi, person: Person, kind: str) -> tuple[str, dict[str, str]]:
-    """A record with MOST activities, and with one of each kind that points to it; the paths."""
+    """Create a record with MOST activities and one dependant of each kind; return the paths."""
     record_id = await made(person, kind)
     noun = noun_of(kind)
     await api.db.write(add_activities, person.user_id, MOST, record_id, noun)
@@ -86,7 +86,7 @@ async def settled(db: Database) -> None:
 
 
 def unlinked(reply: Reply, record_id: str) -> dict[str, Any]:
-    """The record without the time of its change; what was deleted must not stand in it."""
+    """Return the record without updatedAt, and assert that it has no deleted id."""
     assert reply.status == 200, reply.text
     assert record_id not in reply.text
     return {name: value for name, value in reply.body.items() if name != "updatedAt"}
@@ -141,13 +141,13 @@ async def test_above_the_limit_dependants_read_as_settled(
     for other, path in paths.items():
         after = await ana.get(path)
         assert unlinked(after, record_id) == unlinked(during[other], record_id)
-        # It has its time of change now, so it must not be taken for what was read before.
+        # updatedAt is set now, so the ETag must differ from the earlier one.
         assert version(after) == version(during[other]) + 1
     await _no_activities(ana, record_id, listed[0]["id"])
 
 
 async def _no_activities(ana: Person, record_id: str, activity: str) -> None:
-    """Nothing tells of the activities of the record; two others are left."""
+    """Assert that no list shows the record's activities; two other activities are left."""
     for path in (f"/api/activities?relatedTo={record_id}", f"/api/activities/entity/{record_id}"):
         found = (await ana.get(path)).body
         assert (found["total"], found["data"]) == (0, [])
@@ -218,7 +218,7 @@ async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Perso
         assert (again.status, again.body["code"]) == (400, "invalid_reference")
     note = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
     assert (await ana.post("/api/activities", note)).status == 400
-    # The invoice of a quote is made with what the quote shows.
+    # The invoice of a quote copies the values that the quote shows.
     assert (await ana.post(f"{paths['quotes']}/accept")).status == 200
     invoice = await ana.post(f"{paths['quotes']}/convert")
     assert invoice.status == 201

@@ -1,4 +1,4 @@
-"""Text as search compares it."""
+"""Tests the folding of text for search."""
 
 from gateway.records.values.folding import BYTES, fold
 
@@ -8,7 +8,7 @@ def test_case_and_accents_are_ignored() -> None:
 
 
 def test_long_text_is_cut_before_normalization() -> None:
-    # In a run of marks each is moved past the others: a long one would take minutes.
+    # Sorting a run of marks takes quadratic time: a long one takes minutes.
     assert fold("a" + "\u0301" * BYTES + "b") == "a"
     assert fold("é" * BYTES * 2) == "e" * BYTES
     assert fold("x" * BYTES * 2) == "x" * BYTES

@@ -1,4 +1,4 @@
-"""Each format's check, and that its JSON Schema says the same."""
+"""Tests that each format's check agrees with its JSON Schema."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from gateway.records.values.strictjson import decode
 
 
 def code(check: Format, value: Any) -> str:
-    """The fault's code, or "" when the value is taken."""
+    """Return the fault's code, or "" when the value is accepted."""
     try:
         check.accept(value, of_json)
     except Wrong as wrong:
@@ -123,7 +123,7 @@ BAD: list[tuple[Format, str, list[Any]]] = [
 
 @pytest.mark.parametrize(("check", "values"), GOOD)
 def test_valid_values_are_accepted_and_match_the_schema(check: Format, values: list[Any]) -> None:
-    # 0.01 has no exact double, and validators differ about it.
+    # 0.01 has no exact double, and validators treat it differently.
     schema = {name: rule for name, rule in check.schema.items() if name != "multipleOf"}
     validator = jsonschema_rs.validator_for(schema)
     for value in values:

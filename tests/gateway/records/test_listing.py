@@ -1,4 +1,4 @@
-"""Lists on both engines: pages, search, filters, sorting, cursors."""
+"""Tests lists on both engines: pages, search, filters, sorting, cursors."""
 
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ BIA = Actor("b" * 24, "api_key")
 
 
 class Shown(NamedTuple):
-    """A page as the REST door shows it."""
+    """A page in the form of the REST door."""
 
     records: list[msgspec.Struct]
     total: int
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 
 async def made(db: Database, *bodies: dict[str, Any], resource: Resource = CONTACTS) -> list[str]:
-    """Create the records one after another; their ids."""
+    """Create the records one after another and return their ids."""
     ids = []
     for body in bodies:
         draft = asked(resource, body, creating=True)
@@ -257,7 +257,7 @@ async def test_sorting(db: Database) -> None:
     pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
     assert [n for p in pages for n in names(p)] == by_name
     assert names(await listed(db, sort="name,name,-name")) == by_name
-    # The default order by its name is still the one that a cursor walks.
+    # The default order, given by name, still supports a cursor.
     first = await listed(db, sort="-createdAt", limit="3")
     assert first.cursor is not None
     rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
@@ -283,7 +283,7 @@ async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> N
     assert len(walked) == len(set(walked)) == 10
     assert walked[-2:] == [touched, oldest]
     changed = (await db.read(actions.read, ANA, CONTACTS, oldest)).shown("updatedAt")
-    # Shown to the millisecond, kept to the microsecond, so the walk is inclusive.
+    # JSON has milliseconds and the database microseconds, so the bound is inclusive.
     again = members(await listed(db, updatedSince=changed))
     assert oldest in [r["id"] for r in again]
     assert (await listed(db, updatedSince="2999-01-01")).total == 0

@@ -1,4 +1,4 @@
-"""What JSON is taken, and what is refused with a sentence."""
+"""Tests which JSON is accepted and which is refused."""
 
 import json
 from contextlib import suppress
@@ -104,7 +104,7 @@ def test_nested_duplicate_keys_take_linear_time() -> None:
             found.append(process_time() - began)
         return min(found)
 
-    # Writing the rest of the document out at every level makes it 200 times.
+    # Serialising the rest of the document at every level takes 200 times as long.
     assert seconds(b'"x":1,"x":1') < 30 * seconds(b'"x":1,"y":1')
 
 

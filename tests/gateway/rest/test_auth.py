@@ -1,4 +1,4 @@
-"""Who is recognised, by what, and what the others are told."""
+"""Tests authentication by API key, token and password, and its refusals."""
 
 import asyncio
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ async def test_missing_and_invalid_credentials(site: Site) -> None:
 
 
 async def raw(site: Site, *lines: bytes) -> bytes:
-    """The status line of a request that no HTTP client would write."""
+    """Return the status line of the response to a malformed request."""
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     head = [b"GET /api/me HTTP/1.1", b"Host: a", b"Connection: close", *lines, b"", b""]
     writer.write(b"\r\n".join(head))
@@ -141,7 +141,7 @@ async def test_a_key_revoked_on_any_node_stops_working_within_a_second(site: Sit
     user_id = await site.user()
     key = await site.key(user_id)
     assert (await me(site, {"X-API-Key": key}))[0] == 200
-    # As another node would, or the command line: this process is not told.
+    # Another node or the command line revokes it, so this process gets no signal.
     [row] = await site.db.read(keys.listed, user_id)
     await site.db.write(keys.revoke, user_id, row["id"])
     began = site.db.clock.monotonic()

@@ -1,4 +1,4 @@
-"""ETag, If-None-Match, If-Match over HTTP."""
+"""Tests ETag, If-None-Match and If-Match over HTTP."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""GET /api/events: what a receiver that was down reads instead of asking for replays."""
+"""Tests GET /api/events, the feed for receivers that missed deliveries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 
 
 async def fanned_out(api: RestApi) -> None:
-    """What the drain does with events, without sending anything."""
+    """Fan out the events as the drain does, without sending."""
     await api.db.write(fan_out, ROOM)
 
 
@@ -166,7 +166,7 @@ async def test_types(api: RestApi, ana: Person) -> None:
     assert await events("contact.flown") == []
     assert await events("%00") == []
     assert len(await events("")) == 4
-    # What was looked through is not looked through again.
+    # The next page does not search the same events again.
     last = (await read(ana))["nextCursor"]
     assert (await read(ana, "?types=company.created"))["nextCursor"] == last
 
@@ -240,7 +240,7 @@ async def test_the_feed_needs_the_scope_read(api: RestApi, ana: Person) -> None:
 
 
 async def test_the_feed_uses_its_index(api: RestApi, ana: Person) -> None:
-    """Whatever else is in the table, only the owner's own events are walked."""
+    """The feed reads only the owner's events, not the rest of the table."""
     await contacts(ana, "one")
     await fanned_out(api)
     explain = "explain query plan" if api.db.engine == "sqlite" else "explain"

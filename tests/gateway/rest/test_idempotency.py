@@ -1,4 +1,4 @@
-"""Idempotency-Key: one write however often it is asked for."""
+"""Tests Idempotency-Key: repeated requests write once."""
 
 import asyncio
 from typing import Any
@@ -125,7 +125,7 @@ def ticket(key: str = "k", body: bytes = b"x") -> Once:
 
 
 async def test_a_first_request_that_takes_too_long(db: Database) -> None:
-    """PostgreSQL alone: on SQLite writes wait for each other anyway."""
+    """PostgreSQL only: on SQLite all writes wait for each other."""
     if db.engine == "sqlite":
         answers = await asyncio.gather(
             *(once.write(db, ticket(), _same, _answer) for _ in range(2))
@@ -137,7 +137,7 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
     async def slow(tx: Tx) -> Outcome:
         claimed.set()
         while not go.is_set():
-            # A transaction that stood idle would be ended.
+            # The server ends an idle transaction.
             await tx.one("select pg_sleep(0.1)")
         return await _answer(tx)
 

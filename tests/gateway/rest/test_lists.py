@@ -1,4 +1,4 @@
-"""Long lists: pages are never cut, lists without pages end, and what is not read counts."""
+"""Tests long lists: complete pages, truncated lists without pages, and unread bytes."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ CALENDAR = "/api/tasks/calendar?start=2025-12-01&end=2025-12-02"
 
 
 async def tasks(tx: Tx, owner: str, sizes: list[int]) -> None:
-    """A task for each size of a description, due in this order."""
+    """Create a task for each size of a description, due in this order."""
     for number, size in enumerate(sizes):
         values = {"title": f"t{number}", "due_at": DUE + number, "due_day": False,
                   "priority": "low", "completed": False}  # fmt: skip
@@ -88,7 +88,7 @@ SMALL = Config(limits=Limits(answer_bytes=FLOWING * 8, read_per_second=0))
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
-    """The share of one caller is a flowing answer; another caller's is untouched."""
+    """A streamed response uses the budget of its caller only."""
     async with serving(db, SMALL) as site:
         owner, other = await site.user(), await site.user("rui@example.com")
         for one in (owner, other):

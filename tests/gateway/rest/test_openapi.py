@@ -1,4 +1,4 @@
-"""The OpenAPI document: it tells of every route, its examples hold, nothing changes unseen."""
+"""Tests the OpenAPI document: every route, valid examples, and a snapshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.document import DOCUMENT, entries, faults, resolved
 from tests.support.process import command
 from tests.support.rest import Person, RestApi
 
-# Nothing here depends on the engine.
+# These tests do not depend on the engine.
 served = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "openapi.json"
@@ -37,7 +37,7 @@ every_entry = pytest.mark.parametrize(
 
 
 def test_the_snapshot_equals_the_generated_document() -> None:
-    """Look at the difference, then: carteiro openapi > tests/snapshots/openapi.json"""
+    """After a change, check the diff of: carteiro openapi > tests/snapshots/openapi.json"""
     assert json.loads(SNAPSHOT.read_text()) == DOCUMENT
 
 
@@ -71,12 +71,12 @@ async def test_every_served_route_has_an_entry_and_every_entry_a_route(api: Rest
     there = {
         (route.method.lower(), route.resource.canonical)
         for route in api.site.app.router.routes()
-        # A route for any method refuses the methods that have none.
+        # A route for any method refuses methods without a route.
         if route.method != "*"
         and route.resource is not None
         and route.resource.canonical.startswith("/api/")
     }
-    # The files of the page that shows the document, and HEAD, which goes wherever GET does.
+    # The files of the page of the document, and HEAD, which every GET route has.
     there -= {("get", docs_page.ASSETS), ("head", docs_page.ASSETS)}
     assert {route for route in there if route[0] != "head"} == {(m, p) for m, p, _ in entries()}
     assert {p for m, p in there if m == "head"} == {p for m, p in there if m == "get"}
@@ -186,11 +186,11 @@ def test_the_headers_of_deliveries_are_documented() -> None:
 
 @served
 async def test_the_examples_of_creates_are_valid_requests(api: RestApi, ana: Person) -> None:
-    """Each in turn, with the ids of real records in place of made-up ones."""
-    # Contacts come first, and may name a company.
+    """Send each example with the ids of real records."""
+    # Contacts come first and can refer to a company.
     company = await ana.post("/api/companies", {"name": "Acme"})
     made: dict[str, str] = {"companies": company.body["id"]}
-    # Invoices may name a quote, and stand before them in the document.
+    # Invoices can refer to a quote and precede quotes in the document.
     for method, path, entry in sorted(entries(), key=lambda one: one[1] == "/api/invoices"):
         if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
             continue
@@ -250,7 +250,7 @@ def test_vendored_files_match_their_list() -> None:
 
 @served
 async def test_a_fixed_path_refuses_other_methods(api: RestApi, ana: Person) -> None:
-    """`recent` and the like are no ids, although a path with {id} would take them."""
+    """`recent` is not an id, although a path with {id} matches it."""
     for path in ("/api/tasks/overdue", "/api/deals/pipeline-stats", "/api/activities/recent"):
         for method in ("PUT", "PATCH", "DELETE", "POST"):
             reply = await ana.call(method, path, {})

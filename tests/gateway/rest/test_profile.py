@@ -1,4 +1,4 @@
-"""Signing up, and what people change of their own account."""
+"""Tests sign-up and changes of the own account."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ async def test_name_and_time_zone_can_be_changed(api: RestApi, ana: Person, bia:
     assert (found["name"], found["timezone"]) == ("Ana", "Asia/Tokyo")
     assert (await ana.call("PATCH", "/api/me", {})).body == found
     assert (await bia.get("/api/me")).body["timezone"] == "America/Sao_Paulo"
-    # It is where the days of reports begin from now on.
+    # Reports use the new time zone from now on.
     report = (await ana.get("/api/reports/sales?from=2026-03-01&to=2026-03-01")).body
     assert (report["timezone"], report["from"]) == ("Asia/Tokyo", "2026-02-28T15:00:00.000Z")
 

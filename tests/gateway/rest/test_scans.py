@@ -1,4 +1,4 @@
-"""What looks through much costs more, waits its owner's turn, and ends with its client."""
+"""Tests expensive reads: their cost, their queue, and their end on disconnect."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ async def count_long(tx: Tx) -> None:
 
 @asynccontextmanager
 async def occupied(db: Database) -> AsyncIterator[None]:
-    """All places for scans are taken, each by an owner of its own."""
+    """Occupy all places for scans, each for another owner."""
     scans = [asyncio.create_task(db.scan(f"owner {n}", count_long)) for n in range(3)]
     await asyncio.sleep(0.05)
     try:
@@ -38,7 +38,7 @@ async def occupied(db: Database) -> AsyncIterator[None]:
 
 
 async def waiting(db: Database, count: int) -> None:
-    """Until so many scans wait, besides those of `occupied`."""
+    """Wait until `count` scans wait besides those of `occupied`."""
     besides = 1 if db.engine == "sqlite" else 0
     async with asyncio.timeout(5):
         while db._places.waiting - besides != count:  # type: ignore[attr-defined]
