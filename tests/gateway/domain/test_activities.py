@@ -1,4 +1,4 @@
-"""Activities over HTTP: the timeline of contacts, companies and deals."""
+"""Tests activities over HTTP, the timeline of contacts, companies and deals."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ async def test_all_faults_at_once(ana: Person) -> None:
 
 @pytest.mark.parametrize("kind", [None, "task", "", 5])
 async def test_an_invalid_kind_is_the_only_fault(ana: Person, kind: Any) -> None:
-    """Whether the id is right cannot be known then."""
+    """Without a valid kind the id cannot be checked."""
     contact = await target(ana)
     body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": kind}
     assert set((await ana.post("/api/activities", body)).faults) == {"relatedType"}
@@ -204,7 +204,7 @@ async def test_by_entity(api: RestApi, ana: Person, bia: Person) -> None:
     onward = f"{path}?limit=3&cursor={first.body['nextCursor']}"
     assert first.headers["Link"] == f'<{onward}>; rel="next"'
     assert [a["description"] for a in (await ana.get(onward)).body["data"]] == ["1", "0"]
-    # What is unknown, malformed or another user's has no timeline to see.
+    # The timeline of an unknown, malformed or another user's id is empty.
     for who, entity in ((bia, contact), (ana, NOWHERE), (ana, "xyz"), (ana, "%00"), (ana, "%FF")):
         empty = await who.get(f"/api/activities/entity/{entity}")
         assert (empty.status, empty.body) == (

@@ -1,4 +1,4 @@
-"""How long an account's next try waits after wrong passwords, and what is forgotten."""
+"""Tests the delays of an account after wrong passwords, and their reset."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def clock() -> Hand:
 
 
 def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
-    """Seconds that a try has to wait; 0 when it was let through, and so counted."""
+    """Return the delay of an attempt in seconds; 0 when it was allowed and so counted."""
     try:
         tries.begin(email, share)
     except Refusal as slow:

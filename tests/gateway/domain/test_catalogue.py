@@ -1,4 +1,4 @@
-"""The catalogue against the documented contract, and the declarations against each other."""
+"""Tests the catalogue against the contract, and the declarations against each other."""
 
 import importlib
 import json
@@ -42,7 +42,7 @@ async def test_the_api_lists_them(ana: Person) -> None:
 
 
 def declared() -> list[Resource]:
-    """Every resource that some module of the product declares."""
+    """Return every resource that a module of the product declares."""
     found: dict[str, Resource] = {}
     for module in pkgutil.walk_packages(gateway.__path__, "gateway."):
         if not module.name.endswith("__main__"):

@@ -1,4 +1,4 @@
-"""Companies over HTTP: what is theirs alone; the engine itself is tested with contacts."""
+"""Tests the special fields of companies over HTTP; test_contacts tests the common behaviour."""
 
 from typing import Any
 

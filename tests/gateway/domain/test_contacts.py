@@ -1,4 +1,4 @@
-"""Contacts over HTTP, as the owner, another user and nobody."""
+"""Tests contacts over HTTP, as the owner, another user and nobody."""
 
 from typing import Any
 
@@ -162,7 +162,7 @@ async def test_an_unreadable_body(ana: Person, bia: Person, data: bytes) -> None
     reply = await ana.call("POST", "/api/contacts", data=data, **headers)
     assert reply.status == 400
     assert reply.body["code"] in ("invalid_json", "validation_error")
-    # Whether the record is there, and whose it is, is told first.
+    # not_found and forbidden take precedence.
     path = f"/api/contacts/{(await made(ana))['id']}"
     assert (await ana.call("PUT", path, data=data, **headers)).status == 400
     assert (await bia.call("PUT", path, data=data, **headers)).status == 403

@@ -1,4 +1,4 @@
-"""Deals over HTTP: their own fields, status, lists, figures and pipeline."""
+"""Tests deals over HTTP: fields, status, lists, figures and pipeline."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ async def test_every_change_of_status_is_allowed(
     if after != "open":
         expected = first["closedAt"] if after == before else second.body["updatedAt"]
         assert second.body["closedAt"] == expected
-    # A sent status is announced always, as the contract's table of transitions says.
+    # A status in the request always emits an event, as the contract says.
     told = [data for name, data in await api.events() if name == "deal.updated"]
     assert len(told) == 2
     assert told[1] == {name: second.body.get(name) for name in UPDATED}
@@ -192,7 +192,7 @@ async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
     assert (await ana.put(path, {"lostReason": None})).status == 200
     lost = (await ana.put(path, {"status": "lost"})).body
     assert (await ana.put(path, {"lostReason": "Price"})).body["lostReason"] == "Price"
-    # What was read goes back with another status: the reason is no change, and goes.
+    # The client sends the whole record back with another status: the reason is cleared.
     again = lost | {"lostReason": "Price", "status": "won"}
     won = await ana.put(path, again)
     assert (won.status, won.body["status"]) == (200, "won")
@@ -282,7 +282,7 @@ async def test_paging_with_the_cursor(ana: Person) -> None:
         await made(ana, title=f"d{i}", stage="lead" if i != 2 else "other")
     path = "/api/deals?limit=2&stage=lead"
     first = await ana.get(path)
-    # One that comes later does not disturb the walk.
+    # A later record does not disturb the paging.
     await made(ana, title="late", stage="lead")
     second = await ana.get(f"{path}&cursor={first.body['nextCursor']}")
     assert first.headers["Link"] == f'<{path}&cursor={first.body["nextCursor"]}>; rel="next"'
@@ -322,7 +322,7 @@ async def test_figures(ana: Person, bia: Person) -> None:
         "lostDeals": 3,
         "conversionRate": 40,
     }
-    # In the order of the pipeline, then by name, and last what has none.
+    # In the order of the pipeline, then by name, and deals without a stage last.
     assert list(found["byStage"]) == ["lead", "closing", "Zebra", "custom", "(none)"]
 
 
@@ -411,7 +411,7 @@ async def test_a_strict_pipeline_limits_deals_to_its_stages(ana: Person, bia: Pe
     assert created.faults == {"title": "too_short", "stage": "not_allowed"}
     assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
     assert (await ana.put(f"/api/deals/{NOWHERE}", {"stage": "new"})).status == 404
-    # A deal may stay where it is, and a new one may have no stage.
+    # A deal can keep its stage, and a new one can have no stage.
     assert (await ana.put(path, {"title": "Y"})).body["stage"] == "elsewhere"
     assert (await ana.put(path, {"stage": "lead"})).status == 200
     await made(ana)
@@ -422,7 +422,7 @@ async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> Non
     deal = await made(ana, stage="elsewhere")
     path = f"/api/deals/{deal['id']}"
     await ana.put("/api/settings/pipeline", {"strict": True})
-    # What was read may be sent back, with another field changed.
+    # A client can send the whole record back with another field changed.
     kept = await ana.put(path, deal | {"title": "Y"})
     assert (kept.status, kept.body["title"], kept.body["stage"]) == (200, "Y", "elsewhere")
     assert (await bia.put(path, {"stage": "new"})).status == 403

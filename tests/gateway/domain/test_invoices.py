@@ -1,4 +1,4 @@
-"""Invoices over HTTP: numbers, amounts, states, and who may see them."""
+"""Tests invoices over HTTP: numbers, amounts, states and permissions."""
 
 import asyncio
 import json
@@ -185,7 +185,7 @@ async def test_an_invoice_stays_when_its_references_are_deleted(ana: Person) -> 
         await ana.delete(f"{kind}/{record_id}")
         assert field not in (await ana.get(path)).body
     await ana.delete(f"/api/products/{product}")
-    # The line stays as it was agreed, and may be sent back so.
+    # The line keeps its deleted product, and a client can send it back.
     items = (await ana.get(path)).body["items"]
     assert items[0]["productId"] == product
     etag = (await ana.get(path)).headers["ETag"]
@@ -202,7 +202,7 @@ async def test_a_change_recomputes_the_amounts(ana: Person) -> None:
     reply = await ana.put(path, {"shipping": 5})
     assert (reply.status, reply.body["total"]) == (200, 45)
     reply = await ana.put(path, {"items": [LINE | {"id": second, "quantity": 1}, LINE]})
-    # The second line is named and changed; the first one is recognised.
+    # The second line has its id and changes; the first one keeps its id without sending it.
     assert [line["id"] for line in reply.body["items"]] == [second, first]
     assert (reply.body["subtotal"], reply.body["total"]) == (30, 35)
     reply = await ana.put(path, {"items": [LINE | {"id": NOWHERE}]})
@@ -226,7 +226,7 @@ async def test_without_lines_a_total_is_required(ana: Person, none: Any) -> None
     assert (await ana.get(path)).body == invoice
     plain = await ana.put(path, {"items": none, "total": 7})
     assert (plain.body["items"], plain.body["subtotal"], plain.body["total"]) == ([], 7, 7)
-    # It has no lines to lose, so nothing changes.
+    # The invoice has no lines, so nothing changes.
     assert (await ana.put(path, {"items": none})).headers["ETag"] == plain.headers["ETag"]
 
 
@@ -364,7 +364,7 @@ async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> N
         reply = await ana.get(f"/api/invoices?overdue={query}")
         assert (reply.status, reply.body["total"]) == (200, count)
 
-    # A day that has ended in one place of the world, and not yet in another.
+    # A day that has ended in one time zone and not yet in another.
     async def both(due: int, day: bool) -> list[bool]:
         async def set_due(tx: Any) -> None:
             await tx.run(
@@ -386,7 +386,7 @@ async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> N
     today = now - now % day
     assert await both(today - 2 * day, True) == [True, True]
     assert await both(today + day, True) == [False, False]
-    # 25 hours apart, so the two are never on the same day: each day has ended in one alone.
+    # The zones are 25 hours apart, so each day has ended in only one of them.
     ends = [await both(today + n * day, True) for n in (-1, 0)]
     assert [True, False] in ends
     assert await both(now - 60_000_000, False) == [True, True]
@@ -500,7 +500,7 @@ async def test_an_idempotency_key_takes_one_number(ana: Person) -> None:
 
 @pytest.mark.slow
 async def test_numbers_have_neither_gaps_nor_repeats(ana: Person, bia: Person) -> None:
-    """Two hundred at once, refused ones among them; another owner counts for themselves."""
+    """Two hundred concurrent creates, some refused; another owner has a separate series."""
     good = [ana.post("/api/invoices", PLAIN) for _ in range(200)]
     bad = [ana.post("/api/invoices", PLAIN | {"contactId": NOWHERE}) for _ in range(20)]
     others = [bia.post("/api/invoices", PLAIN) for _ in range(5)]

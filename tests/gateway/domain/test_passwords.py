@@ -1,4 +1,4 @@
-"""Hashing takes turns; common passwords are refused wherever a password is set."""
+"""Tests the turns of hashing, and the refusal of common passwords."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from outbox.ids import Ids
 
 
 class Watched:
-    """What hashing told."""
+    """An observer that records the cost of hashing."""
 
     def __init__(self) -> None:
         self.waiting: list[int] = []
@@ -36,7 +36,7 @@ def hasher(watched: Watched) -> Passwords:
 
 
 async def flood(hashing: Passwords, holders: int, each: int) -> list[asyncio.Task[bool]]:
-    """So many checks of so many holders, all asked for at once."""
+    """Start `each` concurrent checks for each of `holders` clients."""
     tasks = [
         asyncio.create_task(hashing.verify(None, "wrong horse", f"holder {n}"))
         for _ in range(each)

@@ -1,4 +1,4 @@
-"""Products over HTTP: prices, stock, categories, pictures, and skus that are used once."""
+"""Tests products over HTTP: prices, stock, categories, images and unique skus."""
 
 import asyncio
 import json
@@ -113,7 +113,7 @@ async def test_a_sku_is_unique_per_owner(ana: Person, bia: Person) -> None:
     assert (await ana.put(path, {"sku": "A", "name": "Y"})).status == 409
     assert (await ana.get(path)).body == other
     assert (await ana.put(path, {"sku": "B", "price": 2})).status == 200
-    # Given up, it is free again: by a change, and by a deletion.
+    # A change or a delete frees the sku.
     assert (await ana.put(f"/api/products/{first['id']}", {"sku": "C"})).status == 200
     assert (await ana.put(path, {"sku": "A"})).status == 200
     await ana.delete(path)

@@ -1,4 +1,4 @@
-"""Quotes over HTTP: amounts, states, expiry by the clock, and the invoices made of them."""
+"""Tests quotes over HTTP: amounts, states, expiry, and conversion to invoices."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
 
 
 async def in_state(who: Person, state: str, **body: Any) -> str:
-    """The path of a quote that was led into `state`."""
+    """Create a quote in `state` and return its path."""
     path = f"/api/quotes/{(await made(who, **body))['id']}"
     steps = {"draft": [], "rejected": ["sent", "rejected"], "expired": ["sent", "expired"]}
     for step in steps.get(state, [state]):
@@ -224,7 +224,7 @@ async def test_concurrent_conversions_create_one_invoice(ana: Person) -> None:
     replies = await asyncio.gather(*(ana.post(f"{path}/convert") for _ in range(8)))
     assert sorted(reply.status for reply in replies) == [201] + [409] * 7
     assert (await ana.get("/api/invoices")).body["total"] == 1
-    # Those that lost have used up no number.
+    # The refused conversions took no number.
     other = await in_state(ana, "accepted")
     assert (await ana.post(f"{other}/convert")).body["number"] == "INV-000002"
 
@@ -272,7 +272,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
     assert (await ana.put(path, {"status": "expired"})).headers["ETag"] == '"2-expired"'
     told = len(await events(api, "quote.updated"))
 
-    # The sweeper writes it down, and tells it once.
+    # The expiry duty writes the status and emits one event.
     assert await api.db.write(expire_quotes, 10) == 1
     assert await api.db.write(expire_quotes, 10) == 0
     after = await ana.get(path)
@@ -300,9 +300,9 @@ async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> 
             assert (await ana.get(f"/api/quotes?status={status}")).body["total"] == 1
             states.append(status)
         found.append(states)
-    # 25 hours apart, so the two are never on the same day: each day has ended in one alone.
+    # The zones are 25 hours apart, so each day has ended in only one of them.
     assert ["expired", "sent"] in found
-    # The sweeper looks in vain where the day still goes on, then waits.
+    # The expiry duty finds a day that is not over, then waits.
     still = -1 if found[0] == ["expired", "sent"] else 0
     await set_until(api, path, now - now % DAY + still * DAY, day=True)
     await api.move(ana, "Pacific/Pago_Pago")

@@ -1,4 +1,4 @@
-"""Reports over HTTP, against records whose times are known."""
+"""Tests reports over HTTP with records of known times."""
 
 import csv
 import io
@@ -18,14 +18,14 @@ DAY = dates.DAY
 
 
 def at(text: str) -> int:
-    """Microseconds of an instant."""
+    """Return the microseconds of an instant."""
     found = dates.parse(text)
     assert found is not None
     return found
 
 
 async def put_times(api: RestApi, table: str, record_id: str, **times: Any) -> None:
-    """Set columns of a record that no request can set."""
+    """Set columns of a record that a request cannot set."""
     sets = ", ".join(f"{column} = ${i}" for i, column in enumerate(times, start=2))
 
     async def unit(tx: Any) -> None:
@@ -75,7 +75,7 @@ async def test_reports_need_the_scope_read(api: RestApi, ana: Person, path: str)
 
 
 async def test_sales_by_month(api: RestApi, ana: Person, bia: Person) -> None:
-    # 02:30Z on the first is still the month before in São Paulo.
+    # 02:30Z on the first is still the previous month in São Paulo.
     await deal(api, ana, 100.5, "2026-01-01", won="2026-02-01T02:30:00Z")
     await deal(api, ana, 50, "2026-01-01", won="2026-02-28")
     await deal(api, ana, 70, "2026-01-01", lost="2026-02-10")
@@ -135,8 +135,8 @@ async def test_sums_above_the_integers_of_the_engines(api: RestApi, ana: Person)
     }
 
     async def unit(tx: Any) -> None:
-        # No request can send such a value; this stands for very many large ones. The running
-        # totals of deals are left out of it.
+        # No request can send this value; it represents the sum of very many large ones. The
+        # running totals of deals do not include it.
         await tx.run(stop[tx.engine])
         await tx.run("update deals set value = 9000000000000000099")
 
@@ -204,7 +204,7 @@ async def test_receivables(api: RestApi, ana: Person, bia: Person) -> None:
     ]  # fmt: skip
     assert body["totals"] == {"count": 9, "total": 511, "overdue": 510}
 
-    # Instants: overdue by the clock, aged by the days of the zone.
+    # Instants are overdue by the clock, and their age counts the days of the zone.
     def instant(days: int, micros: int = 0) -> str:
         return dates.show(dates.begin(today - days * DAY, zone) + micros)
 
@@ -238,7 +238,7 @@ async def test_activities(api: RestApi, ana: Person, bia: Person) -> None:
     some = none | {"call": 1, "note": 1, "total": 2}
     assert body["data"] == [{"group": "2026-01-02"} | none, {"group": "2026-01-03"} | some]
     assert body["totals"] == some
-    # The first is at 21:00 of the day before, where the account is.
+    # In the account's time zone the first one is at 21:00 of the previous day.
     assert (await ana.get("/api/reports/activities?from=2025-12-31&to=2025-12-31")).body[
         "totals"
     ] == some
@@ -282,7 +282,7 @@ async def test_as_csv(api: RestApi, ana: Person) -> None:
         assert len(lines) == len(body["data"])
         for line, shown in zip(lines, body["data"], strict=True):
             assert header == list(shown)
-            # A stage must not run as a formula where it is opened.
+            # A spreadsheet must not run a stage as a formula.
             expected = [
                 f"'{v}" if str(v).startswith(("=", "-")) else str(v) for v in shown.values()
             ]

@@ -1,4 +1,4 @@
-"""Tasks over HTTP: their own fields, the verbs, and the lists by due date under a set clock."""
+"""Tests tasks over HTTP: fields, verbs, and the lists by due date with a set clock."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -33,7 +33,7 @@ class Wall(SystemClock):
 
 @pytest.fixture
 def wall() -> Wall:
-    """Midday of a Saturday in São Paulo, which is three hours behind UTC."""
+    """A clock at noon of a Saturday in São Paulo (UTC-3)."""
     return Wall()
 
 
@@ -52,13 +52,13 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
 
 
 async def due(who: Person, *days: str) -> None:
-    """A task for each due date, named by it."""
+    """Create a task for each due date, with the date as its title."""
     for day in days:
         await made(who, title=day, dueDate=day)
 
 
 async def listed(who: Person, path: str) -> list[str]:
-    """The titles, in order; `total` counts them all."""
+    """Return the titles in order, and assert that `total` counts all of them."""
     reply = await who.get(f"/api/tasks{path}")
     assert reply.status == 200, reply.text
     assert reply.body["total"] == len(reply.body["data"])
@@ -147,7 +147,7 @@ async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -
     wall.set("2026-11-21T17:00:00Z")
     for again in (await ana.post(f"{path}/complete"), await ana.get(path)):
         assert (again.status, again.headers["ETag"], again.body) == (200, '"2"', done.body)
-    # A change of a completed task leaves it completed.
+    # A change keeps a completed task completed.
     assert (await ana.put(path, {"title": "Y"})).body["completedAt"] == at
     reopened = await ana.post(f"{path}/reopen")
     assert (reopened.status, reopened.body["completed"]) == (200, False)
@@ -242,7 +242,7 @@ async def test_overdue_by_the_clock_and_by_the_day(ana: Person, wall: Wall) -> N
     await ana.post(f"/api/tasks/{done['id']}/complete")
     passed = ["2026-11-20", "2026-11-20T23:59:59Z", "2026-11-21T11:59:00-03:00"]
     assert await listed(ana, "/overdue") == passed
-    # What is due at this very instant is not past.
+    # A task that is due exactly now is not overdue.
     wall.micros += 1
     assert (await listed(ana, "/overdue"))[-1] == "2026-11-21T15:00:00Z"
     # The day ends in São Paulo at 03:00Z.
@@ -286,7 +286,7 @@ async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person, wall: Wall)
     done = await made(ana, title="done", dueDate="2026-11-22")
     await ana.post(f"/api/tasks/{done['id']}/complete")
     assert await listed(ana, "/upcoming") == inside
-    # At 01:00Z it is still the day before in São Paulo.
+    # At 01:00Z it is still the previous day in São Paulo.
     wall.set("2026-11-22T01:00:00Z")
     found = await listed(ana, "/upcoming")
     assert ("2026-11-21" in found, "2026-11-28" in found, "2026-11-29" in found) == (
@@ -301,7 +301,7 @@ async def test_a_returned_day_stays_a_day(ana: Person) -> None:
     finer = await made(ana, dueDate="2026-12-01T10:00:00.123456Z")
     assert (await ana.put(f"/api/tasks/{finer['id']}", finer)).headers["ETag"] == '"1"'
     assert await listed(ana, "/overdue") == []
-    # Another instant is one, and a day may take its place again.
+    # Another instant is a change, and so is a day instead of it.
     assert (await ana.put(path, {"dueDate": "2026-11-21T00:00:01Z"})).status == 200
     assert await listed(ana, "/overdue") == ["Call"]
     await ana.put(path, {"dueDate": "2026-11-21T00:00:00Z"})
