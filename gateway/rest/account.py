@@ -62,8 +62,8 @@ async def create_token(request: web.Request) -> web.Response:
     """POST /api/auth/token: create a bearer token for an e-mail address and a password."""
     address = request[CLIENT].address
     request.app[LIMITS].sign_in(address)
-    asked = (await read_draft(request, SIGN_IN_FIELDS)).values
-    user_id = await request.app[SIGN_IN].check(asked["email"], asked["password"], address)
+    values = (await read_draft(request, SIGN_IN_FIELDS)).values
+    user_id = await request.app[SIGN_IN].check(values["email"], values["password"], address)
     if user_id is None:
         raise Refusal("unauthenticated", "Incorrect email or password.")
     lifetime = request.app[CONFIG].auth.token_hours * 3600

@@ -25,7 +25,7 @@ async def read_body(request: web.Request) -> bytes:
     return await bodies.read(request)
 
 
-def draft(
+def draft_of(
     form: Form, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
 ) -> Draft:
     """Return the draft of a body; see gateway.records.draft.check."""
@@ -40,17 +40,17 @@ def draft(
 
 async def read_draft(request: web.Request, form: Form) -> Draft:
     """Return the draft of a request's body. Raises the faults of the draft."""
-    asked = draft(form, await read_body(request), creating=True)
-    asked.must_hold()
-    return asked
+    draft = draft_of(form, await read_body(request), creating=True)
+    draft.must_hold()
+    return draft
 
 
-def ignored(asked: Draft) -> dict[str, str]:
+def ignored(draft: Draft) -> dict[str, str]:
     """Return the header X-Ignored-Fields, if any; it contains only safe names."""
-    if not asked.ignored:
+    if not draft.ignored:
         return {}
-    names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in asked.ignored[:IGNORED_SHOWN]]
-    return {"X-Ignored-Fields": ", ".join(names + ["…"] * (len(asked.ignored) > IGNORED_SHOWN))}
+    names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in draft.ignored[:IGNORED_SHOWN]]
+    return {"X-Ignored-Fields": ", ".join(names + ["…"] * (len(draft.ignored) > IGNORED_SHOWN))}
 
 
 def _is_json(kind: str) -> bool:

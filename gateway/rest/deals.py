@@ -11,7 +11,7 @@ from gateway.domain.sales.deals import PipelineStats, StageStats
 from gateway.domain.sales.pipelines import PIPELINE, STAGES
 from gateway.records.access import Actor
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft, read_body
+from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
@@ -68,11 +68,11 @@ async def read_pipeline(request: web.Request) -> web.Response:
 async def change_pipeline(request: web.Request) -> web.Response:
     """PUT /api/settings/pipeline: set the fields of the body."""
     caller = await authenticate(request)
-    asked = draft(PIPELINE, await read_body(request), creating=False)
+    draft = draft_of(PIPELINE, await read_body(request), creating=False)
     changed = await request.app[DB].write(
-        pipelines.change, caller, asked, expected_of(request.headers.get("If-Match"))
+        pipelines.change, caller, draft, expected_of(request.headers.get("If-Match"))
     )
-    return show_change(caller, _view(caller, changed), asked)
+    return show_change(caller, _view(caller, changed), draft)
 
 
 def _view(caller: Actor, found: pipelines.Pipeline) -> View:

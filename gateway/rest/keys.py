@@ -81,9 +81,9 @@ async def list_keys(request: web.Request) -> web.Response:
 async def create_key(request: web.Request) -> web.Response:
     """POST /api/keys: create a key, whose secret part only this response shows."""
     caller = await _with_token(request)
-    asked = await read_draft(request, KEY)
+    draft = await read_draft(request, KEY)
     db = request.app[DB]
-    expires_at = asked.values.get("expires_at")
+    expires_at = draft.values.get("expires_at")
     if isinstance(expires_at, dates.Day):
         expires_at = expires_at.ends(caller.zone)
     if expires_at is not None and expires_at <= db.clock.wall():
@@ -91,11 +91,11 @@ async def create_key(request: web.Request) -> web.Response:
         raise refusal([Fault("expiresAt", "out_of_range", message)])
     text = keys.make(request.app[IDS])
     row = await db.write(
-        keys.add, owner_id=caller.owner_id, name=asked.values["name"], text=text,
-        scopes=asked.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
+        keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
+        scopes=draft.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
         most=request.app[CONFIG].limits.keys_per_owner,
     )  # fmt: skip
-    return respond(NewKey(*_key(row), key=text), 201, asked)
+    return respond(NewKey(*_key(row), key=text), 201, draft)
 
 
 @operation(

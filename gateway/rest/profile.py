@@ -13,7 +13,7 @@ from gateway.records.values import dates, zones
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.account import ME_EXAMPLE, me_of
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft, read_body
+from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.structs import respond
@@ -52,9 +52,9 @@ async def sign_up(request: web.Request) -> web.Response:
     share = share_of(address)
     request.app[LIMITS].sign_in(address)
     request.app[LIMITS].form(share)
-    asked = draft(SIGN_UP, await read_body(request), creating=True)
-    asked.must_hold()
-    values = asked.values
+    draft = draft_of(SIGN_UP, await read_body(request), creating=True)
+    draft.must_hold()
+    values = draft.values
     fault = fault_of(values["password"], values["email"])
     if fault is not None:
         raise refusal([Fault("password", "too_common", fault)])
@@ -63,7 +63,7 @@ async def sign_up(request: web.Request) -> web.Response:
         users.made, email=values["email"], name=values["name"], password_hash=hashed,
         timezone=values["timezone"],
     )  # fmt: skip
-    return respond(_user(user), 201, asked)
+    return respond(_user(user), 201, draft)
 
 
 @operation(
@@ -74,12 +74,12 @@ async def change_me(request: web.Request) -> web.Response:
     """PATCH /api/me: change the fields of the body."""
     caller = await authenticate(request)
     caller.must("write")
-    asked = draft(PROFILE, await read_body(request))
-    asked.must_hold()
-    user = await request.app[DB].write(users.change, caller.owner_id, asked.values)
+    draft = draft_of(PROFILE, await read_body(request))
+    draft.must_hold()
+    user = await request.app[DB].write(users.change, caller.owner_id, draft.values)
     # The cached callers include their time zones.
     request.app[CREDENTIALS].forget()
-    return respond(me_of(user, caller), 200, asked)
+    return respond(me_of(user, caller), 200, draft)
 
 
 def _user(user: Row) -> User:

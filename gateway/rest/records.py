@@ -18,7 +18,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.rest import lists
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft, ignored, read_body
+from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.errors import JSON
@@ -41,14 +41,14 @@ def create(resource: Resource, unit: Create) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        asked = draft(resource, body, creating=True)
+        draft = draft_of(resource, body, creating=True)
 
         def outcome(made: Record) -> Outcome:
             found = view(made)
             headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
-            return Outcome(201, _encode(found.shown), headers | ignored(asked))
+            return Outcome(201, _encode(found.shown), headers | ignored(draft))
 
-        return await _once(request, caller, body, outcome, unit, asked)
+        return await _once(request, caller, body, outcome, unit, draft)
 
     return describe.create(resource)(handle)
 
@@ -70,12 +70,12 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
-        asked = draft(resource, await read_body(request), creating=False)
+        draft = draft_of(resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
-            unit, caller, request.match_info["id"], asked,
+            unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
-        return show_change(caller, view(changed), asked)
+        return show_change(caller, view(changed), draft)
 
     return describe.change(resource, refusals)(handle)
 
@@ -130,16 +130,16 @@ def verb_with(
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        asked = draft(result, body or b"{}", takes=takes)
+        draft = draft_of(result, body or b"{}", takes=takes)
 
         def outcome(done: Record) -> Outcome:
             found = view(done)
-            headers = {"ETag": found.etag} | ignored(asked)
+            headers = {"ETag": found.etag} | ignored(draft)
             if makes is not None:
                 headers["Location"] = f"{path_of(makes)}/{done.id}"
             return Outcome(200 if makes is None else 201, _encode(found.shown), headers)
 
-        return await _once(request, caller, body, outcome, unit, request.match_info["id"], asked)
+        return await _once(request, caller, body, outcome, unit, request.match_info["id"], draft)
 
     return describe.verb(
         resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
@@ -202,9 +202,9 @@ def show(request: web.Request, found: View) -> web.Response:
     return web.Response(body=_encode(found.shown), headers=headers)
 
 
-def show_change(caller: Actor, changed: View, asked: Draft) -> web.Response:
+def show_change(caller: Actor, changed: View, draft: Draft) -> web.Response:
     """Return 200 with the changed record and the names of ignored fields."""
-    headers = {"ETag": changed.etag} | ignored(asked)
+    headers = {"ETag": changed.etag} | ignored(draft)
     return respond_to_write(caller, Outcome(200, _encode(changed.shown), headers))
 
 

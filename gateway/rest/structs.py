@@ -11,7 +11,7 @@ from gateway.rest.errors import JSON
 PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}
 
 
-def respond(body: Struct, status: int = 200, asked: Draft | None = None) -> web.Response:
-    """Return the response with `body` and the names of ignored fields of `asked`."""
-    headers = PRIVATE | ({} if asked is None else ignored(asked))
+def respond(body: Struct, status: int = 200, draft: Draft | None = None) -> web.Response:
+    """Return the response with `body` and the names of ignored fields of `draft`."""
+    headers = PRIVATE | ({} if draft is None else ignored(draft))
     return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)
