@@ -1,4 +1,4 @@
-"""Handlers of the reports: as JSON, or their rows as CSV."""
+"""Handles the reports, as JSON or as CSV."""
 
 import csv
 import io
@@ -25,12 +25,12 @@ from gateway.rest.params import bound, refused
 from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
-# What a spreadsheet would take for the beginning of a formula.
+# A spreadsheet reads a cell that starts with one of these as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class ReportKind(Struct, frozen=True, rename="camel"):
-    """A report that can be asked for."""
+    """The description of a report."""
 
     name: str
     path: str
@@ -40,7 +40,7 @@ class ReportKind(Struct, frozen=True, rename="camel"):
 
 
 class ReportIndex(Struct, frozen=True):
-    """All of them."""
+    """The list of all reports."""
 
     data: list[ReportKind]
 
@@ -86,14 +86,14 @@ EXAMPLES: dict[str, Report] = {
 
 @operation("listReports", "Reports", "List the reports", shapes.struct(INDEX))
 async def index(request: web.Request) -> web.Response:
-    """GET /api/reports: which reports there are."""
+    """GET /api/reports: list the reports."""
     caller = await authenticate(request)
     caller.must("read")
     return web.Response(body=msgspec.json.encode(INDEX), headers={"Content-Type": JSON})
 
 
 def report(kind: Kind) -> Operation:
-    """GET /api/reports/{name}."""
+    """Return the operation GET /api/reports/{name}."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -117,10 +117,10 @@ def report(kind: Kind) -> Operation:
     groups = {"type": "string", "enum": [*kind.groups], "default": kind.groups[0]}
     parameters = (
         Parameter("from", bound, "First day or instant.", "2026-11-01"),
-        Parameter("to", bound, "Last day or instant; a day counts to its end.", "2026-11-30"),
-        Parameter("groupBy", groups, "What each row stands for.", kind.groups[0]),
+        Parameter("to", bound, "Last day (inclusive) or instant.", "2026-11-30"),
+        Parameter("groupBy", groups, "The value that groups the rows.", kind.groups[0]),
         Parameter(
-            "timezone", {"type": "string"}, "Where days begin and end; by default the account's.",
+            "timezone", {"type": "string"}, "The time zone of days; by default the account's.",
             "America/Sao_Paulo",
         ),
         Parameter(
@@ -138,7 +138,7 @@ def report(kind: Kind) -> Operation:
 
 
 def _asked(query: Mapping[str, str]) -> Asked:
-    """What a query asks of a report. Raises validation_error for a bound that cannot be read."""
+    """Return the request for a report of a query. Raises validation_error for invalid bounds."""
     bounds = []
     for name in ("from", "to"):
         text = query.get(name)
@@ -151,7 +151,7 @@ def _asked(query: Mapping[str, str]) -> Asked:
 
 
 def as_csv(found: Report) -> str:
-    """The rows of a report, with a line of their names first."""
+    """Return the rows of a report as CSV with a header line."""
     body = msgspec.to_builtins(found)
     kind = msgspec.structs.fields(_row_type(found))
     out = io.StringIO()
@@ -163,7 +163,7 @@ def as_csv(found: Report) -> str:
 
 
 def _row_type(found: Report) -> type[Struct]:
-    """The struct of the rows, which is there even when no row is."""
+    """Return the struct of the rows, even when there are no rows."""
     [data] = [field for field in msgspec.structs.fields(found) if field.name == "data"]
     [kind] = data.type.__args__
     row: type[Struct] = kind
@@ -171,5 +171,5 @@ def _row_type(found: Report) -> type[Struct]:
 
 
 def _cell(value: Any) -> Any:
-    """What a user named must not run in a spreadsheet."""
+    """Return the value of a cell, quoted so that a spreadsheet does not run it as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -127,7 +127,7 @@ async def test_an_owner_has_so_many_webhooks_and_no_more(db: Database) -> None:
         assert [(await somebody.webhook(URL)).status for _ in range(3)] == [200, 200, 409]
         assert len(await db.read(rows, "select id from webhooks")) == 2
         page = await somebody.webhook(URL)
-        assert "as many as this installation allows" in page.html
+        assert "the limit of this installation" in page.html
 
 
 async def test_it_is_edited_unless_somebody_else_was_first(maria: Guest) -> None:

@@ -1,4 +1,4 @@
-"""What JSON is taken, and what is refused with a sentence."""
+"""Tests which JSON is accepted and which is refused."""
 
 import json
 from contextlib import suppress
@@ -77,28 +77,28 @@ def test_taken(text: bytes, value: Any) -> None:
 
 @pytest.mark.slow
 @given(PLAIN)
-def test_what_json_dumps_comes_back(value: Any) -> None:
+def test_output_of_json_dumps_is_decoded(value: Any) -> None:
     assert decode(json.dumps(value).encode()) == value
     assert decode(json.dumps(value, ensure_ascii=False).encode()) == value
     assert decode(dumps(value).encode()) == value
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_bring_anything_but_a_value_or_a_refusal(data: bytes) -> None:
+def test_any_bytes_give_a_value_or_a_refusal(data: bytes) -> None:
     with suppress(InvalidJson):
         decode(data)
 
 
 @pytest.mark.slow
 @given(PLAIN)
-def test_true_and_one_disagree_everywhere(value: Any) -> None:
+def test_true_and_one_are_different_values(value: Any) -> None:
     text = json.dumps(value)
     assert decode(f'{{"k":{text},"k":{text}}}'.encode()) == {"k": value}
     with pytest.raises(InvalidJson):
         decode(f'{{"k":[{text},1],"k":[{text},true]}}'.encode())
 
 
-def test_keys_given_twice_at_every_level_do_not_multiply_the_work() -> None:
+def test_nested_duplicate_keys_take_linear_time() -> None:
     inside = b"[" + b"1," * (MOST_VALUES // 2) + b"1]"
     levels = DEPTH - 4
 
@@ -111,7 +111,7 @@ def test_keys_given_twice_at_every_level_do_not_multiply_the_work() -> None:
             found.append(process_time() - began)
         return min(found)
 
-    # Writing the rest of the document out at every level makes it 200 times.
+    # Serialising the rest of the document at every level takes 200 times as long.
     assert seconds(b'"x":1,"x":1') < 30 * seconds(b'"x":1,"y":1')
 
 
