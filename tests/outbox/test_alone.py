@@ -85,5 +85,5 @@ async def test_a_missing_key_file_is_one_clear_line(tmp_path: Path) -> None:
     )  # fmt: skip
     _, errors = await process.communicate()
     assert process.returncode == 1
-    assert errors.decode().startswith("there is no key file")
+    assert "no.key does not exist; create one with:" in errors.decode()
     assert errors.count(b"\n") == 1

@@ -137,7 +137,7 @@ async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> Non
     async def wrong(tx: Tx) -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(UnitError, match=r"wrong awaited something that is not its tx"):
+    with pytest.raises(UnitError, match=r"wrong awaited something other than its tx"):
         await file.write(wrong)
     await file.write(note, "after")
     assert await file.read(noted) == {"after"}
@@ -146,7 +146,7 @@ async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> Non
 async def test_a_second_server_is_refused_with_the_pid_of_the_first(
     file: Database, tmp_path: Path
 ) -> None:
-    with pytest.raises(CannotStart, match=rf"already served by process {os.getpid()}"):
+    with pytest.raises(CannotStart, match=rf"already in use by server process {os.getpid()}"):
         await database.open(
             f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
         )
