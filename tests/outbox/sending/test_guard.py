@@ -176,8 +176,8 @@ def test_what_a_good_url_is_taken_for() -> None:
         ("https://[fe80::1%25eth0]/", "not an IPv6|zone"),
         ("https://[2606:4700:0::1111]/", r"\[2606:4700::1111\]"),
         ("https://[2606:4700:0000:0000:0000:0000:0000:1111]/", r"\[2606:4700::1111\]"),
-        ("https://example.com./", "dot at the end"),
-        ("https://1.1.1.1./", "dot at the end"),
+        ("https://example.com./", "end with a dot"),
+        ("https://1.1.1.1./", "end with a dot"),
         ("https://example%2ecom/", "percent"),
         ("https://%31%32%37.0.0.1/", "percent"),
         ("https://2130706433/", "four decimal"),
@@ -224,16 +224,16 @@ def test_refusals_by_address_share_one_text(host: str) -> None:
     with pytest.raises(Refused) as refused:
         check_url(f"http://{host}/", PLAIN)
     assert refused.value.kind == "address"
-    assert str(refused.value) == f"{REFUSED_ADDRESS}; the option --allow can open it"
+    assert str(refused.value) == f"{REFUSED_ADDRESS}; allow it with the option --allow"
 
 
 @pytest.mark.parametrize(
     ("url", "allow_http", "says"),
     [
-        ("http://hooks.example.com/", False, "use https, or allow it by SET_HTTP"),
-        ("https://10.0.0.1/", False, "SET_ALLOW can open it"),
-        ("https://localhost/", True, "SET_ALLOW can open it"),
-        ("https://x.example:6379/", False, "this port by SET_ALLOW"),
+        ("http://hooks.example.com/", False, "use https, or allow it with SET_HTTP"),
+        ("https://10.0.0.1/", False, "allow it with SET_ALLOW"),
+        ("https://localhost/", True, "allow it with SET_ALLOW"),
+        ("https://x.example:6379/", False, "this port with SET_ALLOW"),
         ("ftp://x.example/", False, "must start with https://"),
         ("ftp://x.example/", True, "must start with http:// or https://"),
         ("x.example", False, "must start with https://"),
@@ -397,7 +397,7 @@ async def test_one_refused_answer_refuses_the_name(place: int) -> None:
     guard = guarded(Names(mixed=answers))
     with pytest.raises(Refused) as refused:
         await guard.resolve("mixed", 443)
-    text = f"{REFUSED_ADDRESS}; the option --allow can open it"
+    text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
     assert (str(refused.value), refused.value.kind) == (text, "address")
 
 
@@ -595,8 +595,8 @@ def test_a_name_that_cannot_be_asked_for_is_a_failure(name: str) -> None:
     ("code", "text"),
     [
         (socket.EAI_NONAME, "no such host"),
-        (socket.EAI_AGAIN, "the name servers did not answer"),
-        (socket.EAI_FAIL, "the look-up failed"),
+        (socket.EAI_AGAIN, "the name servers did not respond"),
+        (socket.EAI_FAIL, "the name look-up failed"),
     ],
 )
 def test_the_systems_errors_in_a_few_words(

@@ -257,7 +257,7 @@ async def silence(visit: Visit) -> None:
 )
 async def test_silence_ends_at_the_deadline(script: Script) -> None:
     outcome, _ = await one(script, 0.5)
-    assert (outcome.outcome, outcome.error) == ("timeout", "no answer in time")
+    assert (outcome.outcome, outcome.error) == ("timeout", "no response in time")
     assert 450_000 <= outcome.total_us < 1_500_000
 
 

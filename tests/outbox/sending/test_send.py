@@ -252,7 +252,7 @@ async def test_the_dialled_address_is_judged_even_when_the_resolver_is_fooled() 
 
         made._dialler._guard.resolve = fooled  # type: ignore[method-assign,assignment] # a resolver gone wrong
         outcome = await post(made, url)
-        text = f"{REFUSED_ADDRESS}; the option --allow can open it"
+        text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
         assert (outcome.outcome, outcome.error) == ("blocked", text)
         assert there.requests == []
 
