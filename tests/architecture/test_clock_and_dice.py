@@ -1,4 +1,4 @@
-"""Time and randomness are handed in: only two modules may ask the machine for them."""
+"""Time and randomness are passed as arguments: only two modules may read them from the machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CALLS = {
 
 
 def forbidden_in(source: str) -> list[str]:
-    """What `source` takes from the machine's clock or dice, as `line: dotted.name`."""
+    """Return the uses of the machine's clock or randomness in `source`, as `line: dotted.name`."""
     tree = ast.parse(source)
     names: dict[str, str] = {}
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""The engine by itself: a process without a web server drains what another one enqueues."""
+"""The engine alone: a process without a web server delivers events of another process."""
 
 import asyncio
 import signal
@@ -67,7 +67,7 @@ async def test_it_removes_what_is_past_its_time(tmp_path: Path) -> None:
 
 
 async def _aged(tx: Tx, event_id: str, at: int) -> None:
-    # An id begins with its milliseconds; and fan-out has seen it, as all events after a moment.
+    # An id begins with its milliseconds; fan-out has processed it, as all events after a moment.
     old_id = f"{at // 1000:012x}{event_id[12:]}"
     await tx.run(
         "update events set id = $2, occurred_at = $3, seq = 0 where id = $1", event_id, old_id, at

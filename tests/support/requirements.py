@@ -1,4 +1,4 @@
-"""Tools that some tests need and a machine may lack: `need` finds one or skips by its name."""
+"""Tools that some tests need: `need` finds one, or skips and names it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Tool:
-    """Where a tool may be found, and how to get it."""
+    """Where to find a tool, and how to install it."""
 
     commands: tuple[str, ...]
     install: str

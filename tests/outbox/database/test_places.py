@@ -1,4 +1,4 @@
-"""Places that many want: who gets the next one, who must wait, and who is turned away."""
+"""Places: who gets the next one, who waits, and who is refused."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from outbox.database.places import Crowded, Places
 
 
 class Crowd:
-    """Those who hold a place, and those who were given one, in order."""
+    """Holders with a place, and all that got one, in order."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -17,7 +17,7 @@ class Crowd:
         self._ends: dict[str, asyncio.Event] = {}
 
     async def come(self, name: str) -> asyncio.Task[None]:
-        """Ask for a place; the holder is the first letter of the name."""
+        """Request a place; the holder is the first letter of the name."""
         self._ends[name] = asyncio.Event()
 
         async def hold() -> None:
@@ -95,7 +95,7 @@ async def test_whoever_leaves_the_line_is_passed_over(crowd: Callable[..., Crowd
     here = crowd(1, each=1)
     tasks = {name: await here.come(name) for name in ("a1", "a2", "b1", "b2")}
     tasks["b1"].cancel()
-    # In the same moment as the place becomes free.
+    # At the moment at which the place becomes free.
     await here.go("a1")
     assert here.given == ["a1", "a2"]
     tasks["a2"].cancel()

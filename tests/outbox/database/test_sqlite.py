@@ -1,4 +1,4 @@
-"""SQLite's own promises: batches, engine-ended transactions, durability settings, the lock."""
+"""SQLite: batches, transactions that the engine ends, durability settings, the lock."""
 
 import asyncio
 import os
@@ -194,7 +194,7 @@ async def test_the_due_clock_never_goes_back_across_restarts(tmp_path: Path) -> 
     await db.write(table)
     first = await db.write(mark)
     clock.offset = -30 * 86_400_000_000
-    # While it runs, a jump of the wall clock is not even seen.
+    # A jump of the wall clock during the run has no effect.
     assert first <= await db.write(mark) < first + 60_000_000
     await db.close()
     db = await database.open(url, clock=clock, ids=Ids())

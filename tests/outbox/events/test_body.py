@@ -1,4 +1,4 @@
-"""Bodies are what JavaScript itself would write: node stringifies its own parse of them."""
+"""Bodies equal JavaScript's output: node serialises its own parse of them."""
 
 import json
 import math
@@ -29,7 +29,7 @@ values = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, texts),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
-        # JavaScript moves keys that look like array indexes to the front; no field of ours is one.
+        # JavaScript moves keys that look like array indexes to the front; no field has such a name.
         st.dictionaries(texts.map(lambda text: f"k{text}"), inner, max_size=4),
     ),
     max_leaves=12,

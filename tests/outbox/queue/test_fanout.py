@@ -1,4 +1,4 @@
-"""Fan-out alone: how far a round goes, the order inside a lane, which events are older."""
+"""Fan-out: the size of a round, the order inside a lane, and which events are older."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_what_commits_after_a_webhook_was_made_reaches_it_whatever_its_pos
     began, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(tx: Tx) -> None:
-        """Takes its position in `events` first, and commits last."""
+        """Take a position in `events` first, and commit last."""
         await tx.run(
             """
             insert into events (id, owner_id, name, record_id, record_version, occurred_at, body,
@@ -165,7 +165,7 @@ async def test_what_commits_after_a_webhook_was_made_reaches_it_whatever_its_pos
     await db.write(make, "before")
     webhook_id = await db.write(create)
     await db.write(make, "after")
-    # The hole is still open: what is older than the webhook does not reach it, what is not does.
+    # The gap is still open: events older than the webhook do not reach it, newer ones do.
     await to_the_end(db)
     assert await reached(db, webhook_id) == {"after"}
     await db.write(forget_since)
@@ -239,12 +239,12 @@ async def test_any_node_looks_after_what_a_node_noted_that_is_gone(db: Database)
         await running.watch.until("delivery_finished", 1)
         for number in range(3):
             await _noted_by_a_stranger(db, webhook_id)
-            # A poll's second, and as much again for a machine that does other things as well.
+            # One second for the poll, and one more for a busy machine.
             await box.until(2 + number, seconds=2)
 
 
 async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
-    """An event whose fan-out met a held lane; its node does nothing more about it."""
+    """Fan out an event to a locked lane; the node does nothing more about it."""
     locked, go_on = asyncio.Event(), asyncio.Event()
 
     async def hold(tx: Tx) -> None:
@@ -254,7 +254,7 @@ async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
 
     async def make_and_fan_out(tx: Any) -> FannedOut:
         await make(tx, "next")
-        # Now and not at the end, or the drain beside would fan it out.
+        # Now and not at the end, or the concurrent drain would fan it out.
         await tx.many(events.INSERT.statement, tx.put_off.pop(events.INSERT))
         return await fan_out(tx, NONE)
 

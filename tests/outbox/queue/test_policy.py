@@ -1,4 +1,4 @@
-"""The decision on an attempt, without a database."""
+"""Decisions on attempts, without a database."""
 
 from dataclasses import dataclass
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""What is past its time goes, in short transactions; nothing else does."""
+"""Retention deletes old rows, in short transactions, and nothing else."""
 
 import re
 from collections import Counter
@@ -37,7 +37,7 @@ values ($1, $2, 'owner', 'contact.created', 'record', 1, $3, 'd')
 
 @dataclass
 class Told:
-    """A ledger that remembers."""
+    """A ledger that records its calls."""
 
     gone: Counter[str] = field(default_factory=Counter)
     clean: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Told:
 
 
 class Past:
-    """Makes rows as they would have been made so many days ago."""
+    """Creates rows as if they were a number of days old."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -66,7 +66,7 @@ class Past:
         event: str = "event", webhook: int = 1, attempts: int = 1, body: bytes = b"",
         origin: str = "replay",
     ) -> str:  # fmt: skip
-        """`made` and `ended` are days ago; the id."""
+        """Create a delivery; `made` and `ended` are days ago. Return its id."""
         at = self._now - round(made * DAY)
         delivery_id = self.db.ids.new(at)
         finished = None if ended is None else self._now - round(ended * DAY)
@@ -142,7 +142,7 @@ async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: 
     assert all(row["finished_at"] > row["created_at"] for row in cancelled.values())
     assert {row["id"] for row in rows} == ended | kept
     assert told.ended == {(webhook_id(2), "cancelled"): 2}
-    # They stay in the log for as long as any other that has just ended.
+    # They stay in the log as long as other deliveries that ended now.
     await thirty_days(db, told).deliveries()
     assert await ids_of(db, "deliveries") == ended | kept
 
@@ -190,7 +190,7 @@ async def test_more_than_a_page_goes_in_units_that_give_way_to_others(past: Past
 
 
 class Slow(SystemClock):
-    """Each look at the clock takes long."""
+    """A clock that takes long to read."""
 
     seconds = 0.0
 
@@ -249,7 +249,7 @@ async def test_replaced_secrets_are_forgotten_when_their_time_is_over(db: Databa
     assert [row["id"] for row in rows] == [webhook_id(2)]
 
 
-# What the statements read, on a table whose statistics are of when it was empty.
+# Reads of the statements on a table whose statistics are from when it was empty.
 
 SOME = [f"d{n}" for n in range(1, 21)] + [f"e{n}" for n in range(1, 21)]
 STATEMENTS = {
@@ -353,7 +353,7 @@ async def test_the_file_shrinks_when_much_has_gone(db: Database, tmp_path: Path)
 async def test_no_lane_is_waited_for_once_deliveries_are_taken(
     past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lanes of a later chunk taken after deliveries of an earlier one made a deadlock."""
+    """Locking lanes of a later chunk after deliveries of an earlier one caused a deadlock."""
     await past.db.write(pause, 1)
     await past.db.write(pause, 3)
     ids = [await past.delivery(40, "ready", webhook=webhook) for webhook in (3, 1)]
@@ -376,7 +376,7 @@ async def test_no_lane_is_waited_for_once_deliveries_are_taken(
 
 
 class _Watched:
-    """A transaction whose `all` is another."""
+    """A transaction with another `all`."""
 
     def __init__(self, tx: Tx, every: object) -> None:
         self._tx = tx

@@ -1,4 +1,4 @@
-"""What may be sent to: spellings, addresses, ports, and both gates at work."""
+"""The egress guard: spellings, addresses, ports, and both checks."""
 
 import asyncio
 import socket
@@ -309,7 +309,7 @@ def test_a_refused_port_opens_where_it_is_named_alone() -> None:
     assert may_dial("10.0.0.5", 6379, rules)
     assert not may_dial("10.0.0.6", 6379, rules)
     assert not may_dial("1.1.1.1", 6379, rules)
-    # A name may turn out to be that place; which one it is, the gates see.
+    # A name may resolve to that network; the guard sees the address.
     assert check_url("http://redis.example:6379/", rules)
 
 
@@ -343,7 +343,7 @@ def test_malformed_places_are_refused_with_their_text(text: str) -> None:
 
 
 class Clock(SystemClock):
-    """The system's clock, moved forward by hand."""
+    """The system's clock, which a test can advance."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -353,7 +353,7 @@ class Clock(SystemClock):
 
 
 class Names:
-    """A name server of our own: answers by name, counts questions, can be made to hang."""
+    """A name server for tests: configurable results, a count of queries, and hanging queries."""
 
     def __init__(self, **answers: Sequence[str]) -> None:
         self.answers: dict[str, Sequence[str]] = dict(answers)
@@ -518,7 +518,7 @@ async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPa
     names.hold.clear()
     with pytest.raises(LookupFailed, match="in time"):
         await guard.resolve("slow", 443)
-    # The thread is still at it; the late answer is used once the failure is forgotten.
+    # The thread still runs; its late result is used once the failure has expired.
     with pytest.raises(LookupFailed, match="in time"):
         await guard.resolve("slow", 443)
     names.hold.set()

@@ -1,4 +1,4 @@
-"""Receivers that break the rules: every one ends as a named outcome, in time, in little memory."""
+"""Receivers that break the rules: each one ends as a named outcome, in time, in little memory."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ from tests.support.senders import BODY, post, sender
 OK = b"HTTP/1.1 200 OK\r\n"
 EMPTY = OK + b"Content-Length: 0\r\n\r\n"
 MOST_READ = 256 * 1024
-"""What may leave a receiver before we hang up: our limit and both kernels' socket buffers."""
+"""Bytes that a receiver can send before the disconnect: our limit plus both socket buffers."""
 
 
 def says(data: bytes) -> Script:
@@ -91,7 +91,7 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
         assert outcome.outcome == "success"
         assert outcome.total_us < 3_000_000
         if not split:
-            # What follows must not be taken for the answer to the next request.
+            # The rest must not be taken for the response to the next request.
             again = await post(made, there.url)
             assert (again.outcome, again.reused) == ("success", False)
 
@@ -177,7 +177,7 @@ async def test_a_body_at_the_limit(size: int) -> None:
         again = await post(made, there.url)
     assert len(outcome.response_body) == min(size, LARGEST_BODY)
     assert outcome.truncated == (size > LARGEST_BODY)
-    # A connection with something unread on it is not used again.
+    # A connection with unread data is not used again.
     assert again.outcome == "success"
 
 
@@ -235,7 +235,7 @@ async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
     flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000
     async with hostile(says(flood)) as there, sender() as made:
         sending = asyncio.create_task(post(made, there.url))
-        # In processor time: what else the machine does is no fault of the loop.
+        # In processor time: other load on the machine is not the loop's fault.
         worst, last = 0.0, time.thread_time()
         while not sending.done():
             await asyncio.sleep(0)
@@ -298,7 +298,7 @@ async def test_a_closed_port_is_a_connect_error() -> None:
 
 
 def closing_when_idle(reset: bool) -> Script:
-    """Answers one request, and ends the connection as the second one arrives."""
+    """Respond to one request, and end the connection as the second one arrives."""
 
     async def script(visit: Visit) -> None:
         await visit.request()

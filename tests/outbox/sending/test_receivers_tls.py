@@ -1,4 +1,4 @@
-"""Receivers with broken TLS: a named outcome, no downgrade, within the time of a connect."""
+"""Receivers with broken TLS: a named outcome, no downgrade, within the connect timeout."""
 
 import asyncio
 import datetime
@@ -98,7 +98,7 @@ async def test_the_default_trusts_no_test_authority(authority: trustme.CA) -> No
 
 
 def outdated(context: ssl.SSLContext) -> ssl.SSLContext:
-    """`context` with TLS 1.0 alone."""
+    """Return `context` limited to TLS 1.0."""
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

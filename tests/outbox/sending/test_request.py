@@ -1,4 +1,4 @@
-"""The headers of an attempt, and what a webhook may add to them."""
+"""The headers of an attempt, and the custom headers of a webhook."""
 
 import time
 from contextlib import suppress
@@ -68,7 +68,7 @@ def test_a_test_event_says_so_and_others_do_not() -> None:
 
 
 def test_a_staged_secret_signs_in_the_trio_alone() -> None:
-    # The library refuses what is older than five minutes, and a test run may be.
+    # The library refuses timestamps older than five minutes, and a test run may be older.
     now = time.time_ns() // 1000
     headers = dict(composed(replace(PLAIN, secrets=(SECRET, STAGED)), now))
     assert headers["X-Webhook-Signature"] == sign_body(SECRET, BODY)

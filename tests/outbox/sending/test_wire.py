@@ -1,4 +1,4 @@
-"""What outbox.sending.wire expects of aiohttp's inner parts, and the heads that it writes."""
+"""The private parts of aiohttp that outbox.sending.wire uses, and the heads that it writes."""
 
 import asyncio
 import inspect

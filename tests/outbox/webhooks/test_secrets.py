@@ -1,4 +1,4 @@
-"""Secrets at rest: what opens, what does not, and the key file's rules."""
+"""Secrets at rest: which values open, which do not, and the rules of the key file."""
 
 import re
 import stat

@@ -1,4 +1,4 @@
-"""One event on its way: fan-out, signature, retries, ends, the log; on both engines."""
+"""One event to its receiver: fan-out, signature, retries, final states and log; on both engines."""
 
 import asyncio
 import hashlib
@@ -361,7 +361,7 @@ async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
         await running.webhook(f"{box.url}/fine", "thing.made")
         await db.write(make, "r", "slow.made")
         await _until_slow(box, 8)
-        # All eight hang on four slots, and still none of the four is taken.
+        # All eight hang on four slots, and none of the four stays occupied.
         before = running.watch.counts.get("slots 4 0", 0)
         await running.watch.until("slots 4 0", before + 1)
         await db.write(make, "r1")
@@ -398,7 +398,7 @@ async def test_a_damaged_subscription_stops_nobody_else(db: Database) -> None:
 
 @pytest.mark.slow
 async def test_an_attempt_that_cannot_be_logged_still_counts(db: Database) -> None:
-    """Two rows of one number: the second attempt's cannot be written, its delivery must be."""
+    """Two rows with one number: the second attempt cannot be written, its delivery must be."""
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await running.webhook(box.url)
         refuse = asyncio.Event()

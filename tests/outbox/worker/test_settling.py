@@ -1,4 +1,4 @@
-"""Results on their way into the database when lanes are held and the loop has faults."""
+"""Recording results while lanes are locked and the loop has errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.drain import Counted
 
 
 class Stepped(SystemClock):
-    """Stands still until it is told to go on."""
+    """A clock that advances only on command."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -25,7 +25,7 @@ class Stepped(SystemClock):
 
 
 class HeldLanes:
-    """A database that settles all but what is in a lane that is held."""
+    """A database that settles everything except results in locked lanes."""
 
     engine = "postgres"
 

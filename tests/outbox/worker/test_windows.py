@@ -1,4 +1,4 @@
-"""Slots and windows, as values: nobody waits here."""
+"""Slots and windows, as values without waiting."""
 
 import pytest
 from hypothesis import given
@@ -75,7 +75,7 @@ def test_past_so_many_slow_sends_the_oldest_of_the_biggest_holder_are_cut() -> N
     windows = Windows(MOST_SLOW * 2)
     big = MOST_SLOW // OWNER_SHARE
     for number in range(MOST_SLOW + 5):
-        # One owner has as many as he may, each of the others fewer.
+        # One owner has the maximum, each of the others has fewer.
         owner = "big" if number < big else f"o{number // 7}"
         windows.start(claimed(f"w{number}", owner), False, 0.0)
     soon, cut = windows.take_slots_back(1.0)

@@ -1,4 +1,4 @@
-"""The drain's loop when things go wrong inside: nothing is lost, repeated or spun over."""
+"""The drain's loop under internal errors: nothing is lost, repeated or retried in a busy loop."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_fault_of_the_loop_repeats_nothing_that_is_under_way(
 async def test_a_claim_of_unknown_fate_is_given_back_once(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long the database is away, there is one claim to give back and no more."""
+    """However long the database is unavailable, there is one claim to release and no more."""
     away = 6
     real = type(db).write
 
@@ -102,7 +102,7 @@ async def test_a_claim_of_unknown_fate_is_given_back_once(
 async def test_a_claim_that_cannot_be_given_back_holds_up_nobody(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has the lane of a claim of unknown fate: the other lanes are served meanwhile."""
+    """Another transaction has locked a lane of a claim with unknown outcome."""
     key = ring()
     lost = False
     real = type(db).write
@@ -166,7 +166,7 @@ async def test_waiting_for_what_others_hold_makes_no_busy_loop(
         await asyncio.sleep(0.5)
         before = running.watch.counts["claimed"]
         await asyncio.sleep(1.0)
-        # Putting off settles takes ten turns a second.
+        # Postponed results retry ten times a second.
         assert running.watch.counts["claimed"] - before <= 20
         go_on.set()
         await holding
@@ -213,7 +213,7 @@ async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
         await db.write(make, "r1")
         await box.until(2)
         await running.watch.until("delivery_finished")
-        # As a failover leaves it that has lost the settle.
+        # As after a failover that lost the settle.
         await db.write(
             run,
             "update deliveries set state = 'in_flight', claim = 'x', node_id = $1, "
@@ -284,7 +284,7 @@ async def test_a_drain_past_its_grace_starts_nothing(
             begin = worker._taking._begin
 
             def stop_first(*args: Any) -> None:
-                # The claim has come back; the order to stop came while it was under way.
+                # The claim has returned; the stop came while it was running.
                 if args[0] and not stopping:
                     stopping.append(asyncio.create_task(worker.drain(0.0)))
                     worker._taking.stop()
@@ -333,7 +333,7 @@ async def test_a_slow_send_too_many_is_cut_as_a_timeout(
 async def test_a_fault_of_taking_does_not_leave_a_settle_under_way(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two that write the same list at once can lose what the second one added to it."""
+    """Two writes of one list at once can lose an item that the second one added."""
     at_once = most = faults = 0
     write, take = Settling.write, Taking.take
 

@@ -1,4 +1,4 @@
-"""What became of a COMMIT: asked while it happens, after a crash, on another timeline."""
+"""The outcome of a COMMIT: queried while it runs, after a crash, on another timeline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def deadline() -> float:
 
 
 async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
-    """A transaction that wrote an event, and its mark."""
+    """Write an event in an open transaction, and return its mark."""
     await connection.execute("begin")
     event_id = event_id or "e" * 24
     row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
@@ -32,7 +32,7 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
 
 
 async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
-    """With status and event in one statement, one trial of forty judged it as never made."""
+    """With status and event in one statement, one trial in forty reported it as not committed."""
     dice = random.Random(SEED)
     fates = Fates(Server(url, "", "on"))
     ours = await asyncpg.connect(url)
@@ -54,7 +54,7 @@ async def test_one_that_was_rolled_back_never_took_place(url: str) -> None:
 
 
 async def test_an_id_that_nobody_has_had_yet_never_took_place(url: str) -> None:
-    """As after a crash before anything of the transaction was on disk."""
+    """As after a crash before any part of the transaction was on disk."""
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("rollback")
@@ -73,7 +73,7 @@ async def test_an_id_that_another_transaction_has_got_never_took_place(url: str)
 
 
 async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url: str) -> None:
-    """A standby that was promoted without it gives its id to another."""
+    """A standby that was promoted without the transaction reuses its id."""
     ours = await asyncpg.connect(url)
     marked = replace(await begun(ours), wrote=None)
     await ours.execute("commit")

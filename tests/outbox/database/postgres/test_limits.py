@@ -1,4 +1,4 @@
-"""No answer takes longer than ten seconds, whatever the server does; leases have a way past it."""
+"""Every call ends within ten seconds, whatever the server does; leases bypass a full pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_SECONDS = 10.0
 
 
 async def refused(db: Database, name: str) -> tuple[str, float]:
-    """A write that cannot be made: its fault and the seconds to its answer."""
+    """Run a write that fails; return its fault and the seconds it took."""
     began = time.monotonic()
     with pytest.raises(DatabaseUnavailable) as caught:
         await db.write(put, name)
@@ -143,7 +143,7 @@ async def test_scans_leave_two_thirds_of_the_pool(url: str, handle: Open) -> Non
 
 @pytest.mark.slow
 async def test_a_hole(url: str, handle: Open) -> None:
-    """The peer takes what is sent, and nothing ever comes back."""
+    """The peer accepts data and never replies."""
     async with hole(url) as way:
         db = await handle(way.url)
         await db.write(put, "a")
