@@ -61,7 +61,7 @@ class Forms:
         self, path: str, fields: Sequence[tuple[str, str]] = (), *, follow: bool = True,
         **headers: str,
     ) -> Seen:  # fmt: skip
-        """Send fields as they are."""
+        """Send fields unchanged."""
         return await self._ask("POST", path, list(fields), follow, headers)
 
     async def submit(
@@ -78,7 +78,7 @@ class Forms:
         return await self.submit("/console/sign-in", email=email, password=password)
 
     async def webhook(self, url: str, *events: str, **fields: Any) -> Seen:
-        """Create a webhook through its form; its page."""
+        """Create a webhook through its form; return its page."""
         return await self.submit(
             "/console/webhooks", at="/console/webhooks/new", url=url,
             events=list(events or ("contact.created",)), **fields,
@@ -109,7 +109,7 @@ class Guest(Forms):
 
 @asynccontextmanager
 async def guest(site: Site) -> AsyncIterator[Guest]:
-    """A browser that has never been here."""
+    """Return a new browser without cookies."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(site.url, cookie_jar=jar) as http:
         yield Guest(site, http)

@@ -104,9 +104,7 @@ class Counted:
         return note
 
     async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
-        """Wait until `key` (a method, or it and non-float arguments) was called `count`
-        times.
-        """
+        """Wait until `key` (a method, or it and non-float arguments) was called `count` times."""
         async with asyncio.timeout(seconds):
             while self.counts.get(key, 0) < count:
                 self._changed.clear()

@@ -29,7 +29,7 @@ class Refused:
 
     @property
     def unavailable(self) -> bool:
-        """Whether it is a 503 as the API promises it."""
+        """Whether it is a 503 as the API documents it."""
         return (self.status, self.code) == (503, "unavailable") and self.retry_after is not None
 
 

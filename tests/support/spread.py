@@ -38,9 +38,7 @@ class Spread(Load):
 
     @asynccontextmanager
     async def writing_to(self, addresses: Sequence[str], *, rate: float) -> AsyncIterator[None]:
-        """Write `rate` per second, evenly over the nodes, while the block runs; ends as
-        `writing`.
-        """
+        """Write `rate` per second over the nodes while the block runs; ends as `writing`."""
         tasks = [
             asyncio.create_task(self._pace(address, rate / len(addresses))) for address in addresses
         ]
