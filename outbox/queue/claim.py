@@ -99,12 +99,12 @@ class _Lane:
     webhook_id: str
     served: int
     window: int
-    asked: int = 0
+    requested: int = 0
     got: int = 0
 
     def share(self) -> int:
         """Return how many of the requested places belong to retries."""
-        return (self.served + self.asked) // RETRY_SHARE - self.served // RETRY_SHARE
+        return (self.served + self.requested) // RETRY_SHARE - self.served // RETRY_SHARE
 
 
 async def claim(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
@@ -121,14 +121,17 @@ async def claim(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
     left = slots
     left -= _allot(failing, min(capacity.failing_first, left))
     left -= _allot(healthy, left)
-    spent = sum(lane.asked for lane in failing)
+    spent = sum(lane.requested for lane in failing)
     left -= _allot(failing, min(capacity.failing_slots - spent, left))
     by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
-    asks = [lane for lane in by_id.values() if lane.asked]
+    requests = [lane for lane in by_id.values() if lane.requested]
     ids: list[str] = []
     for row in await tx.many(
         CLAIM,
-        [(capacity.claim, capacity.node_id, a.webhook_id, a.asked, a.share()) for a in asks],
+        [
+            (capacity.claim, capacity.node_id, a.webhook_id, a.requested, a.share())
+            for a in requests
+        ],
     ):
         ids.append(row["id"])
         by_id[row["webhook_id"]].got += 1
@@ -170,12 +173,12 @@ async def _due(
 def _allot(due: Sequence[_Lane], slots: int) -> int:
     """Allot `slots` places to lanes in rotation, within their windows; return how many."""
     left = slots
-    open_lanes = [lane for lane in due if lane.asked < lane.window]
+    open_lanes = [lane for lane in due if lane.requested < lane.window]
     while left > 0 and open_lanes:
         for lane in open_lanes[:left]:
-            lane.asked += 1
+            lane.requested += 1
         left -= min(left, len(open_lanes))
-        open_lanes = [lane for lane in open_lanes if lane.asked < lane.window]
+        open_lanes = [lane for lane in open_lanes if lane.requested < lane.window]
     return slots - max(left, 0)
 
 
@@ -186,11 +189,11 @@ async def _put_back(tx: Tx, looked_at: Iterable[_Lane], crowded: frozenset[str])
     for lane in looked_at:
         if lane.webhook_id in crowded:
             turned.append((lane.webhook_id, lane.got, CROWDED))
-        elif lane.asked == lane.window and lane.got == lane.asked:
+        elif lane.requested == lane.window and lane.got == lane.requested:
             turned.append((lane.webhook_id, lane.got, BUSY))
-        elif lane.asked:
+        elif lane.requested:
             turned.append((lane.webhook_id, lane.got, 0))
-            if lane.got < lane.asked:
+            if lane.got < lane.requested:
                 rested.append(lane.webhook_id)
     if turned:
         await tx.run(TURN, items(turned))

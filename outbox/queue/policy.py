@@ -100,14 +100,14 @@ def decide(
     if result.status == GONE:
         return Decision("gone", "http_410", None, None, True, "keep", True, True)
     throttled = outcome == "throttled"
-    asked = retry_after(result.retry_after, now_wall_s) if throttled else None
-    held = None if asked is None else _microseconds(min(asked, LONGEST_WEBHOOK_WAIT))
+    requested = retry_after(result.retry_after, now_wall_s) if throttled else None
+    held = None if requested is None else _microseconds(min(requested, LONGEST_WEBHOOK_WAIT))
     halve = throttled or outcome == "timeout" or outcome in CONNECTING
     window: WindowStep = "halve" if halve else "keep"
     wait = schedule.wait(tries, dice)
     if wait is None:
         return Decision("exhausted", outcome, None, held, False, window, True, True)
-    delay = _microseconds(max(wait, asked or 0.0))
+    delay = _microseconds(max(wait, requested or 0.0))
     return Decision("ready", outcome, delay, held, False, window, True, True)
 
 

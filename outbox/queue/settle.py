@@ -105,11 +105,11 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
     held = frozenset(row["id"] for row in rows)
-    kept = [s for s in batch if s.delivery.id in held]
-    made = [_attempt(s, s.outcome) for s in kept if s.outcome is not None]
+    settled = [s for s in batch if s.delivery.id in held]
+    made = [_attempt(s, s.outcome) for s in settled if s.outcome is not None]
     await sql.insert(tx, "attempts", ATTEMPT, made)
     by_webhook: dict[str, list[Result]] = {}
-    for s in kept:
+    for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     await _health(tx, by_webhook)
     wait_us = await lanes.rest(tx, by_webhook)
@@ -129,7 +129,7 @@ def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _tells(outcome: Outcome) -> bool:
+def _concerns_receiver(outcome: Outcome) -> bool:
     """Return whether an outcome concerns the receiver: neither aborted nor a stale connection."""
     return outcome.outcome != "aborted" and not outcome.stale
 
@@ -138,7 +138,7 @@ async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
     """Fold a batch into each webhook's health and lane, one row each."""
     folded: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
-        judged = [s for s in batch if s.outcome is not None and _tells(s.outcome)]
+        judged = [s for s in batch if s.outcome is not None and _concerns_receiver(s.outcome)]
         if not judged:
             continue
         since = 0

@@ -87,7 +87,7 @@ class Counting:
         """A webhook reported before its count is complete, because it was not known before."""
         # The reported counts, with their totals kept up to date: summing or sorting tens of
         # thousands of webhooks for each reading would block the loop for longer than the reading.
-        self._told: dict[str, tuple[bool, int, int]] = {}
+        self._reported: dict[str, tuple[bool, int, int]] = {}
         self._order: list[str] = []
         self.waiting: dict[str, Waiting] = {}
         self.states: Counter[str] = Counter()
@@ -112,13 +112,13 @@ class Counting:
             inside.rows += piece.inside
             inside.due += piece.inside_due
             if self._growing == self._place[0]:
-                self._tell(self._place[0], inside)
+                self._report(self._place[0], inside)
         if end is None or end[0] != self._place[0]:
             self._finish(self._place[0], None if end is None else end[0])
-        if end is not None and end[0] not in self._told and end[0] in self._partial:
+        if end is not None and end[0] not in self._reported and end[0] in self._partial:
             self._growing = end[0]
             insort(self._order, end[0])
-            self._tell(end[0], self._partial[end[0]])
+            self._report(end[0], self._partial[end[0]])
         self._place = START if end is None else end
         return end is None
 
@@ -134,12 +134,12 @@ class Counting:
                 del self.waiting[webhook_id]
         self._order[first:last] = met
         for webhook_id in met:
-            self._tell(webhook_id, self._partial.pop(webhook_id))
+            self._report(webhook_id, self._partial.pop(webhook_id))
         self._growing = None
 
-    def _tell(self, webhook_id: str, count: Count) -> None:
+    def _report(self, webhook_id: str, count: Count) -> None:
         """Report the count of `webhook_id` in place of its previous report."""
-        if webhook_id in self._told:
+        if webhook_id in self._reported:
             self._withdraw(webhook_id)
         states = self.states
         if count.active:
@@ -147,12 +147,12 @@ class Counting:
             states["scheduled"] += count.rows - count.due
         else:
             states["parked"] += count.rows
-        self._told[webhook_id] = count.active, count.rows, count.due
+        self._reported[webhook_id] = count.active, count.rows, count.due
         age = max(0, count.counted_at - count.oldest) / 1e6
         self.waiting[webhook_id] = Waiting(count.rows, age)
 
     def _withdraw(self, webhook_id: str) -> None:
-        active, rows, due = self._told.pop(webhook_id)
+        active, rows, due = self._reported.pop(webhook_id)
         if active:
             self.states["ready"] -= due
             self.states["scheduled"] -= rows - due

@@ -80,7 +80,7 @@ class Sender:
                 return self._failed(progress, *name_failure(TimeoutError(), progress))
         except _Withdrawn as why:
             return self._failed(progress, "aborted", str(why))
-        except Exception as error:  # noqa: BLE001 - whatever a receiver causes has a name
+        except Exception as error:  # noqa: BLE001 - every failure of a receiver gets a name
             if progress.head is None:
                 stale = isinstance(error, ClientError | OSError) and gone_stale(progress)
                 return self._failed(progress, *name_failure(error, progress), stale=stale)

@@ -72,7 +72,7 @@ class Lease:
     async def run(self) -> None:
         """Keep the lease until cancelled."""
         try:
-            while True:  # noqa: ASYNC110 - it waits for time to pass, not for an event
+            while True:  # noqa: ASYNC110 - a wait for time, not for an event
                 await asyncio.sleep(await self._round())
         finally:
             self._stop_timer()
@@ -101,7 +101,7 @@ class Lease:
     async def _tried(self, name: str, step: Callable[[], Awaitable[None]]) -> bool:
         try:
             await step()
-        except Exception as error:  # noqa: BLE001 - a lease that is not kept would stop the node
+        except Exception as error:  # noqa: BLE001 - an unrenewed lease would stop the node
             log.warning(name, error=repr(error), node=self.node_id)
             if self._joined and self._is_over():
                 self._lose()

@@ -69,14 +69,14 @@ class Settling:
             waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
         return None if waits[0] is None else min(wait for wait in waits if wait is not None)
 
-    async def _write(self, batch: list[Result], told: bool = False) -> float | None:
+    async def _write(self, batch: list[Result], reported: bool = False) -> float | None:
         try:
             settlement = await self._db.write(settle, batch)
         except DatabaseUnavailable as error:
             log.warning("settle_failed", error=str(error), waiting=len(batch))
             return None
         except Exception as error:
-            log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not told)
+            log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not reported)
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
         if later:
@@ -100,7 +100,7 @@ class Settling:
         """Write results one by one, with less data where needed: one bad row blocks no other."""
         if len(batch) > 1:
             for number, result in enumerate(batch):
-                if await self._write([result], told=True) is None:
+                if await self._write([result], reported=True) is None:
                     # The database is unavailable: drop the written results from the batch.
                     self._batch = batch[number:]
                     return None
@@ -116,4 +116,4 @@ class Settling:
         # First without the response, then without the row of the attempt.
         less = replace(bare, status=outcome.status, total_us=outcome.total_us)
         again = replace(result, outcome=None if outcome == less else less)
-        return await self._write([again], told=True)
+        return await self._write([again], reported=True)

@@ -106,7 +106,7 @@ class Taking:
         began = self._clock.monotonic()
         try:
             fanned, taken = await self._db.write(take, capacity)
-        except Exception as error:  # noqa: BLE001 - told to whoever watches, and tried again
+        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
             self._failed(error, capacity, began)
             return None
         self._note(fanned, capacity)

@@ -69,7 +69,7 @@ def test_no_circle_of_imports(package: str) -> None:
     assert circles_in(graph) == []
 
 
-def test_circles_are_seen() -> None:
+def test_circles_are_detected() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}, "e": {"a"}}
     assert circles_in(graph) == [["b", "c"], ["d"]]
     names = {"p", "p.a", "p.b", "p.c"}

@@ -87,11 +87,11 @@ def test_only_clock_and_ids_ask_the_machine() -> None:
         "import uuid\nuuid.uuid4()",
     ],
 )
-def test_each_way_round_is_seen(source: str) -> None:
+def test_each_workaround_is_detected(source: str) -> None:
     assert forbidden_in(source)
 
 
-def test_what_is_handed_in_passes() -> None:
+def test_arguments_pass() -> None:
     source = (
         "from datetime import datetime\ndef f(clock): return datetime.fromtimestamp(clock.wall())"
     )

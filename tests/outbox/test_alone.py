@@ -44,7 +44,7 @@ async def test_a_process_without_a_web_server_delivers(tmp_path: Path) -> None:
     await db.close()
 
 
-async def test_it_removes_what_is_past_its_time(tmp_path: Path) -> None:
+async def test_it_deletes_rows_past_their_retention(tmp_path: Path) -> None:
     clock, ids = SystemClock(), Ids()
     url, keys = f"sqlite:///{tmp_path}/app.db", tmp_path / "app.key"
     write_key_file(keys, ids, clock.wall())

@@ -83,13 +83,13 @@ class PostgresDatabase:
         self._home._observer = observer
 
     def apart(self, purpose: Purpose) -> PostgresDatabase:
-        kept = self._home._apart
-        if purpose not in kept:
+        handles = self._home._apart
+        if purpose not in handles:
             limits, size = APART[purpose]
-            kept[purpose] = PostgresDatabase(
+            handles[purpose] = PostgresDatabase(
                 self._server, self.clock, self.ids, limits, size, self._home
             )
-        return kept[purpose]
+        return handles[purpose]
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return PostgresLeadership(self._server, self.clock, pace)

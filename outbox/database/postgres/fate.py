@@ -117,14 +117,14 @@ class Fates:
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
-                    found = await self._asked(mark)
+                    found = await self._try_once(mark)
                     if found is not None:
                         return found
                     await asyncio.sleep(PAUSE_SECONDS)
         except TimeoutError:
             raise unknown() from None
 
-    async def _asked(self, mark: Mark) -> bool | None:
+    async def _try_once(self, mark: Mark) -> bool | None:
         """Try once; return None when it is too early for an answer."""
         try:
             connection = await self._server.connect()

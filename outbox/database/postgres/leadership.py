@@ -33,7 +33,7 @@ class PostgresLeadership:
         self._pace = pace
         self._since = 0
         self._until = 0
-        self._told = False
+        self._announced = False
         self._callbacks: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -81,29 +81,29 @@ class PostgresLeadership:
             await connection.execute(LIMIT, limit, timeout=CONNECT_SECONDS)
             while not gone.is_set():
                 # Measured before the statement: the server counts silence from after it.
-                asked = self._clock.boot()
+                requested_at = self._clock.boot()
                 if not await connection.fetchval(TRY, KEY, timeout=self._pace.beat):
                     await sleep_until_set(gone, self._pace.beat)
                     continue
-                self._lead(asked)
+                self._lead(requested_at)
                 while not await sleep_until_set(gone, self._pace.beat):
-                    asked = self._clock.boot()
+                    requested_at = self._clock.boot()
                     await connection.execute("select 1", timeout=self._pace.beat)
-                    self._lead(asked)
+                    self._lead(requested_at)
         finally:
             connection.terminate()
 
-    def _lead(self, asked: int) -> None:
-        if not self._told:
+    def _lead(self, requested_at: int) -> None:
+        if not self._announced:
             log.info("leading")
-            self._told = True
+            self._announced = True
             self._since = self._clock.boot()
-        self._until = asked + round(self._pace.silence * 1_000_000)
+        self._until = requested_at + round(self._pace.silence * 1_000_000)
 
     def _lose(self) -> None:
         self._until = 0
-        if self._told:
-            self._told = False
+        if self._announced:
+            self._announced = False
             log.info("no_longer_leading")
             for callback in self._callbacks:
                 callback()

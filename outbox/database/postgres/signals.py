@@ -187,9 +187,9 @@ class Signals:
         self._something.clear()
         payloads, changed = list(self._payloads), list(self._changed)
         groups = [changed[n : n + NAMES] for n in range(0, len(changed), NAMES)]
-        told = [*(f"changed {' '.join(group)}" for group in groups), *payloads]
+        messages = [*(f"changed {' '.join(group)}" for group in groups), *payloads]
         try:
-            await connection.execute(_SEND, CHANNEL, told, timeout=CONNECT_SECONDS)
+            await connection.execute(_SEND, CHANNEL, messages, timeout=CONNECT_SECONDS)
         except BaseException:
             # Change signals must arrive; the others may be lost.
             self._something.set()

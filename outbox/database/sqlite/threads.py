@@ -82,7 +82,7 @@ class Reader:
         for job in batch:
             try:
                 job.step(SqliteTx(connection, self._ids, self._clock.wall()))
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
                 job.error = fault_of(error)
         try:
             connection.execute("rollback")
@@ -261,7 +261,7 @@ class Writer:
         tx = SqliteTx(connection, self._ids, self._clock.wall())
         try:
             job.step(tx)
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+        except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = fault_of(error)
         return tx.wrote
 

@@ -85,7 +85,7 @@ async def test_one_of_four_leads_and_the_others_follow_it(db_url: str) -> None:
 
 
 @POSTGRES
-async def test_a_leader_whose_session_was_ended_knows_it_at_once(db_url: str) -> None:
+async def test_a_leader_whose_session_ended_notices_at_once(db_url: str) -> None:
     async with candidates(db_url, 4, Pace(beat=30, silence=90)) as standing:
         first = await the_one(standing)
         lost = asyncio.Event()
@@ -97,7 +97,7 @@ async def test_a_leader_whose_session_was_ended_knows_it_at_once(db_url: str) ->
 
 
 @POSTGRES
-async def test_the_place_of_a_leader_whose_session_was_ended_is_taken(db_url: str) -> None:
+async def test_another_node_replaces_a_leader_whose_session_ended(db_url: str) -> None:
     async with candidates(db_url, 4) as standing:
         first = await the_one(standing)
         await end_session(db_url)
@@ -115,7 +115,7 @@ class Stopped(SystemClock):
 
 
 @POSTGRES
-async def test_a_leader_that_stood_still_does_not_lead_when_it_goes_on(db_url: str) -> None:
+async def test_a_suspended_leader_does_not_lead_after_it_resumes(db_url: str) -> None:
     clock = Stopped()
     db = await database.open(db_url, clock=clock, ids=Ids())
     leadership = db.leadership(QUICK)

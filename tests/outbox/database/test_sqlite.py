@@ -113,7 +113,7 @@ async def test_a_full_disk_fails_one_unit_of_three_and_no_other(file: Database) 
     assert await file.read(noted) == {"first", "third"}
 
 
-async def test_what_a_batch_mate_saw_before_the_rollback_is_not_believed(file: Database) -> None:
+async def test_results_read_before_a_batch_rollback_are_recomputed(file: Database) -> None:
     async def seen(tx: Tx, name: str) -> bool:
         found = await tx.one("select 1 from notes where name = $1", name)
         return found is not None

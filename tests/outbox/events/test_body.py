@@ -52,7 +52,7 @@ def rewritten(bodies: list[str]) -> list[str]:
     return written
 
 
-def test_node_writes_the_same_bytes_for_touchy_values() -> None:
+def test_node_writes_the_same_bytes_for_edge_cases() -> None:
     bodies = [encode({"data": value}).decode() for value in [*TOUCHY_NUMBERS, *TOUCHY_TEXTS]]
     assert rewritten(bodies) == bodies
 
@@ -72,7 +72,7 @@ def test_a_body_parses_back_to_its_value(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, SAFE_INTEGER + 1, object(), b"x"])
-def test_what_javascript_cannot_hold_is_refused(value: Any) -> None:
+def test_values_beyond_javascript_are_refused(value: Any) -> None:
     with pytest.raises(ValueError):
         encode({"data": value})
 

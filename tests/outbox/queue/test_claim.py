@@ -190,7 +190,7 @@ async def test_failing_lanes_without_room_make_no_busy_loop(db: Database) -> Non
     assert (found.claimed, found.wait_us, found.more) == ([], None, False)
 
 
-async def test_what_is_woken_later_than_its_turn_keeps_its_place(db: Database) -> None:
+async def test_a_lane_woken_after_its_turn_keeps_its_place(db: Database) -> None:
     [webhook_id] = await backlog(db, 1, 3)
     before = (await db.read(rows, "select due_at from lanes"))[0]["due_at"]
     await db.write(wake, [webhook_id], before + 1_000_000)

@@ -103,7 +103,7 @@ async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
     assert taken == list(range(1, 121))
 
 
-async def test_nothing_is_born_claimed_past_what_is_due_in_its_lane(db: Database) -> None:
+async def test_fan_out_claims_nothing_ahead_of_due_deliveries(db: Database) -> None:
     waiting, _ = await add_webhook(db, ring(), URL)
     await db.write(make, "old")
     await to_the_end(db)
@@ -119,7 +119,7 @@ async def test_nothing_is_born_claimed_past_what_is_due_in_its_lane(db: Database
     assert [row["state"] for row in states] == ["ready", "ready"]
 
 
-async def test_an_unreadable_subscription_leaves_a_dead_delivery_that_says_so(db: Database) -> None:
+async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:
     broken, _ = await add_webhook(db, ring(), URL)
     fine, _ = await add_webhook(db, ring(), URL)
     await db.write(run, "update webhooks set events = '5' where id = $1", broken)
@@ -143,7 +143,7 @@ async def create(tx: Tx) -> str:
 
 
 @POSTGRES
-async def test_what_commits_after_a_webhook_was_made_reaches_it_whatever_its_position(
+async def test_events_committed_after_a_webhook_reach_it_at_any_position(
     db: Database,
 ) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
@@ -186,7 +186,7 @@ async def reached(db: Database, webhook_id: str) -> set[str]:
 
 
 @POSTGRES
-async def test_the_memory_of_a_creation_is_kept_while_something_older_is_unseen(
+async def test_the_creation_snapshot_stays_while_older_events_are_pending(
     db: Database,
 ) -> None:
     await db.write(make, "before")
@@ -230,7 +230,7 @@ async def test_fan_out_waits_for_no_lane(db: Database) -> None:
 
 
 @POSTGRES
-async def test_any_node_looks_after_what_a_node_noted_that_is_gone(db: Database) -> None:
+async def test_any_node_handles_the_notes_of_a_dead_node(db: Database) -> None:
     key = ring()
     async with inbox() as box, drain(db, key) as running:
         webhook_id, _ = await add_webhook(db, key, box.url)

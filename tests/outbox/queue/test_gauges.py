@@ -120,7 +120,7 @@ async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
     assert reading.endpoints == {("active", "closed"): 3, ("paused", "closed"): 1}
 
 
-async def test_standing_is_told_of_the_webhooks_asked_for(db: Database) -> None:
+async def test_standing_covers_the_requested_webhooks(db: Database) -> None:
     async def fill(tx: Tx) -> None:
         await add_webhooks(tx, 1, 5)
         await tx.run("update webhooks set state = 'disabled' where id = 'w000002'")

@@ -78,13 +78,13 @@ async def test_what_waits_at_an_active_webhook_is_ready_or_scheduled(db: Databas
 
 
 @pytest.mark.parametrize("after", ["nonsense", "-", "1-", "99999999999999999999-a", "é"])
-async def test_an_unreadable_cursor_harms_nobody(db: Database, after: str) -> None:
+async def test_an_invalid_cursor_starts_at_the_beginning(db: Database, after: str) -> None:
     webhook_id = await paused(db, ("a", False))
     for only in FILTERS:
         await db.read(log.page, webhook_id, only, after, 10)
 
 
-async def test_no_page_walks_the_whole_log_on_sqlite(db: Database) -> None:
+async def test_no_page_reads_the_whole_log_on_sqlite(db: Database) -> None:
     if db.engine != "sqlite":
         return
     webhook_id = await paused(db, ("a", False))

@@ -140,7 +140,7 @@ async def test_an_activation_stops_another_one_from_cancelling(db: Database) -> 
     assert await seen(db) == before
 
 
-async def test_activation_forgives_past_failures(db: Database) -> None:
+async def test_activation_clears_past_failures(db: Database) -> None:
     webhook_id = await paused(db)
 
     async def fail(tx: Tx) -> None:
@@ -240,7 +240,7 @@ async def test_custom_headers_are_sealed(db: Database) -> None:
 
 
 @pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_what_a_late_fan_out_claims_ends_with_its_webhook(db: Database) -> None:
+async def test_deliveries_claimed_by_a_late_fan_out_end_with_their_webhook(db: Database) -> None:
     """A fan-out that read the webhook before its removal began and commits during the removal."""
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await db.write(make, "r")

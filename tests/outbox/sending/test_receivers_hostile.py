@@ -96,7 +96,7 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
             assert (again.outcome, again.reused) == ("success", False)
 
 
-async def test_what_is_good_of_a_bad_body_is_recorded() -> None:
+async def test_the_valid_part_of_a_bad_body_is_recorded() -> None:
     outcome, _ = await one(says(GOOD_HEAD_BAD_BODY["a chunk, then a bad one"]))
     assert (outcome.response_body, outcome.truncated) == (b"abc", True)
 
@@ -158,7 +158,7 @@ async def test_endless_bodies_are_read_no_further_than_needed(head: bytes, part:
     assert outcome.total_us < 1_000_000
 
 
-async def test_what_is_compressed_is_recorded_as_it_came() -> None:
+async def test_a_compressed_body_is_recorded_unchanged() -> None:
     body = gzip.compress(b"ok")
     head = f"Content-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     outcome, _ = await one(says(OK + head + body))
@@ -212,7 +212,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-async def test_what_is_no_answer_is_a_protocol_error(name: str) -> None:
+async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
     async with hostile(BROKEN[name]) as there, sender() as made:
         outcome = await post(made, there.url)
         await asyncio.wait_for(there.ended.wait(), 5)
@@ -261,7 +261,7 @@ async def test_silence_ends_at_the_deadline(script: Script) -> None:
     assert 450_000 <= outcome.total_us < 1_500_000
 
 
-async def test_a_receiver_that_never_reads_is_left_at_the_deadline() -> None:
+async def test_a_receiver_that_never_reads_ends_at_the_deadline() -> None:
     async def deaf(visit: Visit) -> None:
         await asyncio.Event().wait()
 
@@ -272,7 +272,7 @@ async def test_a_receiver_that_never_reads_is_left_at_the_deadline() -> None:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_closing_without_a_word_is_a_connect_error(reset: bool) -> None:
+async def test_closing_without_a_response_is_a_connect_error(reset: bool) -> None:
     async def leave(visit: Visit) -> None:
         if reset:
             visit.reset()
@@ -314,7 +314,7 @@ def closing_when_idle(reset: bool) -> Script:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_kept_connection_that_was_closed_is_told_apart(reset: bool) -> None:
+async def test_a_stale_connection_is_recognised(reset: bool) -> None:
     async with hostile(closing_when_idle(reset)) as there, sender() as made:
         assert (await post(made, there.url)).outcome == "success"
         outcome = await post(made, there.url)
@@ -352,7 +352,7 @@ async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
         assert there.visits == 1
 
 
-async def test_an_answer_to_nothing_is_not_the_answer_to_the_next_request() -> None:
+async def test_an_unrequested_response_is_not_used_for_the_next_request() -> None:
     spoke = asyncio.Event()
 
     async def script(visit: Visit) -> None:
@@ -389,7 +389,7 @@ async def test_headers_in_no_known_encoding_are_still_text() -> None:
 
 
 @pytest.mark.slow
-async def test_a_sender_outlives_all_of_them() -> None:
+async def test_a_sender_survives_all_of_them() -> None:
     async with sender() as made, hostile(says(EMPTY)) as good:
         for script in BROKEN.values():
             async with hostile(script) as there:

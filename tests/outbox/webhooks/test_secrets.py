@@ -34,7 +34,7 @@ RING = ring(OLD_LINE)
 
 @pytest.mark.slow
 @given(plain=st.binary(max_size=500), row=st.text(max_size=30))
-def test_what_is_sealed_opens_again(plain: bytes, row: str) -> None:
+def test_a_sealed_value_opens(plain: bytes, row: str) -> None:
     assert RING.open(RING.seal(plain, row), row) == plain
 
 
@@ -57,7 +57,7 @@ def test_a_damaged_value_does_not_open(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_what_was_never_sealed_does_not_open(junk: bytes) -> None:
+def test_an_unsealed_value_does_not_open(junk: bytes) -> None:
     with pytest.raises(SealBroken):
         RING.open(junk, "row")
 

@@ -148,7 +148,7 @@ async def test_a_410_of_the_old_address_does_not_disable_a_moved_webhook(db: Dat
 
 
 @pytest.mark.parametrize("waits", [(600, 5), (5, 600)])
-async def test_of_two_waits_that_a_receiver_asks_for_the_longer_one_stands(
+async def test_the_longer_of_two_requested_delays_applies(
     db: Database, waits: tuple[int, int]
 ) -> None:
     async with inbox() as box, drain(db, ring()) as running:

@@ -217,7 +217,7 @@ async def test_a_paused_webhook_parks_its_events(db: Database) -> None:
         assert list(states.values()) == ["delivered"]
 
 
-async def test_what_cannot_be_sent_ends_dead_and_nobody_waits_for_it(db: Database) -> None:
+async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         broken = await running.webhook(f"{box.url}/broken")
         await running.webhook(f"{box.url}/fine")
@@ -237,7 +237,7 @@ async def test_what_cannot_be_sent_ends_dead_and_nobody_waits_for_it(db: Databas
         assert "secret" in ends[broken]["reason"]
 
 
-async def test_throttling_holds_the_whole_webhook_back(db: Database) -> None:
+async def test_throttling_delays_the_whole_webhook(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
 
         async def slow_down(_: web.Request) -> web.Response:
@@ -286,7 +286,7 @@ async def test_a_lost_claim_changes_nothing(db: Database) -> None:
         await db.write(tidy)
 
 
-async def test_what_a_dead_process_had_in_flight_is_sent_again(db: Database) -> None:
+async def test_deliveries_in_flight_at_a_crash_are_sent_again(db: Database) -> None:
     key = ring()
     async with inbox() as box:
         await add_webhook(db, key, box.url)

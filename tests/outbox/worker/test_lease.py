@@ -81,7 +81,7 @@ async def test_sqlite_has_no_other_clock(db: Database) -> None:
 
 
 @POSTGRES
-async def test_what_the_way_to_the_server_may_explain_is_no_skew(db: Database) -> None:
+async def test_the_round_trip_time_is_not_skew(db: Database) -> None:
     class Slow(SystemClock):
         """As if the reply took ten seconds more on the way back."""
 
@@ -138,7 +138,7 @@ async def test_a_renewal_that_hangs_past_the_lease_ends_it(
 
 
 @POSTGRES
-async def test_a_lane_that_a_stranger_holds_delays_its_webhook_alone(db: Database) -> None:
+async def test_a_locked_lane_delays_only_its_webhook(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         held = await running.webhook(f"{box.url}/held")
         await running.webhook(f"{box.url}/free")
@@ -164,7 +164,7 @@ async def test_a_lane_that_a_stranger_holds_delays_its_webhook_alone(db: Databas
 
 
 @POSTGRES
-async def test_a_result_whose_lane_is_held_is_put_off_and_written_later(db: Database) -> None:
+async def test_a_result_in_a_locked_lane_is_written_later(db: Database) -> None:
     key = ring()
     async with inbox() as box, drain(db, key) as running:
         webhook_id, _ = await add_webhook(db, key, box.url)

@@ -48,7 +48,7 @@ def result(delivery_id: str, webhook_id: str) -> Result:
     return Result(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
 
 
-async def test_results_of_lanes_that_are_held_now_do_not_put_off_those_before() -> None:
+async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     lanes, clock = HeldLanes(), Stepped()
     settling = Settling(cast(Database, lanes), clock, Counted())
     lanes.held = {"held for a moment", "busy"}

@@ -71,7 +71,7 @@ def test_a_slow_send_leaves_a_window_of_one_whatever_it_answers() -> None:
     assert windows.finish(sending, "grow") == 1
 
 
-def test_past_so_many_slow_sends_the_oldest_of_the_biggest_holder_are_cut() -> None:
+def test_above_the_limit_the_oldest_slow_sends_of_the_largest_owner_are_cut() -> None:
     windows = Windows(MOST_SLOW * 2)
     big = MOST_SLOW // OWNER_SHARE
     for number in range(MOST_SLOW + 5):
@@ -145,7 +145,7 @@ def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
         max_size=120,
     )
 )
-def test_whatever_happens_the_books_balance(
+def test_the_counts_stay_consistent(
     steps: list[tuple[str, int, WindowStep]],
 ) -> None:
     windows = Windows(8)

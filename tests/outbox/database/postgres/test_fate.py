@@ -31,7 +31,7 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
     return await mark(connection, row, (INSERT, event_id))
 
 
-async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
+async def test_a_commit_that_succeeds_during_the_query_of_its_outcome(url: str) -> None:
     """With status and event in one statement, one trial in forty reported it as not committed."""
     dice = random.Random(SEED)
     fates = Fates(Server(url, "", "on"))
@@ -45,7 +45,7 @@ async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
     await ours.close()
 
 
-async def test_one_that_was_rolled_back_never_took_place(url: str) -> None:
+async def test_a_rolled_back_transaction_is_not_committed(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("rollback")
@@ -53,7 +53,7 @@ async def test_one_that_was_rolled_back_never_took_place(url: str) -> None:
     await ours.close()
 
 
-async def test_an_id_that_nobody_has_had_yet_never_took_place(url: str) -> None:
+async def test_an_unused_id_is_not_committed(url: str) -> None:
     """As after a crash before any part of the transaction was on disk."""
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
@@ -63,7 +63,7 @@ async def test_an_id_that_nobody_has_had_yet_never_took_place(url: str) -> None:
     await ours.close()
 
 
-async def test_an_id_that_another_transaction_has_got_never_took_place(url: str) -> None:
+async def test_an_id_of_another_transaction_is_not_committed(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("commit")
@@ -84,7 +84,7 @@ async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url
     await ours.close()
 
 
-async def test_one_that_is_still_under_way_is_unknown_in_the_end(url: str) -> None:
+async def test_a_running_transaction_is_unknown_at_the_deadline(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     with pytest.raises(OutcomeUnknown):

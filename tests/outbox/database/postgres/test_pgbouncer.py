@@ -18,7 +18,7 @@ pytestmark = pytest.mark.faults
 WRITES = 200
 
 
-async def test_one_that_carries_no_prepared_statements_is_refused(url: str, handle: Open) -> None:
+async def test_a_pooler_without_prepared_statements_is_refused(url: str, handle: Open) -> None:
     """An old version, or a new one with this setting."""
     async with bouncer(url, prepared=0) as through:
         with pytest.raises(CannotStart, match=r"PgBouncer 1\.21 or newer with max_prepared_st"):

@@ -85,7 +85,7 @@ class Waits:
 
 
 @pytest.mark.slow
-async def test_an_ended_wait_is_no_success(handle: Open) -> None:
+async def test_an_interrupted_wait_is_not_a_success(handle: Open) -> None:
     async with pair() as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
@@ -119,7 +119,7 @@ async def test_an_ended_wait_is_no_success(handle: Open) -> None:
 
 
 @pytest.mark.slow
-async def test_a_crash_while_waiting_is_no_success(handle: Open) -> None:
+async def test_a_crash_during_the_wait_is_not_a_success(handle: Open) -> None:
     async with pair() as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
@@ -135,7 +135,7 @@ async def test_a_crash_while_waiting_is_no_success(handle: Open) -> None:
 
 
 @pytest.mark.slow
-async def test_a_standby_that_comes_back_in_time_makes_it_one(handle: Open) -> None:
+async def test_a_standby_that_returns_in_time_makes_it_a_success(handle: Open) -> None:
     async with pair() as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
@@ -171,7 +171,7 @@ async def test_a_promoted_standby_is_found_without_a_restart(handle: Open) -> No
 
 
 @pytest.mark.slow
-async def test_a_primary_that_takes_no_more_writes_is_left(handle: Open) -> None:
+async def test_a_primary_that_refuses_writes_is_abandoned(handle: Open) -> None:
     """Its connections stay open and respond; only writes fail."""
     async with pair() as (primary, standby):
         db = await handle(standby.both)
