@@ -107,17 +107,18 @@ class _Lane:
         return (self.served + self.requested) // RETRY_SHARE - self.served // RETRY_SHARE
 
 
-async def claim(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
-    """Claim due deliveries within `capacity`; `born` counts those claimed by fan-out, by webhook.
+async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Taken:
+    """Claim due deliveries within `capacity`.
 
-    A few deliveries of webhooks whose last attempt failed go first, and all of them together get at
-    most a share, so that neither they nor the healthy webhooks keep the others waiting.
+    `preclaimed` counts the claims of fan-out by webhook. A few deliveries of webhooks whose last
+    attempt failed go first, and all of them together get at most a share, so that neither they nor
+    the healthy webhooks keep the others waiting.
     """
-    slots = capacity.slots - sum(born.values())
+    slots = capacity.slots - sum(preclaimed.values())
     if slots <= 0:
         return Taken(crowded=True)
-    failing = await _due(tx, True, min(capacity.failing_slots, slots), capacity, born)
-    healthy = await _due(tx, False, slots, capacity, born)
+    failing = await _due(tx, True, min(capacity.failing_slots, slots), capacity, preclaimed)
+    healthy = await _due(tx, False, slots, capacity, preclaimed)
     left = slots
     left -= _allot(failing, min(capacity.failing_first, left))
     left -= _allot(healthy, left)
@@ -155,7 +156,7 @@ def _lanes_for(slots: int) -> int:
 
 
 async def _due(
-    tx: Tx, failing: bool, slots: int, capacity: Capacity, born: Mapping[str, int]
+    tx: Tx, failing: bool, slots: int, capacity: Capacity, preclaimed: Mapping[str, int]
 ) -> list[_Lane]:
     """Return the lanes whose turn it is, locked, the longest waiting first."""
     if slots <= 0:
@@ -164,7 +165,8 @@ async def _due(
     return [
         _Lane(
             row["webhook_id"], row["served"],
-            max(capacity.windows.get(row["webhook_id"], first) - born.get(row["webhook_id"], 0), 0),
+            max(capacity.windows.get(row["webhook_id"], first)
+                - preclaimed.get(row["webhook_id"], 0), 0),
         )
         for row in await tx.all(DUE_LANES, failing, _lanes_for(slots))
     ]  # fmt: skip

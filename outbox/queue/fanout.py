@@ -23,7 +23,7 @@ from outbox.webhooks import subscription
 EVENTS_AT_ONCE = 500
 DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
 """The limit of one round; on SQLite no other write runs during a round."""
-BORN_BYTES = 4 * 1024
+PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 UNREADABLE = "the webhook's list of events is damaged"
 
@@ -35,7 +35,7 @@ TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ a
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
-  case when length(body) <= {BORN_BYTES} then body end as body
+  case when length(body) <= {PRECLAIMED_BYTES} then body end as body
 from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
 
@@ -102,7 +102,7 @@ class FannedOut:
     turned_away: bool = False
     noted: bool = False
 
-    def born(self) -> Counter[str]:
+    def preclaimed(self) -> Counter[str]:
         """Return how many deliveries of each webhook were claimed on creation."""
         return Counter(delivery.webhook_id for delivery in self.claimed)
 
@@ -146,7 +146,7 @@ class _Round:
         if to.names is None:
             state, reason = "dead", UNREADABLE
             self.dead.append(to.id)
-        elif self._may_be_born(event, to):
+        elif self._may_preclaim(event, to):
             state = "in_flight"
             self._slots -= 1
             self.claimed.append(
@@ -158,20 +158,20 @@ class _Round:
         else:
             to.waiting = True
             self.ready.add(to.id)
-        born = state == "in_flight"
+        taken = state == "in_flight"
         self.created[event["name"]] += 1
         self.rows.append(
             (
                 delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
                 # One microsecond apart, so that a lane sends in the order of its events.
-                self.due + to.made, 0, int(born), self._capacity.claim if born else None,
-                self._capacity.node_id if born else None, event["record_id"], seq, self._tx.now,
+                self.due + to.made, 0, int(taken), self._capacity.claim if taken else None,
+                self._capacity.node_id if taken else None, event["record_id"], seq, self._tx.now,
                 self._tx.now if state == "dead" else None,
             )
         )  # fmt: skip
         to.made += 1
 
-    def _may_be_born(self, event: Row, to: _Subscriber) -> bool:
+    def _may_preclaim(self, event: Row, to: _Subscriber) -> bool:
         return bool(
             self._slots > 0
             and event["body"] is not None

@@ -35,7 +35,7 @@ log = structlog.get_logger("outbox")
 async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, Taken]:
     """Fan out new events and claim due deliveries, in one transaction."""
     fanned = await fan_out(tx, capacity)
-    return fanned, await claim(tx, capacity, fanned.born())
+    return fanned, await claim(tx, capacity, fanned.preclaimed())
 
 
 async def claim_due(tx: Tx, capacity: Capacity) -> Taken:

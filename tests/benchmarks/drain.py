@@ -57,10 +57,10 @@ def watch_claims() -> list[float]:
     seconds: list[float] = []
     claim = taking.claim  # type: ignore[attr-defined] # where the drain calls it
 
-    async def timed(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
+    async def timed(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Taken:
         began = time.thread_time()
         try:
-            return await claim(tx, capacity, born)
+            return await claim(tx, capacity, preclaimed)
         finally:
             seconds.append(time.thread_time() - began)
 
