@@ -1,4 +1,4 @@
-"""Others beside attacks: served while the guards are on, held up or turned away without them."""
+"""Other users during attacks: served with the guards on, blocked or refused without them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIGN_INS = {attack.name: attack for attack in sign_in.ATTACKS}
 
 
 async def others(attack: Attack, engine: Engine, module: str = "gateway") -> list[str]:
-    """What an attack did to somebody else; the bars of its own cost are the proof's affair."""
+    """Return the effects of an attack on others; the proof checks the bars of its own cost."""
     record: dict[str, Any] = await run_attack(attack, engine, module=module)
     return [finding for finding in record["findings"] if finding.startswith(("somebody", "an h"))]
 
