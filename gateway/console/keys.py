@@ -96,7 +96,7 @@ def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
         text = f"Enter a name of at most {LONGEST_NAME} characters."
         faults.append(Fault("name", "required", text))
     if not scopes or not set(scopes) <= set(SCOPES):
-        faults.append(Fault("scopes", "required", "Select at least one permission."))
+        faults.append(Fault("scopes", "required", "Select at least one scope."))
     if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):
         faults.append(Fault("expires", "out_of_range", "Select when the key expires."))
     return faults

@@ -61,7 +61,7 @@ ENGLISH: Catalogue = {
     "keys.new": "New key",
     "keys.name": "Name",
     "keys.name_hint": "The program that uses the key, for example “ERP sync”.",
-    "keys.scopes": "Permissions",
+    "keys.scopes": "Scopes",
     "keys.scopes_short": "Scopes",
     "keys.read": "Read records",
     "keys.write": "Create, change and delete records",
