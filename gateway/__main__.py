@@ -89,9 +89,7 @@ def _key_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _key_revoke(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "key", metavar="KEY", help="the beginning of the key as listed, its id, or the full key"
-    )
+    parser.add_argument("key", metavar="KEY", help="its listed beginning, its id, or the full key")
 
 
 def _key_add(parser: argparse.ArgumentParser) -> None:
@@ -107,9 +105,7 @@ def _key_add(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--once", action="store_true", help="make a fixed number of writes, check the result, exit"
-    )
+    parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
     parser.add_argument("--folder", help="the folder for its files (default: a temporary one)")
     parser.add_argument(
         "--port", type=_port, default=0, help="the port to listen on (default: any free port)"
