@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.records.access import Actor
+from gateway.records.actions import ANY
 from gateway.records.errors import Fault, Refusal
 from gateway.records.once import Once
 from gateway.records.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
@@ -75,12 +76,12 @@ def expected_of(if_match: str | None) -> frozenset[str] | None:
     if if_match is None:
         return None
     # RFC 9110 13.1.1: strong comparison, so a weak tag never matches.
-    tags = (tag.strip() for tag in if_match.split(","))
-    return frozenset(
-        "*" if tag == "*" else tag[1:-1]
-        for tag in tags
-        if tag == "*" or (len(tag) > 1 and tag[0] == tag[-1] == '"')
-    )
+    tags = [tag.strip() for tag in if_match.split(",")]
+    if ANY in tags:
+        return frozenset({ANY})
+    found = {tag[1:-1] for tag in tags if len(tag) > 1 and tag[0] == tag[-1] == '"'}
+    # In quotes the star is a tag like others, and no record has it.
+    return frozenset(found - {ANY})
 
 
 def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) -> Once | None:
