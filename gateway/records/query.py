@@ -88,9 +88,9 @@ def order_of(resource: Resource, query: Query) -> str:
     return ", ".join(column + way for column, way in keys.items()) + f", id{last}"
 
 
-def walks(order: str) -> bool:
-    """Whether a Place can lead on in this order."""
-    return order in (NEWEST, CHANGES)
+def walks(resource: Resource, query: Query) -> bool:
+    """Whether a Place can lead on: in the order that a list has by default."""
+    return not (query.order or query.ordered_by) or order_of(resource, query) == NEWEST
 
 
 def costly(resource: Resource, query: Query) -> Costly | None:
@@ -118,6 +118,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if place is None:
         offset = (query.page - 1) * query.limit
     else:
+        assert walks(resource, query), "a Place leads on in the default orders alone"
         newest = order == NEWEST
         key = "created_at" if newest else CHANGED
         if query.after is None:
@@ -143,7 +144,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
             rest = [row[0] for row in await tx.all(sql, *args)]
     more = len(rows) > min(query.limit, MOST)
     rows = rows[: min(query.limit, MOST)]
-    onward = _place_of(rows[-1], order) if more and walks(order_of(resource, query)) else None
+    onward = _place_of(rows[-1], order) if more and walks(resource, query) else None
     if query.after is None and place is not None:
         rows.reverse()
     return Page([record_of(resource, row, tx.now, zone) for row in rows], count, onward, long, rest)

@@ -42,10 +42,9 @@ def query_of(resource: Resource, given: Mapping[str, str]) -> Query:
     if given.get("sort"):
         found.order = _order(resource, given["sort"])
     if given.get("cursor"):
-        order = order_of(resource, found)
-        if not walks(order):
+        if not walks(resource, found):
             raise refused("cursor", "A cursor walks the default order; leave sort out.")
-        found.after = _cursor(given["cursor"], order)
+        found.after = _cursor(given["cursor"], order_of(resource, found))
     return found
 
 
