@@ -17,6 +17,7 @@ from outbox.database.transaction import Tx
 LIMIT = 20
 MOST = 100
 """Records that are read whole at once; of a longer page the rest comes as ids."""
+OWNED = "owner_id = $1"
 NEWEST = "created_at desc, id desc"
 CHANGES = f"{CHANGED}, id"
 Costly = Literal["searched", "filtered"]
@@ -108,7 +109,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if _is_empty(query):
         return Page([], 0)
     where, args = _conditions(resource, query, tx.now, zone)
-    if args:
+    if where != OWNED:
         row = await tx.one(statements.count(resource, where), owner_id, *args)
         count = int(row[0]) if row else 0
     else:
@@ -174,7 +175,7 @@ def _sought(resource: Resource, query: Query) -> str:
 
 def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """WHERE, and its parameters after the owner, who is `$1`."""
-    where, args = "owner_id = $1", list[Any]()
+    where, args = OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
         nonlocal where

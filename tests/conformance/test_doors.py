@@ -196,3 +196,12 @@ async def test_a_value_is_used_once_within_its_scope(
         await made(db, code="t")
     await db.write(actions.change, ANA, OFFERS, first.id, check(OFFERS, {name: None}))
     await made(db, **{name: value})
+
+
+async def test_a_condition_without_a_value_is_counted_by(db: Database) -> None:
+    await made(db, title="a")
+    await made(db, title="b", endsAt=5)
+    query = Query()
+    query.narrow("ends_at is not null")
+    found = await db.read(actions.page, ANA, OFFERS, query)
+    assert (titles(found), found.total) == (["b"], 1)
