@@ -205,3 +205,13 @@ async def test_a_condition_without_a_value_is_counted_by(db: Database) -> None:
     query.narrow("ends_at is not null")
     found = await db.read(actions.page, ANA, OFFERS, query)
     assert (titles(found), found.total) == (["b"], 1)
+
+
+async def test_a_record_that_moves_takes_its_values_along(db: Database) -> None:
+    here, there = ANA.store_id, "3" * 24
+    offer = await made(db, slug="tea")
+    await db.write(actions.change, ANA, OFFERS, offer.id, check(OFFERS, {"storeId": there}))
+    await made(db, slug="tea", storeId=here)
+    with pytest.raises(Refusal) as caught:
+        await made(db, slug="Tea", storeId=there)
+    assert caught.value.code == "conflict"
