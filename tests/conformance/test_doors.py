@@ -215,3 +215,10 @@ async def test_a_record_that_moves_takes_its_values_along(db: Database) -> None:
     with pytest.raises(Refusal) as caught:
         await made(db, slug="Tea", storeId=there)
     assert caught.value.code == "conflict"
+
+
+@pytest.mark.parametrize("price", [1.5, True, "1"])
+async def test_an_amount_is_whole_centavos(db: Database, price: Any) -> None:
+    with pytest.raises(Refusal) as caught:
+        await made(db, price=price)
+    assert [(f.field, f.code) for f in caught.value.faults] == [("price", "wrong_type")]
