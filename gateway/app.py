@@ -83,6 +83,7 @@ def build_app(
     app[keys.GUARD] = guard
     app[keys.METRICS] = metrics
     app[keys.BUILDING] = asyncio.Semaphore(answers.BUILDING)
+    app[keys.READING] = asyncio.Lock()
     app[keys.ANSWERS] = answers.budget(config.limits)
     app[keys.EXPOSITION] = exposition
     app[keys.HEALTH] = health

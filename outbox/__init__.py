@@ -1,4 +1,4 @@
-"""The delivery engine: a transactional outbox and the signed webhook deliveries made from it.
+"""The delivery engine: a transactional outbox and its signed webhook deliveries.
 
-Knows nothing of CRM or shops, and runs with no web server.
+It knows nothing of CRM or shops, and needs no web server.
 """

@@ -1,4 +1,7 @@
-"""`python -m outbox`: a drain with no web server, beside programs that only enqueue."""
+"""Run the delivery engine without a web server: `python -m outbox`.
+
+It delivers the events that other programs enqueue.
+"""
 
 import argparse
 import asyncio
@@ -32,29 +35,36 @@ SECRETS_AT_ONCE = 100
 
 
 def main() -> int:
-    """Exit status: 0 after SIGTERM or SIGINT, 1 with one clear line when it cannot start."""
+    """Return the exit status: 0 after SIGTERM or SIGINT, 1 after a one-line error at start-up."""
     parser = argparse.ArgumentParser(
         prog="python -m outbox",
         description=__doc__,
-        epilog="example: python -m outbox sqlite:///data/app.db data/app.key",
+        epilog="Example: python -m outbox sqlite:///data/app.db data/app.key",
     )
     parser.add_argument("database", help="sqlite:///file.db or postgresql://user@host/name")
-    parser.add_argument("keys", help="the key file that seals the webhooks' secrets")
-    parser.add_argument("--slots", type=int, default=256, help="sends at once (256)")
-    parser.add_argument("--service", default="Carteiro", help="names us in User-Agent (Carteiro)")
-    parser.add_argument("--allow-http", action="store_true", help="deliver to plain http as well")
+    parser.add_argument("keys", help="the key file that encrypts webhook secrets")
+    parser.add_argument(
+        "--slots",
+        type=int,
+        default=256,
+        help="maximum number of concurrent requests (default: 256)",
+    )
+    parser.add_argument(
+        "--service", default="Carteiro", help="name in User-Agent (default: Carteiro)"
+    )
+    parser.add_argument("--allow-http", action="store_true", help="also send to plain http URLs")
     parser.add_argument(
         "--allow", action="append", default=[], metavar="CIDR[:port]",
-        help="open a place that egress refuses; may be repeated",
+        help="allow a network that the egress rules block; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--keep-days", type=int, default=30, metavar="DAYS",
-        help="remove finished deliveries and events after so many days (30)",
+        help="delete finished deliveries and events after DAYS days (default: 30)",
     )  # fmt: skip
     args = parser.parse_args()
     if args.keep_days < 1:
-        parser.error(f"--keep-days is at least 1, not {args.keep_days}")
-    # Plain tracebacks: others show the values of variables, and among them are secrets.
+        parser.error(f"--keep-days must be at least 1, not {args.keep_days}")
+    # Plain tracebacks, because rich ones show the values of variables, which include secrets.
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -103,7 +113,7 @@ async def _drain(args: argparse.Namespace) -> None:
 
 
 def upkeep(db: Database, keep_days: int) -> Duties:
-    """What ends what the engine itself writes with a time to live."""
+    """Return the duties that delete the engine's expired data."""
     duties = Duties(db, db.leadership())
     kept = Retention(db, deliveries_days=keep_days, events_days=keep_days)
     duties.once_every(RETENTION_SECONDS, "retention", kept.run_once)

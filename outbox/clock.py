@@ -1,4 +1,7 @@
-"""Where time comes from. Everything else is handed a Clock."""
+"""Clocks: wall time, time since boot and monotonic time.
+
+Code receives a Clock as an argument and reads no other source of time.
+"""
 
 import asyncio
 import time
@@ -6,26 +9,26 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Three readings of time, for three different questions."""
+    """The three readings of time that the code uses."""
 
     def wall(self) -> int:
-        """Microseconds since the Unix epoch, UTC: what people and receivers see. May jump."""
+        """Return microseconds since the Unix epoch, UTC, for people and receivers. May jump."""
 
     def boot(self) -> int:
-        """Microseconds since boot, sleep included: how much time really went by. Never jumps."""
+        """Return microseconds since boot, including sleep: elapsed time, which never jumps."""
 
     def monotonic(self) -> float:
-        """Seconds for waits and timings inside this process."""
+        """Return seconds for waits and timings inside this process."""
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of the machine."""
 
     def wall(self) -> int:
         return time.time_ns() // 1000
 
     def boot(self) -> int:
-        # CLOCK_BOOTTIME counts while the machine sleeps; elsewhere monotonic is the nearest.
+        # CLOCK_BOOTTIME counts while the machine sleeps; other systems fall back to monotonic time.
         source = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return time.clock_gettime_ns(source) // 1000
 
@@ -34,7 +37,7 @@ class SystemClock:
 
 
 async def sleep_until_set(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for `event`, at most `seconds`; True when it was set."""
+    """Wait for `event`, at most `seconds`; return whether it was set."""
     if event.is_set():
         return True
     try:

@@ -1,4 +1,4 @@
-"""The short closed list of what can go wrong in the engine, as its callers see it."""
+"""The closed list of errors that the engine raises to its callers."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ DatabaseFault = Literal["busy", "full", "io", "connection", "serialization", "co
 
 
 class OutboxError(Exception):
-    """Base of all of them; its text is one clear line."""
+    """The base of all engine errors; its text is one clear line."""
 
 
 class DatabaseUnavailable(OutboxError):
-    """The database could not do the work now; nothing of it is committed. Try again later."""
+    """The database cannot do the work now; nothing is committed. Retry later."""
 
     def __init__(self, kind: DatabaseFault, text: str) -> None:
         super().__init__(text)
@@ -18,12 +18,12 @@ class DatabaseUnavailable(OutboxError):
 
 
 class OutcomeUnknown(DatabaseUnavailable):
-    """The connection went during COMMIT, and nobody could say whether it took place."""
+    """The connection closed during COMMIT, and the outcome of the transaction is unknown."""
 
 
 class CannotStart(OutboxError):
-    """Start-up is refused: the text names what is wrong and what to do."""
+    """The program cannot start; the text names the problem and the fix."""
 
 
 class UnitError(OutboxError):
-    """A unit broke its contract (it awaited something that is not its tx): a bug in the unit."""
+    """A unit awaited something other than its tx: a bug in the unit."""

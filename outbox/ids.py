@@ -1,4 +1,7 @@
-"""Where ids, tokens and dice come from. Everything else is handed an Ids."""
+"""Ids, tokens and random numbers.
+
+Code receives an Ids as an argument and uses no other source of randomness.
+"""
 
 import os
 import threading
@@ -18,7 +21,7 @@ class Ids:
         self._used = 0
 
     def _random(self, size: int) -> bytes:
-        """Random bytes out of a pool: asking the kernel each time gives up the interpreter lock."""
+        """Return random bytes from a pool: each kernel call releases the interpreter lock."""
         with self._lock:
             if self._used + size > len(self._pool):
                 self._pool = self._source(max(POOL, size))
@@ -28,21 +31,21 @@ class Ids:
             return self._pool[start : self._used]
 
     def new(self, wall: int) -> str:
-        """24 hex digits: 6 bytes of milliseconds (from `wall`, microseconds), 6 random bytes.
+        """Return 24 hex digits: 6 bytes of milliseconds of `wall` (microseconds), 6 random bytes.
 
-        They cluster by time, and one cannot be guessed from another.
+        Ids cluster by time, and one cannot be guessed from another.
         """
         return f"{wall // 1000:012x}{self._random(6).hex()}"
 
     def token(self, size: int) -> bytes:
-        """`size` random bytes, for secrets and tokens."""
+        """Return `size` random bytes, for secrets and tokens."""
         return self._source(size)
 
     def dice(self) -> float:
-        """A number in [0, 1), for jitter."""
+        """Return a number in [0, 1), for jitter."""
         return int.from_bytes(self._random(7), "big") / 2**56
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` has the form of an id: 24 lower- or upper-case hex digits, ASCII."""
+    """Return whether `text` has the form of an id: 24 hex digits of either case, ASCII."""
     return len(text) == ID_LENGTH and all(c in "0123456789abcdefABCDEF" for c in text)

@@ -1,7 +1,7 @@
-"""What the engine tells about its own work, for whoever counts it.
+"""The engine's reports about its own work, for metrics.
 
-Every method returns at once, raises nothing and is called on the event loop, after the commit
-that makes it true: a crash can lose a count, never invent one. Seconds are floats.
+Every method returns at once, raises nothing and runs on the event loop, after the commit of what it
+reports: a crash can lose a count but never adds one. Seconds are floats.
 """
 
 from collections.abc import Mapping
@@ -15,74 +15,74 @@ Rescue = Literal["startup", "lease", "unheld"]
 
 
 class DatabaseObserver(Protocol):
-    """What a database tells of its transactions."""
+    """Reports of a database about its transactions."""
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
-        """A unit ended, committed or not: `seconds` from its call to its answer, waits included."""
+        """Report the end of a unit, committed or not; `seconds` include waiting."""
 
     def fault(self, kind: DatabaseFault) -> None:
-        """The database refused or broke off work."""
+        """Report that the database refused or interrupted work."""
 
 
 class Observer(DatabaseObserver, Protocol):
-    """What the drain tells, beside what a database tells of its transactions."""
+    """Reports of the drain, in addition to those of its database."""
 
     def tick(self) -> None:
-        """The drain's loop went round: the dead-man's sign."""
+        """Report one turn of the drain's loop: a heartbeat."""
 
     def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None:
-        """Fan-out met so many events of each name, and made so many deliveries of them."""
+        """Report events fanned out per name and the number of their deliveries."""
 
     def claimed(self, result: ClaimResult, seconds: float) -> None:
-        """The claim asked the database for due deliveries."""
+        """Report a claim of due deliveries."""
 
     def started(self, kind: AttemptKind, lag: float) -> None:
-        """A request is leaving, `lag` after its delivery was due."""
+        """Report the start of a request, `lag` after its delivery was due."""
 
     def slots(self, total: int, busy: int) -> None:
-        """Sends allowed at once, and sends under way."""
+        """Report the limit of concurrent sends and the number under way."""
 
     def attempt(
         self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
     ) -> None:
-        """An attempt and its row were settled; `seconds` is the request's own time."""
+        """Report a recorded attempt; `seconds` is the time of its request."""
 
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
-        """A delivery ended; `latency` is event commit to 2xx, None for the other ends."""
+        """Report a delivery's end; `latency` is event commit to 2xx, None for the other ends."""
 
     def rescued(self, reason: Rescue, count: int) -> None:
-        """Deliveries taken back: from an earlier process, a dead node, or held by nobody."""
+        """Report deliveries taken back: of an earlier process, a dead node or no sender."""
 
     def fenced(self) -> None:
-        """A settle had lost its claim, and changed nothing."""
+        """Report a result that was not recorded because its claim was lost."""
 
     def deferred(self, count: int) -> None:
-        """So many settles were put off, since somebody held their lanes."""
+        """Report results that were put off because another transaction had their lanes locked."""
 
     def cut(self) -> None:
-        """A slow send was ended, since too many were open."""
+        """Report a slow send that was cut because too many were open."""
 
     def restarted(self) -> None:
-        """A fault of ours ended a turn of the drain; it goes on with what it holds."""
+        """Report an internal error in a turn of the drain; the drain continues."""
 
     def clock_skew(self, seconds: float) -> None:
-        """How far this node's clock is ahead of the database server's."""
+        """Report how far this node's clock is ahead of the database server's."""
 
     def window(self, webhook_id: str, width: int) -> None:
-        """A webhook's window of concurrent sends changed."""
+        """Report a change of a webhook's window of concurrent sends."""
 
     def connection(self, reused: bool) -> None:
-        """A request got a pooled connection, or a new one."""
+        """Report whether a request used a pooled connection or a new one."""
 
     def truncated(self) -> None:
-        """A receiver's answer was longer than what is kept."""
+        """Report a response longer than the stored part."""
 
     def redirect_refused(self) -> None:
-        """A receiver answered with a redirect, which is never followed."""
+        """Report a redirect response, which is never followed."""
 
 
 class Unwatched:
-    """An Observer that nobody reads: the engine without a metrics page."""
+    """An Observer that ignores all reports: the engine without a metrics page."""
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None: ...
     def fault(self, kind: DatabaseFault) -> None: ...

@@ -1,4 +1,4 @@
-"""Files that are for the user alone whom the program runs as: making them so, finding others."""
+"""Create files that only the current user can read, and find files that others can read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MASK = 0o077
 
 @contextmanager
 def private() -> Iterator[None]:
-    """What this process makes in the block is its user's alone."""
+    """Make files created in the block private to the current user."""
     before = os.umask(MASK)
     try:
         yield
@@ -24,17 +24,17 @@ def private() -> Iterator[None]:
 
 
 def make(path: Path) -> None:
-    """Make an empty file, unless there is one."""
+    """Create an empty file unless it exists."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE))
 
 
 def warning(paths: Iterable[Path]) -> str | None:
-    """One line naming those of `paths` that others may look into, and the fix; None without any."""
+    """Return one line with the files of `paths` that others can read and the fix, or None."""
     found = {str(path): mode for path in paths if (mode := _mode(path)) & MASK}
     if not found:
         return None
     named = ", ".join(f"{path} (mode {mode:04o})" for path, mode in found.items())
-    return f"open to other users: {named}; run: chmod go-rwx {' '.join(found)}"
+    return f"readable by other users: {named}; run: chmod go-rwx {' '.join(found)}"
 
 
 def _mode(path: Path) -> int:

@@ -1,17 +1,17 @@
-"""The closed lists of words for deliveries and attempts, each written once."""
+"""The closed lists of words for deliveries and attempts."""
 
 from typing import Literal
 
 Origin = Literal["event", "replay", "test"]
-"""What a delivery was made for."""
+"""Why a delivery exists."""
 State = Literal["delivered", "ready", "exhausted", "gone", "dead"]
-"""What an attempt makes of its delivery."""
+"""How an attempt changes its delivery."""
 End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
-"""How a delivery ends."""
+"""The final states of a delivery."""
 AttemptKind = Literal["first", "retry", "replay", "test"]
-"""What metrics call an attempt."""
+"""The kinds of attempts in metrics."""
 OutcomeName = Literal[
     "success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "connect_error",
     "dns_error", "tls_error", "protocol_error", "blocked", "aborted",
 ]  # fmt: skip
-"""How an attempt came out."""
+"""The outcome of an attempt."""

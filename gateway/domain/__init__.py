@@ -1,1 +1,1 @@
-"""What the business does, in rooms by subject; it knows no door."""
+"""Implements the business rules, one package per subject, independent of the doors."""

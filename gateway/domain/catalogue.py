@@ -1,4 +1,4 @@
-"""What the product keeps: its resources with their writes, and every event with its fields."""
+"""Lists all resources with their write units, and all events with their fields."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ Change = Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Reco
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Kept:
-    """A resource and the units that write it."""
+class Entry:
+    """A resource and its write units."""
 
     resource: Resource
     create: Create
     change: Change
 
 
-def plain(resource: Resource) -> Kept:
-    """A resource without rules of its own."""
+def plain(resource: Resource) -> Entry:
+    """Return the entry of a resource without rules of its own."""
 
     async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
         return await actions.create(tx, actor, resource, draft)
@@ -44,20 +44,20 @@ def plain(resource: Resource) -> Kept:
     ) -> Record:
         return await actions.change(tx, actor, resource, record_id, draft, expected)
 
-    return Kept(resource, create, change)
+    return Entry(resource, create, change)
 
 
-CATALOGUE: tuple[Kept, ...] = (
+CATALOGUE: tuple[Entry, ...] = (
     plain(CONTACTS),
     plain(COMPANIES),
-    Kept(DEALS, deals.create, deals.change),
+    Entry(DEALS, deals.create, deals.change),
     plain(TASKS),
-    Kept(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
-    Kept(INVOICES, invoices.create, invoices.change),
-    Kept(QUOTES, quotes.create, quotes.change),
+    Entry(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
+    Entry(INVOICES, invoices.create, invoices.change),
+    Entry(QUOTES, quotes.create, quotes.change),
     plain(PRODUCTS),
 )
-RESOURCES: tuple[Resource, ...] = tuple(kept.resource for kept in CATALOGUE)
+RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 
 EVENTS: dict[str, tuple[str, ...]] = {
     f"{resource.noun}.{change}": tuple(fields)

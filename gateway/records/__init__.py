@@ -1,1 +1,1 @@
-"""What a record is, and the one way to it for every door."""
+"""Declares, checks, reads and writes records, for every door."""

@@ -1,4 +1,4 @@
-"""Who acts, and on whose records."""
+"""Describes who acts, and checks scopes and ownership."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,10 +11,10 @@ Via = Literal["api_key", "bearer", "session", "storefront", "system"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever acts on the records of `owner_id`.
+    """The caller that acts on the records of `owner_id`.
 
-    `via` says how: an account by an API key, a token or the console, a visitor of a store, or the
-    system itself. `zone` is the time zone in which the owner's days end.
+    `via` names the credential: an account's API key, token or console session, a visitor of a
+    store, or the system itself. `zone` is the owner's time zone.
     """
 
     owner_id: str
@@ -30,11 +30,11 @@ class Actor:
         """Raise forbidden when the credential lacks `scope`."""
         if scope not in self.scopes:
             raise Refusal(
-                "forbidden", f"This API key lacks the scope {scope!r}; use one that has it."
+                "forbidden", f"This API key lacks the scope {scope!r}; use a key with this scope."
             )
 
 
 def must_own(actor: Actor, owner_id: str, noun: str) -> None:
-    """Raise forbidden when the record belongs to somebody else."""
+    """Raise forbidden when another account owns the record."""
     if actor.owner_id != owner_id:
         raise Refusal("forbidden", f"This {noun} belongs to another user.")

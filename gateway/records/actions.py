@@ -1,8 +1,8 @@
-"""The way of every door to the records: steps, and the plain actions that are made of them.
+"""Creates, reads, changes and deletes records for every door.
 
-The steps are own → check → rules → store → announce, in one transaction. `rules` are plain
-functions in the module of a resource that judge what would change; a resource that has some
-composes the steps itself. A request is refused in the order 404, 403, 400, 412.
+Each action runs the steps own → check → rules → store → announce in one transaction. `rules` are
+plain functions in the module of a resource that validate the changed values; a resource with rules
+composes the steps itself. Errors take precedence in the order 404, 403, 400, 412.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,18 +23,18 @@ from outbox.events import enqueue
 from outbox.ids import is_id
 
 ANY = "*"
-"""In `expected`: whatever the state is."""
+"""In `expected`: matches every state."""
 
 
 async def create(tx: Tx, actor: Actor, resource: Resource, draft: Draft) -> Record:
-    """Make a record of the actor's. Raises forbidden, or what is wrong with the draft."""
+    """Create a record for the actor. Raises forbidden, or the faults of the draft."""
     actor.must("write")
     values = await check(tx, actor, resource, draft)
     return announce(tx, "created", await insert(tx, actor, resource, values))
 
 
 async def read(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record:
-    """One record. Raises not_found, then forbidden."""
+    """Return one record. Raises not_found, then forbidden."""
     return await own(tx, actor, resource, record_id, "read")
 
 
@@ -46,9 +46,10 @@ async def change(
     draft: Draft,
     expected: frozenset[str] | None = None,
 ) -> Record:
-    """Write what was sent over a record (merge-patch). What changes nothing emits nothing.
+    """Update a record with the values of the draft (merge-patch) and return it.
 
-    Raises not_found, forbidden, what is wrong with the draft, precondition_failed.
+    An update without changes emits no event. Raises not_found, forbidden, the faults of the draft,
+    precondition_failed.
     """
     before = await own(tx, actor, resource, record_id, "write", lock=True)
     values = await check(tx, actor, resource, draft, before)
@@ -64,7 +65,7 @@ async def remove(
     record_id: str,
     expected: frozenset[str] | None = None,
 ) -> None:
-    """Delete a record for good, and settle what points to it.
+    """Delete a record permanently, and update or delete its dependants.
 
     Raises not_found, forbidden, precondition_failed.
     """
@@ -72,20 +73,20 @@ async def remove(
     must_match(before, expected)
     await store.delete(tx, resource, before.row)
     await cascades.follow(tx, resource, actor.owner_id, before.id)
-    # Its end is the last of its versions, for receivers that drop what is older.
+    # The deleted event has the highest version, so receivers that drop older versions keep it.
     gone = [*before.row]
     gone[VERSION] += 1
     announce(tx, "deleted", Record(resource, gone, before.derived))
 
 
 async def page(tx: Tx, actor: Actor, resource: Resource, wanted: Query) -> Page:
-    """One page of the actor's own records. Raises forbidden."""
+    """Return one page of the actor's own records. Raises forbidden."""
     actor.must("read")
     return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
 
 
 async def some(tx: Tx, actor: Actor, resource: Resource, ids: Sequence[str]) -> Page:
-    """Records of the actor's by their ids; those that are gone are left out. Raises forbidden."""
+    """Return the actor's records with these ids, without deleted ones. Raises forbidden."""
     actor.must("read")
     return await query.some(tx, resource, actor.owner_id, ids, actor.zone)
 
@@ -93,7 +94,7 @@ async def some(tx: Tx, actor: Actor, resource: Resource, ids: Sequence[str]) -> 
 async def own(
     tx: Tx, actor: Actor, resource: Resource, record_id: str, scope: Scope, *, lock: bool = False
 ) -> Record:
-    """The record, when it is there (else not_found) and the actor's (else forbidden)."""
+    """Return the record. Raises not_found, or forbidden when another account owns it."""
     row = None
     if is_id(record_id):
         row = await store.fetch(tx, resource, record_id.lower(), lock=lock)
@@ -112,28 +113,28 @@ async def check(
     before: Record | None = None,
     faults: Sequence[Fault] = (),
 ) -> dict[str, Any]:
-    """The columns that a draft asks for, once its references are the actor's own.
+    """Check that the actor owns every reference, and return the draft's values by column.
 
-    Raises what is wrong with the draft, `faults` of its resource's rules included.
+    Raises the faults of the draft together with `faults`, which come from the resource's rules.
     """
     draft.must_hold([*faults, *await reference_faults(tx, actor, resource, draft, before)])
     return dict(draft.values)
 
 
 async def insert(tx: Tx, actor: Actor, resource: Resource, values: Mapping[str, Any]) -> Record:
-    """Store a new record of the actor's; `values` by column, what is absent is null."""
+    """Store a new record for the actor; `values` by column, absent columns are null."""
     row = await store.insert(tx, resource, actor.owner_id, values)
     return record_of(resource, row, tx.now, actor.zone)
 
 
 async def update(tx: Tx, actor: Actor, before: Record, changes: Mapping[str, Any]) -> Record:
-    """Store `changes` (by column) of a record; its version and updatedAt move on."""
+    """Store `changes` (by column) of a record; increment its version and set updatedAt."""
     row = await store.update(tx, before.resource, before.row, changes)
     return record_of(before.resource, row, tx.now, actor.zone)
 
 
 def announce(tx: Tx, change: str, record: Record) -> Record:
-    """Enqueue the event of `change`, if the catalogue has one; the record.
+    """Enqueue the event of `change`, if the resource declares one, and return the record.
 
     `data` holds exactly the listed fields, null where unset.
     """
@@ -152,13 +153,13 @@ def announce(tx: Tx, change: str, record: Record) -> Record:
 
 
 def must_match(current: Record, expected: frozenset[str] | None) -> None:
-    """Raise precondition_failed unless `expected`, if given, holds the record's ETag or ANY."""
+    """Raise precondition_failed when `expected` is set without the record's ETag or ANY."""
     if expected is not None and ANY not in expected and current.etag not in expected:
         raise changed_meanwhile(current.etag)
 
 
 def changed_meanwhile(etag: str) -> Refusal:
-    """The refusal of a write that expected another state; `etag` is the present one's."""
+    """Return the refusal of a write with an outdated ETag; `etag` is the current one."""
     return Refusal(
         "precondition_failed",
         "The record has changed since you read it; read it again and repeat your change.",
@@ -167,14 +168,14 @@ def changed_meanwhile(etag: str) -> Refusal:
 
 
 def changes_of(before: Record, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `values` (by column) that are other than what is stored."""
+    """Return the items of `values` (by column) that differ from the stored ones."""
     position, row = before.resource.position, before.row
     changes = {c: v for c, v in values.items() if v != row[position[c]]}
     for field in before.resource.fields:
         if not field.beside or field.column in changes:
             continue
-        # A value that comes back as it is shown has lost its parts, such as that it was a date
-        # without a time. That alone is no change, nor is another form of the same value.
+        # A client that sends back a displayed value loses its parts, such as the fact that it was
+        # a date without a time. That alone is no change, nor is another form of the same value.
         if not any(changes.get(beside.column) for beside in field.beside if beside.part):
             for beside in field.beside:
                 changes.pop(beside.column, None)
@@ -184,13 +185,16 @@ def changes_of(before: Record, values: Mapping[str, Any]) -> dict[str, Any]:
 async def reference_faults(
     tx: Tx, actor: Actor, resource: Resource, draft: Draft, before: Record | None = None
 ) -> Sequence[Fault]:
-    """A fault for each sent reference to what is missing or another user's: no telling which."""
+    """Return a fault for each reference to a missing record or to one of another owner.
+
+    The fault is the same in both cases, so it does not reveal which ids exist.
+    """
     faults = []
     for field, reference in resource.references:
         name = field.name
         kept = draft.sent.get(name)
         if kept is None and before is not None and reference.by in draft.sent:
-            # The same id under another kind is another reference.
+            # The same id with another kind refers to another record.
             kept = before[field.column]
         if kept is None:
             continue
@@ -202,7 +206,7 @@ async def reference_faults(
                 kind = before[resource.named[reference.by].column]
             table, noun = (reference.tables or {}).get(kind or "", ""), kind or "record"
             if not table:
-                # What is wrong is the kind, and that is told.
+                # The kind is invalid, and its own fault reports that.
                 continue
         found = await store.owned_of(tx, table, actor.owner_id, ids)
         wrong = missing(noun)

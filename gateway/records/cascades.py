@@ -1,7 +1,8 @@
-"""What else changes when a record goes, as its declaration says. None of it emits an event.
+"""Updates or deletes the dependants of a deleted record, as declared, without events.
 
-Up to MOST dependants are settled at once. Of more, the record's end is noted and nothing of them
-is touched: they read as if it were done (gateway.records.ends), and `settle` does it in pieces.
+Up to MOST dependants are settled in the transaction of the delete. With more, that transaction only
+writes a row to `pending_ends`: reads then behave as if the work were done (gateway.records.ends),
+and `settle` does it in batches.
 """
 
 from collections import Counter
@@ -15,16 +16,16 @@ from outbox.database.sql import items
 from outbox.database.transaction import Tx
 
 MOST = 500
-"""Dependants that go with a record in its own transaction."""
+"""Most dependants that are settled in the transaction of the delete."""
 UNIT_SECONDS = 0.002
-"""After so long `settle` begins no further piece."""
+"""After this time `settle` starts no further batch."""
 PIECES = {"sqlite": 100, "postgres": 200}
 _NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
 _DONE = "delete from pending_ends where owner_id = $1 and record_id = $2"
 
 
 async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> None:
-    """Settle every record that points to the one that has just been deleted, now or later."""
+    """Settle every record that points to the one just deleted, now or in later batches."""
     if not resource.cascades:
         return
     row = await tx.one(statements.dependants(resource), owner_id, record_id, MOST + 1)
@@ -46,9 +47,9 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
 
 
 async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
-    """Settle dependants of a record that is gone for UNIT_SECONDS; after the last one, its note.
+    """Settle dependants of a deleted record for about UNIT_SECONDS; return the seconds taken.
 
-    How many seconds that took.
+    After the last dependant, delete the row in `pending_ends`.
     """
     await by_index(tx)
     began = clock.monotonic()
@@ -77,7 +78,7 @@ async def _piece(
     most: int,
     gone: dict[str, Counter[int]],
 ) -> int:
-    """Settle up to `most` dependants; how many. What was removed is counted in `gone` by slot."""
+    """Settle up to `most` dependants, return how many, and count deletions in `gone` by slot."""
     rows = await tx.all(statements.some_dependants(cascade), owner_id, record_id, most)
     ids = items([row[0] for row in rows])
     if not rows:

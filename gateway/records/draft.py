@@ -1,4 +1,4 @@
-"""What is asked of a record, against its declaration: values to be stored, or all faults."""
+"""Checks the values of a request against a declaration: stored values, or all faults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from gateway.records.values.format import Read, Wrong, typed
 
 @dataclass(slots=True)
 class Draft:
-    """What is asked for. What cannot be read at all is `unreadable`.
+    """The checked values of a request. `unreadable` is set when it cannot be parsed at all.
 
-    The faults are kept, not raised: whether the record is there, and whose it is, is told first.
+    It collects the faults and does not raise them, because not_found and forbidden come first.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    """Stored values by column, only of what was sent (and the defaults of a create)."""
+    """Stored values by column, of the sent fields alone (and the defaults of a create)."""
     sent: dict[str, Any] = field(default_factory=dict)
-    """The stored value of each field that was sent, by its name."""
+    """The stored value of each sent field, by its name."""
     faults: list[Fault] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     unreadable: Refusal | None = None
@@ -40,24 +40,24 @@ def check(
     creating: bool = False,
     takes: Sequence[str] | None = None,
 ) -> Draft:
-    """Check values by field name, each as `read` takes it from a door.
+    """Check values by field name; `read` converts each from the form of the door.
 
-    A create wants what is required, an update takes what is sent. With `takes` these fields alone
-    are open, whoever writes them otherwise: what goes with a verb.
+    A create needs every required field, an update only the sent ones. `takes` lists the only
+    fields that are writable, for the body of a verb.
     """
-    found = Draft()
+    draft = Draft()
     named = form.named
     for name, value in sent.items():
         wanted = named.get(name)
         if wanted is None or not _is_open(wanted, creating, takes):
-            found.ignored.append(name)
+            draft.ignored.append(name)
         elif value is None:
-            _clear(found, wanted, creating=creating)
+            _clear(draft, wanted, creating=creating)
         else:
-            _take(found, wanted, value, read)
+            _take(draft, wanted, value, read)
     if creating:
-        _complete(found, form, sent)
-    return found
+        _complete(draft, form, sent)
+    return draft
 
 
 def _is_open(wanted: Field, creating: bool, takes: Sequence[str] | None) -> bool:
@@ -66,48 +66,46 @@ def _is_open(wanted: Field, creating: bool, takes: Sequence[str] | None) -> bool
     return wanted.on_create if creating else wanted.on_update
 
 
-def _take(found: Draft, wanted: Field, value: Any, read: Read) -> None:
+def _take(draft: Draft, wanted: Field, value: Any, read: Read) -> None:
     form = wanted.format
     try:
         if form.parts is None:
             value = read(form, value)
-            kept = form.check(value)
+            stored = form.check(value)
         else:
-            kept = form.parts(value, read)
+            stored = form.parts(value, read)
     except Wrong as wrong:
-        found.faults += [Fault(wanted.name + w.at, w.code, w.message) for w in (wrong, *wrong.more)]
+        draft.faults += [Fault(wanted.name + w.at, w.code, w.message) for w in (wrong, *wrong.more)]
         return
-    found.sent[wanted.name] = kept
-    found.values[wanted.column] = kept
+    draft.sent[wanted.name] = stored
+    draft.values[wanted.column] = stored
     for beside in wanted.beside:
-        found.values[beside.column] = beside.of(value)
+        draft.values[beside.column] = beside.of(value)
 
 
-def _clear(found: Draft, wanted: Field, *, creating: bool) -> None:
+def _clear(draft: Draft, wanted: Field, *, creating: bool) -> None:
     if wanted.required or not wanted.nullable:
-        found.faults.append(Fault(wanted.name, "not_nullable", f"{wanted.name} cannot be null."))
+        draft.faults.append(Fault(wanted.name, "not_nullable", f"{wanted.name} cannot be null."))
         return
-    found.sent[wanted.name] = None
-    # Where a field always has a value, null means the value that it starts with.
-    found.values[wanted.column] = wanted.default
+    draft.sent[wanted.name] = None
+    # In a field with a default, null means the default.
+    draft.values[wanted.column] = wanted.default
     for beside in wanted.beside:
-        found.values[beside.column] = None
+        draft.values[beside.column] = None
 
 
-def _complete(found: Draft, form: Form, sent: Mapping[str, Any]) -> None:
+def _complete(draft: Draft, form: Form, sent: Mapping[str, Any]) -> None:
     for wanted in form.fields:
         if wanted.name not in sent and wanted.required:
-            found.faults.append(Fault(wanted.name, "required", f"Send {wanted.name}."))
+            draft.faults.append(Fault(wanted.name, "required", f"{wanted.name} is required."))
         elif wanted.default is not None:
-            found.values.setdefault(wanted.column, wanted.default)
+            draft.values.setdefault(wanted.column, wanted.default)
 
 
 def refusal(faults: Sequence[Fault]) -> Refusal:
-    """All faults in one refusal; its code is theirs when they agree on one that has a name."""
+    """Return one refusal with all faults; its code is specific when all faults share it."""
     codes = {fault.code for fault in faults}
     code = codes.pop() if codes <= {"invalid_reference"} or codes <= {"invalid_cnpj"} else ""
     first = faults[0]
     more = f" (and {len(faults) - 1} more, see details)" if len(faults) > 1 else ""
-    return Refusal(
-        code or "validation_error", f"{first.field}: {first.message}{more}", faults=faults
-    )
+    return Refusal(code or "validation_error", f"{first.sentence}{more}", faults=faults)

@@ -1,23 +1,22 @@
-"""How a record reads while a reference of it is still to be ended: as if that had been done.
+"""Generates SQL that reads records as if all dependants of deleted records were settled.
 
-A record that goes and has many dependants is noted in `pending_ends`; records.dependants settles
-them later, in batches. What each statement here leaves out costs one look into that table, which
-is nearly always empty.
+A delete with many dependants writes a row to `pending_ends`; records.dependants settles them later
+in batches. Each statement here costs one lookup in that table, which is nearly always empty.
 
-A version counts one for each reference that reads as ended, and settling adds two: with the end
-the record also gets its time of change, so no two states of it share a version.
+Each reference that reads as removed adds one to the version, and settling it adds two: settling
+also sets the time of the change, so no two states of a record share a version.
 """
 
 from functools import lru_cache
 
 from gateway.records.resource import Field, Resource
 
-# The same for every row, so it is asked once a statement.
+# The same for every row, so a statement evaluates it once.
 _ANY = "exists (select 1 from pending_ends)"
 
 
 def gone(owner: str, record_id: str) -> str:
-    """Whether this record is gone and has dependants left; the arguments are SQL."""
+    """Return the condition that this record is deleted with dependants left; arguments are SQL."""
     return (
         "exists (select 1 from pending_ends e"
         f" where e.owner_id = {owner} and e.record_id = {record_id})"
@@ -26,9 +25,9 @@ def gone(owner: str, record_id: str) -> str:
 
 @lru_cache(maxsize=64)
 def columns(resource: Resource, long: str = "") -> str:
-    """The columns of a record for SELECT, with what has ended left out.
+    """Return the columns of a record for SELECT, without references to deleted records.
 
-    Where the condition `long` holds, the long texts of the record are left out as well.
+    Where the condition `long` is true, the long texts of the record are null as well.
     """
     shown = {column: column for column in resource.columns}
     if long:
@@ -53,7 +52,7 @@ def columns(resource: Resource, long: str = "") -> str:
 
 
 def _list(resource: Resource, field: Field) -> tuple[str, str]:
-    """A JSON list of ids without those that have ended, and how many these are."""
+    """Return SQL for a JSON list of ids without deleted ones, and for the count of deleted ones."""
     kept = f"{resource.table}.{field.column}"
     items = (
         f"/*sqlite json_each({kept}) as i*/"
@@ -61,7 +60,7 @@ def _list(resource: Resource, field: Field) -> tuple[str, str]:
         " with ordinality as i (value, n)*/"
     )
     is_gone = gone(f"{resource.table}.owner_id", "i.value")
-    # In the very form in which nested lists are kept.
+    # In exactly the form in which nested lists are stored.
     left = (
         "/*sqlite json_group_array(i.value)*/ /*postgres"
         """ coalesce('["' || string_agg(i.value, '","' order by i.n) || '"]', '[]')*/"""
@@ -74,14 +73,14 @@ def _list(resource: Resource, field: Field) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def seen(resource: Resource, name: str = "") -> str:
-    """A condition, with ` and ` before it: the record does not go with one that is gone.
+    """Return a condition with a leading ` and `: no deleted record takes this one with it.
 
-    Empty where records of this kind never do. `name` is what the statement calls the table.
+    It is empty for a kind that is never deleted with another. `name` is the table's alias.
     """
     found = ""
     table = name or resource.table
     for field in resource.belongs:
-        # Joined by `or`, so that PostgreSQL keeps to the index of the page instead of joining.
+        # With `or` PostgreSQL uses the index of the page instead of a join.
         is_gone = gone(f"{table}.owner_id", f"{table}.{field.column}")
         found += f" and (not {_ANY} or not {is_gone})"
     return found
@@ -89,7 +88,7 @@ def seen(resource: Resource, name: str = "") -> str:
 
 @lru_cache(maxsize=64)
 def hidden(resource: Resource) -> str:
-    """How many records of the owner $1 are not `seen`, as an expression; empty as there."""
+    """Return an expression that counts the owner's ($1) records that `seen` excludes, or ''."""
     counts = [
         "(select coalesce(sum(n), 0) from (select (select count(*)"
         f" from {resource.table} d where d.owner_id = e.owner_id"

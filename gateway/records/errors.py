@@ -1,4 +1,4 @@
-"""What may be refused, as a closed list of codes. Each door renders them in its own format."""
+"""Lists the error codes of refusals. Each door renders them in its own format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,18 +29,24 @@ CODES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with one field: `field` as the client wrote it, `message` names the fix."""
+    """An error in one field: `field` as the client wrote it, `message` names the fix."""
 
     field: str
     code: str
     message: str
 
+    @property
+    def sentence(self) -> str:
+        """The message with its field, unless it starts with the field's name."""
+        starts = self.message.startswith(f"{self.field} ")
+        return self.message if starts else f"{self.field}: {self.message}"
+
 
 class Refusal(Exception):
-    """A request is refused. `code` is one of CODES; `message` is for the client's developer.
+    """The refusal of a request. `code` is one of CODES; `message` is for the client's developer.
 
-    `facts` are what a program can act on: `retry_after` (seconds), `etag`, `allow` (methods),
-    `rate_limit`, `rate_limit_policy`, and what belongs to one code alone, such as `allowed`.
+    `facts` are for programs: `retry_after` (seconds), `etag`, `allow` (methods), `rate_limit`,
+    `rate_limit_policy`, and facts of one code alone, such as `allowed`.
     """
 
     def __init__(
@@ -52,7 +58,7 @@ class Refusal(Exception):
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        assert code in CODES, f"{code} is no code of the list"
+        assert code in CODES, f"{code} is not in CODES"
         self.code = code
         self.message = message
         self.faults = tuple(faults)

@@ -1,4 +1,4 @@
-"""Writes that happen once: the outcome is kept under a key beside the write, for its repeats."""
+"""Runs a write once per idempotency key and stores its outcome for repeated requests."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ KEPT = 24 * 3600 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a write came to, as the door that made it wrote it down and renders it again."""
+    """The stored response replayed for a repeated key, in the format of its door."""
 
     status: int
     body: bytes
@@ -28,10 +28,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """One use of a key: whose, for what, and a fingerprint of what was sent.
+    """One use of a key: its owner, its operation, and a fingerprint of the request body.
 
-    `method` and `path` are the scope of the key beside its owner: the same key may be used for
-    another operation.
+    A key is unique per owner, `method` and `path`: another operation may use the same key.
     """
 
     owner_id: str
@@ -49,10 +48,11 @@ async def write(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Outcome:
-    """`db.write(unit, …)`, whose result `outcome` writes down; with a use of a key, at most once.
+    """Run `db.write(unit, …)` and return its outcome; with a use of a key, at most once.
 
-    A repeat waits for the first and gets its outcome. Raises idempotency_mismatch when its body is
-    another, idempotency_in_progress when the first takes too long, and what the unit raises.
+    `outcome` converts the result of the unit. A repeat waits for the first request and gets its
+    outcome. Raises idempotency_mismatch for a different body, idempotency_in_progress when the
+    first request takes too long, and the errors of the unit.
     """
 
     claiming = False
@@ -71,7 +71,7 @@ async def write(
     try:
         return await db.write(once)
     except DatabaseUnavailable as error:
-        # On PostgreSQL the claim waits for the first, as long as any statement may for a lock.
+        # On PostgreSQL the claim waits for the first request, up to the lock timeout.
         if claiming and error.kind == "busy" and db.engine == "postgres":
             raise Refusal(
                 "idempotency_in_progress",
@@ -89,7 +89,7 @@ delete from idempotency where (owner_id, key, method, path) in (
 
 
 async def prune(tx: Tx, limit: int) -> int:
-    """Forget up to `limit` outcomes older than a day; how many went."""
+    """Delete up to `limit` outcomes older than a day; return how many."""
     await by_index(tx)
     return await tx.run(PRUNE, tx.now - KEPT, limit)
 
@@ -118,8 +118,8 @@ def _scope(use: Once) -> tuple[str, str, str, str]:
 
 
 async def _claim(tx: Tx, use: Once) -> bool:
-    """Whether this transaction is the first with the key; waits for one that is at work."""
-    # A key that is older than a day is new again, even before it was pruned.
+    """Return whether this transaction is the first with the key; wait for a concurrent one."""
+    # A key expires after a day, even before it is pruned.
     await tx.run(_EXPIRE, *_scope(use), tx.now - KEPT)
     return await tx.run(_CLAIM, *_scope(use), use.fingerprint, tx.now) == 1
 
@@ -129,7 +129,7 @@ async def _stored(tx: Tx, use: Once) -> Outcome:
     if bytes(row["fingerprint"]) != use.fingerprint:
         raise Refusal(
             "idempotency_mismatch",
-            "This Idempotency-Key was used with another body; use a new key for a new request.",
+            "This Idempotency-Key was used with a different body; use a new key for a new request.",
         )
     headers = json.loads(row["headers"])
     return Outcome(row["status"], bytes(row["body"]), headers, replayed=True)

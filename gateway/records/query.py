@@ -1,6 +1,6 @@
-"""What is asked of a list, as values, and the page that answers it. No text of a request here.
+"""Describes a list request in typed values and reads its page; it parses no request text.
 
-A list is answered, not refused: what cannot match gives an empty page.
+A list is never refused: values that cannot match give an empty page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from outbox.database.transaction import Tx
 
 LIMIT = 20
 MOST = 100
-"""Records that are read whole at once; of a longer page the rest comes as ids."""
+"""Most records that are read whole; of a longer page the rest is returned as ids."""
 OWNED = "owner_id = $1"
 NEWEST = "created_at desc, id desc"
 CHANGES = f"{CHANGED}, id"
@@ -25,7 +25,7 @@ Costly = Literal["searched", "filtered"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a walk goes on: the time of creation, or of the last change, and the id."""
+    """A position in a list: the time of creation, or of the last change, and the id."""
 
     at: int
     record_id: str
@@ -38,22 +38,22 @@ class Query:
     page: int = 1
     limit: int = LIMIT
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Columns that narrow it beyond the owner: `store_id`, `customer_id`."""
+    """Columns that narrow the list besides the owner: `store_id`, `customer_id`."""
     filters: Mapping[str, Any] = field(default_factory=dict)
     """Typed values by the names of `Resource.filters`."""
     search: str = ""
     ids: Sequence[str] | None = None
     since: int | dates.Day | None = None
-    """Only what was created or changed then or later, in the order of its last change."""
+    """Only records created or changed then or later, in the order of their last change."""
     order: Sequence[tuple[str, bool]] = ()
-    """Names of `Resource.sorts`, each with whether it is descending; newest first without any."""
+    """Names of `Resource.sorts`, each with whether it is descending; newest first when empty."""
     after: Place | None = None
     before: Place | None = None
-    """Walks backwards from there; the page is in the same order."""
+    """Selects the page before this position; its order is the same."""
     conditions: list[tuple[str, Any]] = field(default_factory=list)
-    """Conditions of the caller's own; in the SQL `{}` stands for the value."""
+    """Further conditions; `{}` in the SQL stands for the value."""
     ordered_by: str = ""
-    """An order of the caller's own, in SQL."""
+    """An order in SQL, in place of `order`."""
     nothing: bool = False
     """Nothing can match."""
 
@@ -64,19 +64,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The records of one page; `onward` leads to the next one, where there is one."""
+    """The records of one page; `onward` is the position of the next page, or None."""
 
     records: Sequence[Record]
     total: int
     onward: Place | None = None
     long: frozenset[str] = frozenset()
-    """Ids of those among them whose long texts are yet to be read, each record alone."""
+    """Ids of the records whose long texts are still unread; each is to be read alone."""
     rest: Sequence[str] = ()
     """Ids of the records of the page that come after these."""
 
 
 def order_of(resource: Resource, query: Query) -> str:
-    """The order in SQL, total by the id at its end. Raises KeyError for an unknown name."""
+    """Return the order in SQL, made total by the id. Raises KeyError for an unknown name."""
     if query.ordered_by:
         return query.ordered_by
     if not query.order:
@@ -90,22 +90,22 @@ def order_of(resource: Resource, query: Query) -> str:
 
 
 def walks(resource: Resource, query: Query) -> bool:
-    """Whether a Place can lead on: in the order that a list has by default."""
+    """Return whether the order is a default one, which supports pages by position (keyset)."""
     return not (query.order or query.ordered_by) or order_of(resource, query) == NEWEST
 
 
 def costly(resource: Resource, query: Query) -> Costly | None:
-    """What the list looks through when that is more than a page of an index."""
+    """Return why the list scans more than a page of an index, or None when it does not."""
     if _is_empty(query) or query.ids is not None:
         return None
-    if _sought(resource, query):
+    if _folded_search(resource, query):
         return "searched"
     narrowed = query.filters or query.scope or query.conditions or query.since is not None
     return "filtered" if narrowed or order_of(resource, query) != NEWEST else None
 
 
 async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
-    """The page of the records of `owner_id`, whose days end in `zone`."""
+    """Return the page of the records of `owner_id`, whose time zone is `zone`."""
     if _is_empty(query):
         return Page([], 0)
     where, args = _conditions(resource, query, tx.now, zone)
@@ -119,7 +119,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if place is None:
         offset = (query.page - 1) * query.limit
     else:
-        assert walks(resource, query), "a Place leads on in the default orders alone"
+        assert walks(resource, query), "pages by position need a default order"
         newest = order == NEWEST
         key = "created_at" if newest else CHANGED
         if query.after is None:
@@ -132,11 +132,11 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     rest: list[str] = []
     # An offset past the end never reaches the database, however large it is.
     if count > offset:
-        # One more than is shown tells whether there is a next page.
+        # One extra row shows whether there is a next page.
         args += (min(query.limit, MOST) + 1, offset)
         sql = statements.page(
             resource, where, order, size=len(args) - 1, offset=len(args),
-            late=bool(_sought(resource, query)) or offset > 0,
+            late=bool(_folded_search(resource, query)) or offset > 0,
         )  # fmt: skip
         rows, long = await store.fetch_all(tx, sql, *args)
         if query.limit > MOST < len(rows):
@@ -145,14 +145,14 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
             rest = [row[0] for row in await tx.all(sql, *args)]
     more = len(rows) > min(query.limit, MOST)
     rows = rows[: min(query.limit, MOST)]
-    onward = _place_of(rows[-1], order) if more and walks(resource, query) else None
+    onward = _place_after(rows[-1], order) if more and walks(resource, query) else None
     if query.after is None and place is not None:
         rows.reverse()
     return Page([record_of(resource, row, tx.now, zone) for row in rows], count, onward, long, rest)
 
 
 async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
-    """Records of `owner_id` by their ids, in that order; those that are gone are left out."""
+    """Return the records of `owner_id` with these ids, in that order, without deleted ones."""
     places = ", ".join(f"${i}" for i in range(2, len(ids) + 2))
     sql = statements.page(
         resource, f"owner_id = $1 and id in ({places})", "id",
@@ -165,16 +165,16 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
 
 
 def _is_empty(query: Query) -> bool:
-    # Folded fields must not be matched across.
+    # A search must not match across two folded fields.
     return query.nothing or query.ids == [] or BETWEEN in query.search
 
 
-def _sought(resource: Resource, query: Query) -> str:
+def _folded_search(resource: Resource, query: Query) -> str:
     return fold(query.search) if resource.search and query.search else ""
 
 
 def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
-    """WHERE, and its parameters after the owner, who is `$1`."""
+    """Return the WHERE condition and its parameters after the owner, who is `$1`."""
     where, args = OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
@@ -188,8 +188,8 @@ def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[
         narrow(sql, value)
     for column, value in query.scope.items():
         narrow(f"{column} = {{}}", value)
-    if sought := _sought(resource, query):
-        narrow("/*sqlite instr(folded, {})*/ /*postgres strpos(folded, {})*/ > 0", sought)
+    if folded := _folded_search(resource, query):
+        narrow("/*sqlite instr(folded, {})*/ /*postgres strpos(folded, {})*/ > 0", folded)
     if query.ids is not None:
         places = []
         for one in dict.fromkeys(query.ids):
@@ -204,13 +204,13 @@ def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[
     for mark in ("{now}", "{today}"):
         if mark in where:
             args.append(now if mark == "{now}" else dates.today(now, zone))
-            # PostgreSQL cannot tell the type of a bare parameter in every place.
+            # PostgreSQL cannot infer the type of a bare parameter in every place.
             where = where.replace(mark, f"cast(${len(args) + 1} as bigint)")
     return where, args
 
 
 def _value(offered: Filter, value: Any) -> Any:
-    """What the SQL of a filter compares with: `to` is inclusive, and a Day is a whole one."""
+    """Return the value that the SQL of a filter compares with: `to` is inclusive."""
     if offered.kind == "id":
         return value.lower()
     if offered.kind != "to":
@@ -218,7 +218,7 @@ def _value(offered: Filter, value: Any) -> Any:
     return dates.Day(value.day + dates.DAY) if isinstance(value, dates.Day) else value + 1
 
 
-def _place_of(row: Row, order: str) -> Place:
+def _place_after(row: Row, order: str) -> Place:
     created_at, changed_at = row[CREATED_AT], row[UPDATED_AT]
     newest = order.startswith("created_at")
     return Place(created_at if newest or changed_at is None else changed_at, row[ID])

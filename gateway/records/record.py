@@ -1,4 +1,4 @@
-"""A stored record: its values by column, its version, and what is derived of it at one time."""
+"""Represents a stored record: values by column, version, and fields derived at one time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from gateway.records.resource import Resource
 
 ID, OWNER_ID, VERSION, CREATED_AT, UPDATED_AT = range(5)
-"""Where the columns of the system stand in a row."""
+"""Positions of the system columns in a row."""
 Row = Sequence[Any]
 """Stored values in the order of `Resource.columns`."""
 
@@ -37,7 +37,7 @@ class Record:
         return found
 
     def __getitem__(self, name: str) -> Any:
-        """The value of a column, or of a derived field in its place."""
+        """Return the value of a column, or of the derived field that replaces it."""
         place = self.resource.derived_at.get(name)
         if place is not None:
             return self.derived[place]
@@ -49,7 +49,7 @@ class Record:
         return dict(zip(self.resource.columns, self.row, strict=True))
 
     def shown(self, name: str) -> Any:
-        """The JSON form of a field, or of id, createdAt and updatedAt; None where it is unset."""
+        """Return the JSON form of a field, or of id, createdAt and updatedAt; None when unset."""
         resource = self.resource
         place = resource.derived_at.get(name)
         if place is not None:
@@ -60,7 +60,7 @@ class Record:
 
     @property
     def etag(self) -> str:
-        """Text that changes whenever something of the record does, derived fields included."""
+        """Text that changes with every change of the record, derived fields included."""
         tag = str(self.row[VERSION])
         resource = self.resource
         for wanted, value in zip(resource.derived, self.derived, strict=True):
@@ -73,7 +73,7 @@ class Record:
 
 
 def record_of(resource: Resource, row: Row, now: int, zone: str) -> Record:
-    """The record of a row at a time, with the owner's days ending in a time zone."""
+    """Return the record of a row at the time `now`, for an owner in the time zone `zone`."""
     if not resource.derived:
         return Record(resource, row)
     stored = dict(zip(resource.columns, row, strict=True))

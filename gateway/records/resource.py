@@ -1,7 +1,7 @@
-"""What a resource is: one declaration, as data, that every door reads.
+"""Defines the types of a resource's declaration, which every door reads.
 
-REST, validation, OpenAPI, the event catalogue and the generated SQL all come from here. Nothing in
-this module does anything; a resource that needs more than this leaves the engine.
+REST, validation, OpenAPI, the event catalogue and the generated SQL derive from it. This module
+holds data only; a resource with rules of its own composes the steps in gateway.records.actions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +15,9 @@ from gateway.records.values.format import Format
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Beside:
-    """A column kept beside a field's own, computed from the typed value.
+    """A second column of a field, computed from the typed value.
 
-    `part` says that it belongs to the value, and is not merely another form of it.
+    `part` means that the column is part of the value, not another form of it.
     """
 
     column: str
@@ -27,9 +27,9 @@ class Beside:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reference:
-    """The field holds ids of records of `noun`, kept in `table`, that must be the caller's own.
+    """A field with ids of records of `noun`, stored in `table`, that the owner must own.
 
-    With `by`, the field of that name in the same body says which of `tables` it is.
+    With `by`, the field of that name in the same body selects one of `tables`.
     """
 
     noun: str = ""
@@ -37,7 +37,7 @@ class Reference:
     by: str = ""
     tables: Mapping[str, str] | None = None
     ends: bool = True
-    """Whether what it points to can be deleted."""
+    """Whether the record it points to can be deleted."""
 
 
 Within = Literal["owner", "store", "installation"]
@@ -45,11 +45,11 @@ Within = Literal["owner", "store", "installation"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Unique:
-    """A value may be used once: within its owner, its store, or the installation.
+    """A value that is unique within its owner, its store, or the installation.
 
-    `table` holds the values that are in use: (owner_id, value, record_id), with the column
-    `store_id` in the place of `owner_id` within a store, and neither within the installation. With
-    `folded`, values that differ in case or accents alone are the same.
+    `table` contains the values in use: (owner_id, value, record_id). Within a store it has the
+    column `store_id` instead of `owner_id`, within the installation neither. With `folded`, values
+    that differ only in case or accents are equal.
     """
 
     table: str
@@ -58,13 +58,13 @@ class Unique:
 
     @property
     def scope(self) -> str:
-        """The column that tells within what; empty within the installation."""
+        """The column of the scope; empty within the installation."""
         return {"owner": "owner_id", "store": "store_id", "installation": ""}[self.within]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Field:
-    """One field: its JSON name and its column, who may write it, and how it looks."""
+    """A field: its JSON name, its column, when it is writable, and its format."""
 
     name: str
     column: str
@@ -77,13 +77,13 @@ class Field:
     default: Any = None
     """The stored value when a create does not send it."""
     nullable: bool = True
-    """Whether null in a body clears it: to `default`, where the field has one."""
+    """Whether null in a body clears it; it then has `default`, if the field has one."""
     always: bool = False
-    """Shown even when unset: null then."""
+    """Whether it is shown as null when unset; else it is left out."""
     made: bool = False
-    """The server gives it a value when a create does not send one, so every record has it."""
+    """Whether the server sets a value when a create does not, so that every record has one."""
     shown_example: Any = None
-    """How the example is shown, where that does not follow from the format."""
+    """The JSON form of the example, where it does not follow from the format."""
     beside: Sequence[Beside] = ()
     reference: Reference | None = None
     listed_in: str = ""
@@ -93,9 +93,9 @@ class Field:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Derived:
-    """A field that is computed whenever the record is read, and is part of its ETag.
+    """A field that is computed on every read and is part of the ETag.
 
-    With the name of a stored field it is shown in that one's place.
+    With the name of a stored field it replaces that field.
     """
 
     name: str
@@ -112,9 +112,9 @@ Kind = Literal["text", "id", "boolean", "money", "cnpj", "from", "to"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Filter:
-    """What a list can be narrowed by. `sql` has `{}` where the value stands; `$1` is the owner.
+    """A filter of a list. `{}` in `sql` stands for the value; `$1` is the owner.
 
-    `{now}` in it is the time, and `{today}` the owner's day as a bare date is kept.
+    `{now}` is the time, and `{today}` the owner's day, stored as a bare date is.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Filter:
     kind: Kind
     description: str
     allowed: Sequence[str] = ()
-    """The texts that can match, where they are a closed list."""
+    """The texts that can match, if they are a closed list."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -134,7 +134,7 @@ class Sort:
 
 
 LASTS = "not exists (select 1 from pending_ends e where e.owner_id = $1 and e.record_id = {})"
-"""In the `sql` of a filter by a reference: nothing points to a record that is gone. See ends."""
+"""For the `sql` of a filter by a reference: no record points to a deleted one. See ends."""
 CHANGED = "coalesce(updated_at, created_at)"
 """When a record last changed; indexed in exactly this spelling."""
 BY_TIME = (Sort("createdAt", "created_at"), Sort("updatedAt", CHANGED))
@@ -143,7 +143,7 @@ BY_NAME = Sort("name", "sort_name")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Unset:
-    """When a record goes: null the column in the records that point to it."""
+    """On delete of a record, null the column in the records that point to it."""
 
     table: str
     column: str
@@ -151,7 +151,7 @@ class Unset:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drop:
-    """When a record goes: take its id out of the lists that hold it (see Field.listed_in)."""
+    """On delete of a record, remove its id from the lists with it (see Field.listed_in)."""
 
     table: str
     column: str
@@ -160,7 +160,7 @@ class Drop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Remove:
-    """When a record goes: remove the records that belong to it, without events."""
+    """On delete of a record, delete the records that belong to it, without events."""
 
     table: str
     column: str
@@ -171,7 +171,7 @@ Cascade = Unset | Drop | Remove
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Form:
-    """Fields that are checked together. `noun` is what they are called together."""
+    """A group of fields that are checked together. `noun` is the name of the group."""
 
     noun: str
     description: str
@@ -189,9 +189,9 @@ class Resource(Form):
     plural: str
     table: str
     events: Mapping[str, Sequence[str]]
-    """The change → the fields of `data`, in order. A change that is missing emits nothing."""
+    """The change → the fields of `data`, in order. A change without an entry emits no event."""
     search: Sequence[str] = ()
-    """Names of the text fields that `search` looks into."""
+    """Names of the text fields that `search` matches."""
     folded_sort: str = ""
     """Name of the text field whose folded form is the column `sort_name`."""
     filters: Sequence[Filter] = ()
@@ -202,36 +202,36 @@ class Resource(Form):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """What is read of a record, in this order: the system's, the fields', those beside."""
+        """The columns of a record in order: the system's, the fields', their second columns."""
         own = (*SYSTEM_COLUMNS, *(f.column for f in self.fields))
         beside = (b.column for f in self.fields for b in f.beside)
         return tuple(dict.fromkeys((*own, *beside)))
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """Where each of `columns` stands."""
+        """The position of each of `columns`."""
         return {column: i for i, column in enumerate(self.columns)}
 
     @cached_property
     def long(self) -> tuple[str, ...]:
-        """The columns whose text may be much longer than a line."""
+        """The columns whose text can be much longer than a line."""
         return tuple(
             f.column for f in self.fields if f.reference is None and _is_long(f.format.schema)
         )
 
     @cached_property
     def references(self) -> tuple[tuple[Field, Reference], ...]:
-        """The fields that hold ids of other records, each with what it may point to."""
+        """The fields with ids of other records, each with its Reference."""
         return tuple((f, f.reference) for f in self.fields if f.reference is not None)
 
     @cached_property
     def ending(self) -> tuple[Field, ...]:
-        """The references that are unset, or shortened, when what they point to goes."""
+        """The references that lose an id when the record it names is deleted."""
         return tuple(f for f, to in self.references if to.ends and not to.by)
 
     @cached_property
     def belongs(self) -> tuple[Field, ...]:
-        """The references to a record that takes this one along when it goes."""
+        """The references to a record whose delete deletes this one."""
         return tuple(f for f, to in self.references if to.by)
 
     @cached_property
@@ -240,14 +240,14 @@ class Resource(Form):
 
     @cached_property
     def derived_at(self) -> Mapping[str, int]:
-        """Where among `derived` a field stands, by its name and the column in whose place it is."""
+        """The position in `derived` of a field, by its name and by the column that it replaces."""
         found = {d.name: i for i, d in enumerate(self.derived)}
         named = self.named
         return found | {named[name].column: i for name, i in found.items() if name in named}
 
     @cached_property
     def forms(self) -> Mapping[str, tuple[int, Callable[[Any], Any] | None]]:
-        """(position in `columns`, show) of what a record shows, by its name."""
+        """(position in `columns`, show) of each shown field, by its name."""
         own = {f.name: (self.position[f.column], f.format.show) for f in self.fields}
         times = {
             name: (self.position[column], dates.show)
@@ -257,7 +257,7 @@ class Resource(Form):
 
     @cached_property
     def shows(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        """(position in `columns`, show) of each field that is not shown as it is stored."""
+        """(position in `columns`, show) of each field whose JSON form is not its stored value."""
         found = ((self.position[f.column], f.format.show) for f in self.fields)
         return tuple((position, show) for position, show in found if show is not None)
 

@@ -1,6 +1,6 @@
-"""SQL text generated from a declaration, once per shape; values always travel as parameters.
+"""Generates SQL text from a declaration, once per shape; values are always parameters.
 
-Only names that a declaration spells out are put into the text.
+The text contains only names from declarations.
 """
 
 from functools import lru_cache
@@ -10,7 +10,7 @@ from gateway.records.resource import Cascade, Drop, Resource, Unique
 from outbox.database.sql import IDS
 
 BESIDE = 4_096
-"""Bytes that the long texts of a record may come to for it to be read beside many others."""
+"""Most bytes of long texts of a record that a page reads together with others."""
 TALLY = """
 insert into tallies (owner_id, kind, slot, n) values ($1, $2, $3, $4)
 on conflict (owner_id, kind, slot) do update set n = tallies.n + excluded.n
@@ -19,7 +19,7 @@ on conflict (owner_id, kind, slot) do update set n = tallies.n + excluded.n
 
 @lru_cache(maxsize=64)
 def total(resource: Resource) -> str:
-    """How many records the owner $1 has, by the running totals of the kind $2."""
+    """Return the query for the number of records of the owner $1, by the totals of the kind $2."""
     hidden = ends.hidden(resource)
     less = f" - {hidden}" if hidden else ""
     return (
@@ -30,7 +30,7 @@ def total(resource: Resource) -> str:
 
 @lru_cache(maxsize=256)
 def select_one(resource: Resource, *, lock: bool) -> str:
-    """One record by id ($1); `lock` keeps other writers away from it until the end."""
+    """Return the query for a record by id ($1); `lock` locks it until the transaction ends."""
     text = (
         f"select {ends.columns(resource)} from {resource.table} where id = $1{ends.seen(resource)}"
     )
@@ -39,7 +39,7 @@ def select_one(resource: Resource, *, lock: bool) -> str:
 
 @lru_cache(maxsize=256)
 def insert(resource: Resource) -> str:
-    """A new record; parameters are `written(resource)` in order."""
+    """Return the INSERT of a record; its parameters are `written(resource)` in order."""
     columns = written(resource)
     places = ", ".join(f"${i}" for i in range(1, len(columns) + 1))
     return f"insert into {resource.table} ({', '.join(columns)}) values ({places})"
@@ -47,7 +47,7 @@ def insert(resource: Resource) -> str:
 
 @lru_cache(maxsize=256)
 def written(resource: Resource) -> tuple[str, ...]:
-    """All columns of a record: what is read, and what only search and sorting use."""
+    """Return all columns of a record, including those that only search and sorting use."""
     return (
         *resource.columns,
         *(["folded"] if resource.search else []),
@@ -57,21 +57,21 @@ def written(resource: Resource) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def update(resource: Resource, columns: tuple[str, ...]) -> str:
-    """Set `columns` ($4 …) of the record $1 at the time $2, and its version to $3."""
+    """Return the UPDATE of `columns` ($4 …) of the record $1 at the time $2 to the version $3."""
     sets = "".join(f", {column} = ${i}" for i, column in enumerate(columns, start=4))
     return f"update {resource.table} set updated_at = $2, version = $3{sets} where id = $1"
 
 
 @lru_cache(maxsize=1024)
 def page(resource: Resource, where: str, order: str, *, size: int, offset: int, late: bool) -> str:
-    """One page; `size` and `offset` are the numbers of the parameters that hold them.
+    """Return the query for a page; `size` and `offset` are the numbers of their parameters.
 
-    Beside its columns each record has the mark whether its long texts were left out, because they
-    come to more than BESIDE bytes.
+    After its columns each row has a flag: its long texts are left out, because they have more than
+    BESIDE bytes.
 
-    `late` finds the ids in an index first and only then reads the records that are shown: what is
-    skipped or searched through is never read. SQLite gives the rows as one JSON text: its driver
-    hands the interpreter over at every row, and then waits for it behind busy threads.
+    `late` finds the ids in an index first and then reads only the records of the page. SQLite
+    returns the rows as one JSON text, because its driver releases the interpreter lock at every row
+    and then waits behind busy threads to get it back.
     """
     bounds = f"limit ${size} offset ${offset}"
     where += ends.seen(resource)
@@ -90,14 +90,14 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
 
 @lru_cache(maxsize=1024)
 def ids(resource: Resource, where: str, order: str, *, size: int, offset: int) -> str:
-    """The ids of what `page` would give."""
+    """Return the query for the ids of the records that `page` selects."""
     bounds = f"limit ${size} offset ${offset}"
     where += ends.seen(resource)
     return f"select id from {resource.table} where {where} order by {order} {bounds}"
 
 
 def _size(resource: Resource) -> str:
-    """How many bytes the long texts of a record come to."""
+    """Return an expression for the bytes of a record's long texts."""
     sizes = (
         f"coalesce(/*sqlite length(cast({c} as blob))*/ /*postgres octet_length({c})*/, 0)"
         for c in resource.long
@@ -112,9 +112,9 @@ def count(resource: Resource, where: str) -> str:
 
 @lru_cache(maxsize=256)
 def owned(table: str, how_many: int) -> str:
-    """Which of the ids $2 … belong to the owner $1, kept from being deleted until the end."""
+    """Return the query for the ids among $2 … of the owner $1, locked against deletes."""
     places = ", ".join(f"${i}" for i in range(2, how_many + 2))
-    # Locks are taken in the order of ids, so that two writers cannot wait for each other.
+    # The order of ids orders the locks, so that two writers cannot deadlock.
     return (
         f"select id from {table} where owner_id = $1 and id in ({places}) order by id"
         " /*postgres for key share*/"
@@ -123,13 +123,13 @@ def owned(table: str, how_many: int) -> str:
 
 @lru_cache(maxsize=64)
 def list_items(table: str) -> str:
-    """Make a record findable by an item of one of its lists (Field.listed_in)."""
+    """Return the INSERT that indexes a record by an item of one of its lists (Field.listed_in)."""
     return f"insert into {table} (owner_id, value, record_id) values ($1, $2, $3)"
 
 
 @lru_cache(maxsize=64)
 def claim(unique: Unique) -> str:
-    """Take a value for a record; no row when another has it."""
+    """Return the INSERT that claims a unique value; it inserts no row when the value is in use."""
     scope = filter(None, (unique.scope,))
     key = ", ".join((*scope, "value"))
     places = "$1, $2" if unique.scope == "" else "$1, $2, $3"
@@ -156,13 +156,13 @@ def delete(table: str) -> str:
 
 @lru_cache(maxsize=64)
 def remove_of(table: str, column: str) -> str:
-    """Remove the records that belong to the record $2; gives their ids."""
+    """Return the DELETE of the records that belong to the record $2; it returns their ids."""
     return f"delete from {table} where owner_id = $1 and {column} = $2 returning id"
 
 
 @lru_cache(maxsize=64)
 def unset(table: str, column: str) -> str:
-    """Null the column of the records that hold the id $2; their ETag changes."""
+    """Return the UPDATE that nulls the column in records with the id $2; their ETag changes."""
     return (
         f"update {table} set {column} = null, version = version + 1, updated_at = $3"
         f" where owner_id = $1 and {column} = $2"
@@ -171,7 +171,7 @@ def unset(table: str, column: str) -> str:
 
 @lru_cache(maxsize=64)
 def drop(table: str, column: str, listed_in: str) -> str:
-    """Take the id $2 out of JSON lists such as ["a","b"], in which it stands at most once."""
+    """Return the UPDATE that removes the id $2 from JSON lists like ["a","b"] without repeats."""
     return (
         f"update {table} set {column} = {_without(column)}, version = version + 1, updated_at = $3"
         f" where id in (select record_id from {listed_in} where owner_id = $1 and value = $2)"
@@ -180,7 +180,7 @@ def drop(table: str, column: str, listed_in: str) -> str:
 
 def _without(column: str) -> str:
     rest = column
-    # With the comma before it, else with the one after it, else alone.
+    # Removes the item with the comma before it, or the one after it, or alone.
     for before, after in ((",", ""), ("", ","), ("", "")):
         rest = f"replace({rest}, '{before}\"' || $2 || '\"{after}', '')"
     return rest
@@ -188,7 +188,7 @@ def _without(column: str) -> str:
 
 @lru_cache(maxsize=64)
 def dependants(resource: Resource) -> str:
-    """How many records point to the record $2 of the owner $1; each kind is counted up to $3."""
+    """Return the query that counts dependants of the record $2 of the owner $1, $3 of each kind."""
     each = " union all ".join(
         f"select * from (select 1 as one {_pointing(cascade)} limit $3) as of_{i}"
         for i, cascade in enumerate(resource.cascades)
@@ -198,9 +198,9 @@ def dependants(resource: Resource) -> str:
 
 @lru_cache(maxsize=64)
 def some_dependants(cascade: Cascade) -> str:
-    """Up to $3 ids of records that point to the record $2 of the owner $1, in an index's order."""
+    """Return the query for up to $3 ids of dependants of the record $2 of the owner $1."""
     column = "record_id" if isinstance(cascade, Drop) else "id"
-    # Locked before they are written, so that what is written is what they are by then.
+    # The lock precedes the write, so that the write sees the current state.
     return f"select {column} {_pointing(cascade)} limit $3 /*postgres for update*/"
 
 
@@ -210,12 +210,12 @@ def _pointing(cascade: Cascade) -> str:
     return f"from {cascade.table} where owner_id = $1 and {cascade.column} = $2"
 
 
-# Of the ids $1, all of them found just before. A version moves on by two: see gateway.records.ends.
+# The ids $1 come from `some_dependants`. A version grows by two: see gateway.records.ends.
 
 
 @lru_cache(maxsize=64)
 def unset_these(table: str, column: str) -> str:
-    """Null the column where it still holds the id $2."""
+    """Return the UPDATE that nulls the column where it still has the id $2."""
     return (
         f"update {table} set {column} = null, version = version + 2, updated_at = $3"
         f" where id in {IDS} and {column} = $2"
@@ -224,7 +224,7 @@ def unset_these(table: str, column: str) -> str:
 
 @lru_cache(maxsize=64)
 def drop_these(table: str, column: str) -> str:
-    """Take the id $2 out of the JSON lists in which it still stands."""
+    """Return the UPDATE that removes the id $2 from the JSON lists that still have it."""
     return (
         f"update {table} set {column} = {_without(column)}, version = version + 2, updated_at = $3"
         f" where id in {IDS} and {column} like '%\"' || $2 || '\"%'"
@@ -233,11 +233,11 @@ def drop_these(table: str, column: str) -> str:
 
 @lru_cache(maxsize=64)
 def unlist_these(table: str) -> str:
-    """Forget that the records were found by the item $3 of the owner $2."""
+    """Return the DELETE of the index rows of the records for the item $3 of the owner $2."""
     return f"delete from {table} where owner_id = $2 and value = $3 and record_id in {IDS}"
 
 
 @lru_cache(maxsize=64)
 def remove_these(table: str, column: str) -> str:
-    """Remove those that belong to the record $2; gives their ids."""
+    """Return the DELETE of the records that belong to the record $2; it returns their ids."""
     return f"delete from {table} where id in {IDS} and {column} = $2 returning id"

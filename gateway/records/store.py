@@ -1,6 +1,6 @@
-"""Records in their tables: read, insert, update, delete, and the running totals.
+"""Reads, inserts, updates and deletes records in their tables and maintains running totals.
 
-Rows travel as sequences in the order of `Resource.columns`. Who may do it was settled before.
+Rows are sequences in the order of `Resource.columns`. It checks no permissions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ SLOTS = 16
 
 
 async def fetch(tx: Tx, resource: Resource, record_id: str, *, lock: bool = False) -> Row | None:
-    """The record with this id, whoever owns it."""
+    """Return the record with this id, of any owner, or None."""
     row = await tx.one(statements.select_one(resource, lock=lock), record_id)
     # Both drivers' rows can be read by position.
     return cast("Row | None", row)
 
 
 async def fetch_all(tx: Tx, sql: str, *args: Any) -> tuple[list[Row], frozenset[str]]:
-    """The records of a statement made by `statements.page`, and the ids of the long ones.
+    """Return the records of a query from `statements.page`, and the ids of the long ones.
 
     A long record lacks its long texts.
     """
@@ -40,7 +40,7 @@ async def fetch_all(tx: Tx, sql: str, *args: Any) -> tuple[list[Row], frozenset[
 
 
 async def insert(tx: Tx, resource: Resource, owner_id: str, values: Mapping[str, Any]) -> Row:
-    """A new record of `owner_id`; `values` by column, what is absent is null."""
+    """Insert a record of `owner_id`; `values` by column, absent columns are null."""
     record_id = tx.new_id()
     system = (record_id, owner_id, 1, tx.now, None)
     row = [*system, *map(values.get, resource.columns[len(system) :])]
@@ -55,14 +55,14 @@ async def insert(tx: Tx, resource: Resource, owner_id: str, values: Mapping[str,
 
 
 async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any]) -> Row:
-    """Write `changes` (by column) over a record; its version and updatedAt move on."""
+    """Update a record with `changes` (by column), increment its version and set updatedAt."""
     position = resource.position
     changed = list(row)
     for column, value in changes.items():
         changed[position[column]] = value
     changed[position["version"]] += 1
     changed[position["updated_at"]] = tx.now
-    # What reads as ended is written so; of a single reference nothing tells that but its null.
+    # References that read as removed are stored so; a null is the only sign of a single one.
     columns = {
         field.column: row[position[field.column]]
         for field in resource.ending
@@ -89,14 +89,14 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
 
 
 async def delete(tx: Tx, resource: Resource, row: Row) -> None:
-    """Remove the record for good; the tables of its lists follow by foreign key."""
+    """Delete the record permanently; foreign keys delete the index rows of its lists."""
     record_id, owner_id = row[0], row[1]
     await tx.run(statements.delete(resource.table), record_id)
     await tally(tx, owner_id, resource.table, {slot(record_id): -1})
 
 
 async def owned_of(tx: Tx, table: str, owner_id: str, ids: Sequence[str]) -> set[str]:
-    """Which of `ids` are records of `owner_id`; they stay until the transaction ends."""
+    """Return the ids of records of `owner_id`, locked against deletes in this transaction."""
     if not ids:
         return set()
     rows = await tx.all(statements.owned(table, len(ids)), owner_id, *ids)
@@ -104,7 +104,7 @@ async def owned_of(tx: Tx, table: str, owner_id: str, ids: Sequence[str]) -> set
 
 
 async def total(tx: Tx, owner_id: str, resource: Resource) -> int:
-    """How many records `owner_id` has, without counting them."""
+    """Return how many records `owner_id` has, without counting them."""
     row = await tx.one(statements.total(resource), owner_id, resource.table)
     return int(row[0]) if row else 0
 
@@ -116,12 +116,12 @@ async def tally(tx: Tx, owner_id: str, table: str, by_slot: Mapping[int, int]) -
 
 
 def slot(record_id: str) -> int:
-    """The counter that a record belongs to, the same at its birth and at its end."""
+    """Return the counter of a record, the same on insert and on delete."""
     return int(record_id[-1], SLOTS)
 
 
 def _search_columns(resource: Resource, row: Row) -> list[str]:
-    """The values of `folded` and `sort_name`, as far as the resource has them."""
+    """Return the values of `folded` and `sort_name`, if the resource has these columns."""
     position = resource.position
     found = []
     if resource.search:
@@ -139,7 +139,7 @@ async def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, items: 
 
 
 async def _claim(tx: Tx, resource: Resource, field: Field, unique: Unique, row: Row) -> None:
-    """Make a value the record's alone. Raises conflict."""
+    """Claim a unique value for the record. Raises conflict."""
     value = row[resource.position[field.column]]
     scope = () if unique.within == "installation" else (row[resource.position[unique.scope]],)
     used = fold(value) if unique.folded else value

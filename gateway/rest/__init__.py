@@ -1,1 +1,1 @@
-"""The REST door: routes, and handlers that are generic over resources."""
+"""Serves the REST API: its routes and handlers, most of them generic over resources."""

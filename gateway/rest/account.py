@@ -1,4 +1,4 @@
-"""Handlers of tokens for passwords, and of who is calling."""
+"""Handles sign-in by password for a token, and GET /api/me."""
 
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
@@ -10,10 +10,10 @@ from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate, presented
-from gateway.rest.body import asked_of
+from gateway.rest.body import read_draft
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import answer
+from gateway.rest.structs import respond
 from gateway.server.keys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, SIGN_IN
 from outbox.database.transaction import Row
 
@@ -30,7 +30,7 @@ class Token(Struct, frozen=True, rename="camel"):
 
 
 class Me(Struct, frozen=True, rename="camel"):
-    """The user behind a credential, and what the credential may do; `keyId` when it is a key."""
+    """The account of a credential and the credential's scopes; `keyId` when it is a key."""
 
     id: Id
     email: str
@@ -42,7 +42,7 @@ class Me(Struct, frozen=True, rename="camel"):
 
 
 class Done(Struct, frozen=True):
-    """What was done."""
+    """The message of a successful action."""
 
     message: str
 
@@ -54,55 +54,52 @@ ME_EXAMPLE = Me(
 
 
 @operation(
-    "createToken", "Account", "Get a bearer token for a password",
+    "createToken", "Account", "Create a bearer token with e-mail and password",
     shapes.struct(Token("cst_dPy5vVnh0kQ3mC8r", "Bearer", 43_200, LATER)),
     credential="none", body=shapes.new(SIGN_IN_FIELDS), refusals=("unauthenticated",),
 )  # fmt: skip
 async def create_token(request: web.Request) -> web.Response:
-    """POST /api/auth/token: a bearer token for an e-mail address and a password."""
+    """POST /api/auth/token: create a bearer token for an e-mail address and a password."""
     address = request[CLIENT].address
     request.app[LIMITS].sign_in(address)
-    asked = (await asked_of(request, SIGN_IN_FIELDS)).values
-    user_id = await request.app[SIGN_IN].check(asked["email"], asked["password"], address)
+    values = (await read_draft(request, SIGN_IN_FIELDS)).values
+    user_id = await request.app[SIGN_IN].check(values["email"], values["password"], address)
     if user_id is None:
-        raise Refusal(
-            "unauthenticated",
-            "The e-mail address or the password is wrong.",
-        )
+        raise Refusal("unauthenticated", "Incorrect email or password.")
     lifetime = request.app[CONFIG].auth.token_hours * 3600
     issued = await request.app[DB].write(
         tokens.add, owner_id=user_id, text=tokens.make(request.app[IDS]), lifetime=lifetime
     )
-    return answer(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
+    return respond(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
 
 
 @operation(
-    "deleteToken", "Account", "End the token that the request carries",
-    shapes.struct(Done("The token was ended.")), credential="token",
+    "deleteToken", "Account", "Revoke the token of this request",
+    shapes.struct(Done("The token was revoked.")), credential="token",
 )  # fmt: skip
 async def delete_token(request: web.Request) -> web.Response:
-    """DELETE /api/auth/token: end the token that this request carries."""
+    """DELETE /api/auth/token: revoke the token of this request."""
     await authenticate(request)
     text = presented(request, "bearer") or ""
     if not text.startswith(tokens.PREFIX):
-        raise Refusal("forbidden", "Send the token to be ended as Authorization: Bearer.")
+        raise Refusal("forbidden", "Send the token to revoke as Authorization: Bearer.")
     await request.app[DB].write(tokens.revoke, keys.digest_of(text))
     request.app[CREDENTIALS].forget()
-    return answer(Done("The token was ended."))
+    return respond(Done("The token was revoked."))
 
 
-@operation("getMe", "Account", "Read who is calling", shapes.struct(ME_EXAMPLE))
+@operation("getMe", "Account", "Read your account", shapes.struct(ME_EXAMPLE))
 async def me(request: web.Request) -> web.Response:
-    """GET /api/me: the user behind the credential, and what the credential may do."""
+    """GET /api/me: read the account of the credential and the credential's scopes."""
     caller = await authenticate(request)
     user = await request.app[DB].read(users.one, caller.owner_id)
     if user is None:
-        raise Refusal("not_found", "There is no such user.")
-    return answer(me_of(user, caller))
+        raise Refusal("not_found", "This account does not exist.")
+    return respond(me_of(user, caller))
 
 
 def me_of(user: Row, caller: Actor) -> Me:
-    """A user as one of their credentials sees them."""
+    """Return the account of a user with the scopes of the caller's credential."""
     return Me(
         user["id"], user["email"], user["name"], user["timezone"],
         dates.show(user["created_at"]), sorted(caller.scopes), caller.key_id or UNSET,

@@ -1,4 +1,4 @@
-"""The handler of the latest activities."""
+"""Handles the list of the latest activities."""
 
 from aiohttp import web
 
@@ -15,11 +15,11 @@ from gateway.rest.params import window
 @operation(
     "listRecentActivities", "Activities", "The latest activities",
     shapes.list_of(shapes.record(ACTIVITIES), "RecentActivities"),
-    description="The list ends at 4 MiB of JSON, and then says `truncated`.",
+    description="The list is cut at 4 MiB of JSON; it then has `truncated`.",
     parameters=(page_size(activities.RECENT),),
 )  # fmt: skip
 async def recent_activities(request: web.Request) -> web.StreamResponse:
-    """GET /api/activities/recent: the latest activities of the caller."""
+    """GET /api/activities/recent: list the caller's latest activities."""
     caller = await authenticate(request)
     _, limit = window(request.query, activities.RECENT)
     found = await lists.read(request, activities.recent, caller, limit)

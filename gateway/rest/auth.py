@@ -1,4 +1,4 @@
-"""Who is calling the REST API: reads the request's credentials and charges its rate limit."""
+"""Authenticates the caller of a REST request and charges the rate limit."""
 
 from dataclasses import replace
 from typing import Final
@@ -12,17 +12,17 @@ from gateway.server.answers import must_have_room
 from gateway.server.keys import CALLER, CREDENTIALS, LIMITS, RATE_LIMIT
 from gateway.server.limits import Kind
 
-# Actors are recognised in this order; every credential that is presented must be good.
+# Credentials are checked in this order; every credential of a request must be valid.
 ORDER: Final[tuple[Scheme, ...]] = ("api_key", "bearer")
 
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 async def authenticate(request: web.Request) -> Actor:
-    """The caller of `request`, counted against the rate limit.
+    """Return the caller of `request` and charge the rate limit.
 
-    Raises unauthenticated, conflicting_credentials or rate_limited. Scopes are not judged here:
-    a record that does not exist is not_found even for a key that could not touch it.
+    Raises unauthenticated, conflicting_credentials or rate_limited. It does not check scopes,
+    because not_found takes precedence over a missing scope.
     """
     caller: Actor | None = None
     for scheme in ORDER:
@@ -31,11 +31,11 @@ async def authenticate(request: web.Request) -> Actor:
             continue
         found = await request.app[CREDENTIALS].recognise(text, scheme)
         if found is None:
-            raise _refused(f"The {_NAMES[scheme]} is not valid, was revoked or has expired.")
+            raise _refused(f"The {_NAMES[scheme]} is invalid, revoked or expired.")
         if caller is not None and caller.owner_id != found.owner_id:
             raise Refusal(
                 "conflicting_credentials",
-                "The X-API-Key and the bearer credential belong to different users; send one.",
+                "The X-API-Key and the bearer credential belong to different users; send only one.",
             )
         caller = found if caller is None else _both(caller, found)
     if caller is None:
@@ -49,9 +49,9 @@ async def authenticate(request: web.Request) -> Actor:
 
 
 def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
-    """Take tokens from the one bucket of all keys and tokens of an account. Raises rate_limited.
+    """Take tokens from the bucket that all credentials of an account share. Raises rate_limited.
 
-    Its figures are those of a key, so that it holds each single key to them too.
+    Its size is the limit of one key, so each single key stays within that limit too.
     """
     kind: Kind = "read" if request.method in READS else "write"
     limits = request.app[LIMITS]
@@ -61,10 +61,10 @@ def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
 
 
 def presented(request: web.Request, scheme: Scheme) -> str | None:
-    """The credential of this scheme that the request carries; other schemes are ignored.
+    """Return the request's credential of this scheme, or None; other schemes are ignored.
 
-    A header that is given twice is the one list of RFC 9110, 5.3, and so no credential: a proxy
-    may have judged another line of it than we would.
+    A repeated header becomes one list (RFC 9110, 5.3) and so an invalid credential, because a proxy
+    may have checked a different line of it.
     """
     if scheme == "api_key":
         lines = request.headers.getall("X-API-Key", ())
@@ -74,10 +74,10 @@ def presented(request: web.Request, scheme: Scheme) -> str | None:
 
 
 def _both(one: Actor, other: Actor) -> Actor:
-    """Two credentials of one user: neither takes away what the other may do."""
+    """Return the caller with two credentials of one user and the scopes of both."""
     for caller in (one, other):
         if caller.key_id is None:
-            # A token may all that its user may, keys included.
+            # A token has all permissions of its user, including keys.
             return caller
     return replace(one, scopes=one.scopes | other.scopes)
 

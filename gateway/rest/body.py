@@ -1,5 +1,6 @@
-"""Bodies of requests: their bytes, and the draft that they make."""
+"""Reads request bodies and checks them into drafts."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -12,23 +13,31 @@ from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
 from gateway.server import bodies
+from gateway.server.keys import READING
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 IGNORED_SHOWN = 10
+IN_TURN_BYTES = 8_192
+"""A body from this size on is parsed in turn: it may take as long as a hundred small ones."""
 
 
 async def read_body(request: web.Request) -> bytes:
-    """The body's bytes. Raises unsupported_media_type unless it is JSON or says nothing."""
+    """Return the body's bytes. Raises unsupported_media_type for a Content-Type other than JSON."""
     kind = request.headers.get("Content-Type")
     if kind is not None and not _is_json(kind):
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
-    return await bodies.read(request)
+    body = await bodies.read(request)
+    if len(body) >= IN_TURN_BYTES:
+        # The loop is free between any two of them, for all others; this one is parsed next.
+        async with request.app[READING]:
+            await asyncio.sleep(0)
+    return body
 
 
-def draft(
+def draft_of(
     form: Form, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
 ) -> Draft:
-    """What the bytes of a body ask for; see gateway.records.draft.check."""
+    """Return the draft of a body; see gateway.records.draft.check."""
     try:
         sent = decode(body)
     except InvalidJson as error:
@@ -38,19 +47,19 @@ def draft(
     return check(form, sent, read=of_json, creating=creating, takes=takes)
 
 
-async def asked_of(request: web.Request, form: Form) -> Draft:
-    """What the body of a request asks for, all of it good. Raises what is wrong with it."""
-    asked = draft(form, await read_body(request), creating=True)
-    asked.must_hold()
-    return asked
+async def read_draft(request: web.Request, form: Form) -> Draft:
+    """Return the draft of a request's body. Raises the faults of the draft."""
+    draft = draft_of(form, await read_body(request), creating=True)
+    draft.must_hold()
+    return draft
 
 
-def ignored(asked: Draft) -> dict[str, str]:
-    """The header X-Ignored-Fields, if any; nothing of a client's text reaches it unchecked."""
-    if not asked.ignored:
+def ignored(draft: Draft) -> dict[str, str]:
+    """Return the header X-Ignored-Fields, if any; it contains only safe names."""
+    if not draft.ignored:
         return {}
-    names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in asked.ignored[:IGNORED_SHOWN]]
-    return {"X-Ignored-Fields": ", ".join(names + ["…"] * (len(asked.ignored) > IGNORED_SHOWN))}
+    names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in draft.ignored[:IGNORED_SHOWN]]
+    return {"X-Ignored-Fields": ", ".join(names + ["…"] * (len(draft.ignored) > IGNORED_SHOWN))}
 
 
 def _is_json(kind: str) -> bool:

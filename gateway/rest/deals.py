@@ -1,4 +1,4 @@
-"""Handlers of deals beyond those of any record: figures over all of them, and their pipeline."""
+"""Handles the figures over all deals, and the pipeline setting."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from gateway.domain.sales.deals import PipelineStats, StageStats
 from gateway.domain.sales.pipelines import PIPELINE, STAGES
 from gateway.records.access import Actor
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft, read_body
+from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
@@ -28,18 +28,18 @@ STATS = PipelineStats(
 
 @operation(
     "getPipelineStats", "Deals", "Figures over all deals", shapes.struct(STATS),
-    description="All deals of the caller, whatever their status; a deal without a stage counts "
+    description="All deals of the caller in every status; a deal without a stage counts "
     "under `(none)`. `conversionRate` is a percentage: 100 x won / (won + lost), with 2 decimals, "
-    "and 0 while none is won or lost.",
+    "or 0 when no deal is won or lost.",
 )  # fmt: skip
 async def pipeline_stats(request: web.Request) -> web.Response:
-    """GET /api/deals/pipeline-stats: figures over all deals of the caller."""
+    """GET /api/deals/pipeline-stats: read figures over all deals of the caller."""
     caller = await authenticate(request)
-    return _answer(await request.app[DB].read(deals.pipeline_stats, caller))
+    return _respond(await request.app[DB].read(deals.pipeline_stats, caller))
 
 
 class Pipeline(Struct, frozen=True):
-    """The stages of an owner, and whether their deals may be in no others."""
+    """The stages of an owner's pipeline, and whether deals are limited to them."""
 
     stages: list[str]
     strict: bool
@@ -54,7 +54,7 @@ PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
     headers=("ETag",), parameters=(IF_NONE_MATCH,),
 )  # fmt: skip
 async def read_pipeline(request: web.Request) -> web.Response:
-    """GET /api/settings/pipeline: the stages of the caller's deals."""
+    """GET /api/settings/pipeline: read the stages of the caller's pipeline."""
     caller = await authenticate(request)
     found = await request.app[DB].read(pipelines.read, caller)
     return show(request, _view(caller, found))
@@ -66,13 +66,13 @@ async def read_pipeline(request: web.Request) -> web.Response:
     description="A key without the scope `read` gets an empty object and the ETag.",
 )  # fmt: skip
 async def change_pipeline(request: web.Request) -> web.Response:
-    """PUT /api/settings/pipeline: set what is sent."""
+    """PUT /api/settings/pipeline: set the fields of the body."""
     caller = await authenticate(request)
-    asked = draft(PIPELINE, await read_body(request), creating=False)
+    draft = draft_of(PIPELINE, await read_body(request), creating=False)
     changed = await request.app[DB].write(
-        pipelines.change, caller, asked, expected_of(request.headers.get("If-Match"))
+        pipelines.change, caller, draft, expected_of(request.headers.get("If-Match"))
     )
-    return show_change(caller, _view(caller, changed), asked)
+    return show_change(caller, _view(caller, changed), draft)
 
 
 def _view(caller: Actor, found: pipelines.Pipeline) -> View:
@@ -80,5 +80,5 @@ def _view(caller: Actor, found: pipelines.Pipeline) -> View:
     return View(caller.owner_id, shown, quoted(str(found.version)))
 
 
-def _answer(body: Any) -> web.Response:
+def _respond(body: Any) -> web.Response:
     return web.Response(body=msgspec.json.encode(body), headers={"Content-Type": JSON})

@@ -1,4 +1,4 @@
-"""How the REST door refuses: one table of statuses, one of headers, and the error body."""
+"""Renders refusals as REST responses: status, headers and error body."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,12 +39,12 @@ HEADERS: Mapping[str, str] = {
     "rate_limit": "RateLimit",
     "rate_limit_policy": "RateLimit-Policy",
 }
-"""Facts of a refusal that are told in a header; all others stand in the body."""
+"""The facts of a refusal that become headers; all others are in the body."""
 CHALLENGE = "Bearer, ApiKey"
 
 
 def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.Response:
-    """The response of a refusal; with `status` in the place of its code's own."""
+    """Return the response of a refusal; `status` replaces the status of its code."""
     body: dict[str, Any] = {"error": refusal.message, "code": refusal.code}
     if refusal.faults:
         body["details"] = [

@@ -1,4 +1,4 @@
-"""The events feed, for receivers that were down and for those who rather read than be called."""
+"""Handles the events feed, for receivers that missed deliveries or prefer to poll."""
 
 from urllib.parse import urlencode
 
@@ -34,15 +34,15 @@ EXAMPLE = Events(
 
 @operation(
     "listEvents", "Events", "Read the events feed", shapes.struct(EXAMPLE), headers=("Link",),
-    description="The caller's events in the order in which webhooks get them, oldest first, as "
-    "long as they are kept (30 days unless configured otherwise). `body` holds exactly the bytes "
-    "of the deliveries, so a signature can be made or checked over it. Test events are left out. "
-    "A page that asks for `types` may be short or empty while `hasMore` is true.",
+    description="The caller's events in the order of their deliveries, oldest first, as "
+    "long as they are stored (30 days by default). `body` contains exactly the bytes "
+    "of the deliveries, so you can verify a signature over it. Test events are left out. "
+    "With `types` a page can be short or empty although `hasMore` is true.",
     parameters=(
         Parameter(
             "after", ID,
-            "Where to go on: a nextCursor, or the X-Webhook-Id of the last event that arrived. "
-            "Without it the feed starts at its oldest event.",
+            "Start after this event: a nextCursor, or the X-Webhook-Id of the last event you "
+            "received. Without it the feed starts at its oldest event.",
             shapes.example_id("event"),
         ),
         Parameter(
@@ -53,13 +53,13 @@ EXAMPLE = Events(
     ),
 )  # fmt: skip
 async def list_events(request: web.Request) -> web.Response:
-    """GET /api/events: what happened after an event that the caller names."""
+    """GET /api/events: list the events after a given one."""
     caller = await authenticate(request)
     query, days = request.query, request.app[CONFIG].retention.events_days
     after, (_, limit) = query.get("after", "").strip().lower(), window(query)
     names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     if query.get("types"):
-        # To look for some of the events takes longer than to read on.
+        # A search for some event types is slower than reading the next events.
         found = await scan(
             request, caller, "searched", feed.page, caller, after=after, names=names or None,
             limit=limit, days=days,

@@ -1,4 +1,4 @@
-"""Handlers of API keys."""
+"""Handles API keys."""
 
 from typing import Any
 
@@ -14,18 +14,18 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
-from gateway.rest.body import asked_of
+from gateway.rest.body import read_draft
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import answer
+from gateway.rest.structs import respond
 from gateway.server.keys import CONFIG, CREDENTIALS, DB, IDS
 from outbox.database.transaction import Row
 from outbox.ids import is_id
 
 
 class Key(Struct, frozen=True, rename="camel"):
-    """An API key as it may be shown again and again."""
+    """An API key without its secret part."""
 
     id: Id
     name: str
@@ -43,13 +43,13 @@ class NewKey(Key, frozen=True, kw_only=True, rename="camel"):
 
 
 class Keys(Struct, frozen=True):
-    """The API keys of a user that were not revoked, newest first."""
+    """The API keys of a user without revoked ones, newest first."""
 
     data: list[Key]
 
 
 class Revoked(Struct, frozen=True):
-    """What was done, and to which key."""
+    """The message of a revocation, and the id of the key."""
 
     message: str
     id: Id
@@ -65,71 +65,72 @@ KEY_EXAMPLE = Key(
     "listKeys", "Account", "List API keys", shapes.struct(Keys([KEY_EXAMPLE])), credential="token"
 )
 async def list_keys(request: web.Request) -> web.Response:
-    """GET /api/keys: the caller's keys, without their secret part."""
+    """GET /api/keys: list the caller's keys, without their secret part."""
     caller = await _with_token(request)
     rows = await request.app[DB].read(keys.listed, caller.owner_id)
-    return answer(Keys([Key(*_key(row)) for row in rows]))
+    return respond(Keys([Key(*_key(row)) for row in rows]))
 
 
 @operation(
     "createKey", "Account", "Create an API key",
     shapes.struct(NewKey(*msgspec.structs.astuple(KEY_EXAMPLE), key="crt_4fZk2TqW_0pL7sJd2")),
-    description="An account has 50 keys at most, unless its installation allows more.",
+    description="An account has at most 50 keys by default.",
     status=201, headers=("X-Ignored-Fields",), credential="token", body=shapes.new(KEY),
     refusals=("conflict",),
 )  # fmt: skip
 async def create_key(request: web.Request) -> web.Response:
-    """POST /api/keys: a new key, shown in this answer and never again."""
+    """POST /api/keys: create a key, whose secret part only this response shows."""
     caller = await _with_token(request)
-    asked = await asked_of(request, KEY)
+    draft = await read_draft(request, KEY)
     db = request.app[DB]
-    expires_at = asked.values.get("expires_at")
+    expires_at = draft.values.get("expires_at")
     if isinstance(expires_at, dates.Day):
         expires_at = expires_at.ends(caller.zone)
     if expires_at is not None and expires_at <= db.clock.wall():
-        raise refusal([Fault("expiresAt", "out_of_range", "Send an instant ahead.")])
+        message = "expiresAt must be in the future."
+        raise refusal([Fault("expiresAt", "out_of_range", message)])
     text = keys.make(request.app[IDS])
     row = await db.write(
-        keys.add, owner_id=caller.owner_id, name=asked.values["name"], text=text,
-        scopes=asked.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
+        keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
+        scopes=draft.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
         most=request.app[CONFIG].limits.keys_per_owner,
     )  # fmt: skip
-    return answer(NewKey(*_key(row), key=text), 201, asked)
+    return respond(NewKey(*_key(row), key=text), 201, draft)
 
 
 @operation(
     "deleteKey", "Account", "Revoke an API key",
     shapes.struct(Revoked("The API key was revoked.", shapes.example_id("key"))),
-    description="It stops within a second on every node.", credential="token",
+    description="The key stops working within a second on every node.", credential="token",
     parameters=(id_of("key"),),
 )  # fmt: skip
 async def delete_key(request: web.Request) -> web.Response:
-    """DELETE /api/keys/{id}: revoke a key; it stops within a second on every node."""
+    """DELETE /api/keys/{id}: revoke a key; it stops working within a second on every node."""
     caller = await _with_token(request)
     key_id = request.match_info["id"].lower()
     row = await request.app[DB].read(keys.one, key_id) if is_id(key_id) else None
     if row is None:
-        raise Refusal("not_found", "There is no such API key.")
+        raise Refusal("not_found", "There is no API key with this id.")
     if row["owner_id"] != caller.owner_id:
         raise Refusal("forbidden", "This API key belongs to another user.")
     await request.app[DB].write(keys.revoke, caller.owner_id, key_id)
     request.app[CREDENTIALS].forget()
-    return answer(Revoked("The API key was revoked.", key_id))
+    return respond(Revoked("The API key was revoked.", key_id))
 
 
 async def _with_token(request: web.Request) -> Actor:
-    """The caller by password token: a key must not be able to make or end keys."""
+    """Return the caller of a bearer token; a key must not create or revoke keys."""
     caller = await authenticate(request)
     if caller.via != "bearer":
         raise Refusal(
             "forbidden",
-            "API keys are managed with a token from POST /api/auth/token, or in the console.",
+            "Manage API keys with a token from POST /api/auth/token, or in the console.",
         )
     return caller
 
 
 def _key(row: Row) -> tuple[Any, ...]:
-    """The values of a Key."""
+    """Return the values of a Key."""
     ends = (row["expires_at"], row["last_used_at"])
     return (
         row["id"], row["name"], row["visible"], sorted(keys.scopes_of(row)),

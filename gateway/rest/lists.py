@@ -1,7 +1,7 @@
-"""Lists as bytes: pages, which are never cut, and lists without pages, which end at 4 MiB.
+"""Writes lists as JSON bytes: complete pages, and lists without pages up to 4 MiB.
 
-A page whose records are many or long is read from the database as the client reads it, so that
-nobody can make the server hold it.
+A page with many or long records is read from the database while the client reads it, so that it
+never fills the memory of the server.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -23,11 +23,11 @@ from gateway.server.keys import BUILDING, DB
 from outbox.database.transaction import P, T, Tx
 
 AT_ONCE = 50
-"""Records read together while a page is on its way."""
+"""Records that a streamed page reads together."""
 GATHERED = 32_768
-"""Bytes of short records that are handed over together."""
+"""Bytes of short records that are written together."""
 MOST_BYTES = 4_194_304
-"""Where a list without pages ends."""
+"""Most bytes of a list without pages."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -37,7 +37,7 @@ async def read(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Read a list; few at a time, since what is read counts only once it is put together."""
+    """Read a list; few run at a time, because memory limits count only finished responses."""
     async with request.app[BUILDING]:
         return await request.app[DB].read(unit, *args, **kwargs)
 
@@ -50,7 +50,7 @@ def page(
     envelope: Mapping[str, Any],
     headers: Mapping[str, str],
 ) -> web.StreamResponse:
-    """A page; `envelope` is what stands beside its records."""
+    """Return the response with a page; `envelope` has its members besides the records."""
     headers = {"Content-Type": JSON, **headers}
     if not found.long and not found.rest:
         data = shown(resource, found.records)
@@ -61,7 +61,7 @@ def page(
 def unpaged(
     request: web.Request, caller: Actor, resource: Resource, found: Page
 ) -> web.StreamResponse:
-    """A list without pages; `truncated` says that it ends before its end."""
+    """Return the response with a list without pages; `truncated` when it is cut."""
     if not found.long and not found.rest:
         body = _encode({"data": shown(resource, found.records)})
         if len(body) <= MOST_BYTES:
@@ -72,7 +72,7 @@ def unpaged(
 async def _flow(
     records: AsyncGenerator[bytes, None], envelope: Mapping[str, Any] | None
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of a list; without an envelope it is one that has an end."""
+    """Yield the pieces of a list; one without an envelope is cut at MOST_BYTES."""
     waiting, comma, size = bytearray(b'{"data":['), b"", 0
     end = b"]}" if envelope is None else b"]," + _encode(envelope)[1:]
     async with aclosing(records):
@@ -93,7 +93,7 @@ async def _flow(
 async def _bytes(
     request: web.Request, caller: Actor, resource: Resource, found: Page
 ) -> AsyncGenerator[bytes, None]:
-    """Each record as JSON. One that is deleted meanwhile is left out."""
+    """Yield each record as JSON, without records that are deleted meanwhile."""
     db, rest = request.app[DB], found.rest
     while True:
         for record, members in zip(found.records, shown(resource, found.records), strict=True):

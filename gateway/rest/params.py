@@ -1,6 +1,7 @@
-"""Query parameters and request headers → the values that lists and writes take.
+"""Parses query parameters and request headers into typed values.
 
-Only an unreadable `cursor`, `sort` or `updatedSince` is refused; what cannot match finds nothing.
+Only an invalid `cursor`, `sort` or `updatedSince` is refused; values that cannot match give an
+empty list.
 """
 
 import binascii
@@ -26,7 +27,7 @@ _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
 def query_of(resource: Resource, given: Mapping[str, str]) -> Query:
-    """What a list is asked. Raises validation_error for cursor, sort and updatedSince."""
+    """Return the Query of a request. Raises validation_error for cursor, sort and updatedSince."""
     page, limit = window(given)
     found = Query(page=page, limit=limit)
     if not given:
@@ -43,20 +44,20 @@ def query_of(resource: Resource, given: Mapping[str, str]) -> Query:
         found.order = _order(resource, given["sort"])
     if given.get("cursor"):
         if not walks(resource, found):
-            raise refused("cursor", "A cursor walks the default order; leave sort out.")
+            raise refused("cursor", "A cursor needs the default order; remove sort.")
         found.after = _cursor(given["cursor"], order_of(resource, found))
     return found
 
 
 def window(given: Mapping[str, str], limit: int = LIMIT, most: int = MOST) -> tuple[int, int]:
-    """`page` and `limit`; `limit` is what it is without one, and `most` the most."""
+    """Return `page` and `limit`; the argument `limit` is the default, `most` the maximum."""
     return _positive(given.get("page"), 1), min(_positive(given.get("limit"), limit), most)
 
 
 def bound(text: str) -> int | dates.Day | None:
-    """An instant or a day; None when the text cannot be read.
+    """Return an instant or a day, or None when the text is invalid.
 
-    A plus that was not escaped arrives as a space.
+    A plus without percent-encoding arrives as a space.
     """
     found = dates.parse(text)
     if found is None:
@@ -65,13 +66,13 @@ def bound(text: str) -> int | dates.Day | None:
 
 
 def cursor_of(resource: Resource, query: Query, place: Place) -> str:
-    """The text that leads on to `place`."""
+    """Return the text of the cursor for `place`."""
     kind = "c" if order_of(resource, query) == NEWEST else "u"
     return urlsafe_b64encode(f"{kind}{place.at}.{place.record_id}".encode()).decode().rstrip("=")
 
 
 def expected_of(if_match: str | None) -> frozenset[str] | None:
-    """The tags of If-Match, without their quotes; None without the header."""
+    """Return the tags of If-Match without quotes, or None without the header."""
     if if_match is None:
         return None
     # RFC 9110 13.1.1: strong comparison, so a weak tag never matches.
@@ -79,14 +80,15 @@ def expected_of(if_match: str | None) -> frozenset[str] | None:
     if ANY in tags:
         return frozenset({ANY})
     found = {tag[1:-1] for tag in tags if len(tag) > 1 and tag[0] == tag[-1] == '"'}
-    # In quotes the star is a tag like others, and no record has it.
+    # A quoted star is an ordinary tag, which no record has.
     return frozenset(found - {ANY})
 
 
 def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) -> Once | None:
-    """The use of the Idempotency-Key `key`; None without one. Raises validation_error.
+    """Return the use of the Idempotency-Key `key`, or None without one. Raises validation_error.
 
-    A caller who may not write gets none: the unit refuses it, and no stored outcome is shown.
+    A caller without the scope `write` gets None: the unit refuses it, and it sees no stored
+    response.
     """
     if key is None or "write" not in actor.scopes:
         return None
@@ -100,17 +102,14 @@ def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) 
 
 
 def refused(name: str, message: str) -> Refusal:
-    """The refusal of a query parameter."""
-    return Refusal(
-        "validation_error",
-        f"{name}: {message}",
-        faults=[Fault(name, "invalid_parameter", message)],
-    )
+    """Return the refusal of a query parameter."""
+    fault = Fault(name, "invalid_parameter", message)
+    return Refusal("validation_error", fault.sentence, faults=[fault])
 
 
 def _narrow(found: Query, resource: Resource, given: Mapping[str, str]) -> None:
     found.search = given.get("search", "").strip()
-    # Text that cannot be stored matches nothing.
+    # Text that the database cannot store matches nothing.
     found.nothing = not _is_text(found.search)
     if "ids" in given:
         found.ids = [i.strip().lower() for i in given["ids"].split(",") if is_id(i.strip())]
@@ -128,7 +127,7 @@ def _narrow(found: Query, resource: Resource, given: Mapping[str, str]) -> None:
 
 
 def _json(wanted: Format) -> Callable[[str], Any]:
-    """Text as the JSON form of a value: a number, true, false."""
+    """Return a function that reads text as JSON: a number, true, false."""
 
     def read(text: str) -> Any:
         try:
@@ -148,7 +147,7 @@ def _bound(text: str) -> int | dates.Day:
 
 
 def _cnpj(text: str) -> str:
-    """A company is found however its number was masked."""
+    """Return the CNPJ without mask, so that a search matches any spelling."""
     normal = cnpj.normal(text)
     if normal is None:
         raise Wrong("invalid_cnpj", "Send a CNPJ.")
@@ -164,26 +163,26 @@ READ: Mapping[Kind, Callable[[str], Any]] = {
     "from": _bound,
     "to": _bound,
 }
-"""How the text of a filter is read. Raises Wrong when no record can match."""
+"""The parser of a filter's text, by kind. Raises Wrong when no record can match."""
 
 
 def _positive(text: str | None, default: int) -> int:
     if text is None or not (text.isascii() and text.isdigit()):
         return default
     digits = text.lstrip("0")
-    # More than fits is read as the most that does: a page far past the end, a limit past the most.
+    # A larger number than the database takes becomes the largest it takes.
     return min(int(digits[:20]), LARGEST) if digits else default
 
 
 def _order(resource: Resource, text: str) -> list[tuple[str, bool]]:
-    """`-createdAt,name` as names and whether each is descending; a repeated name counts once."""
+    """Parse `-createdAt,name` into names, each with whether it is descending."""
     offered = [sort.name for sort in resource.sorts]
     keys: list[tuple[str, bool]] = []
     for part in text.split(","):
         name = part.strip()
         if name.removeprefix("-") not in offered:
             names = ", ".join(offered)
-            raise refused("sort", f"Sort by one or more of {names}; a minus before reverses it.")
+            raise refused("sort", f"Sort by {names}; a leading minus sorts in descending order.")
         keys.append((name.removeprefix("-"), name.startswith("-")))
     return keys
 
@@ -198,13 +197,13 @@ def _cursor(text: str, order: str) -> Place:
     kind = "c" if order == NEWEST else "u"
     if plain[:1] != kind or not is_id(record_id) or abs(micros) > 2**62:
         raise refused(
-            "cursor", "Send the nextCursor of the page before, with the same parameters, or none."
+            "cursor", "Send the nextCursor of the previous page with the same parameters."
         )
     return Place(micros, record_id)
 
 
 def _is_text(value: str) -> bool:
-    """Whether PostgreSQL could take it as a parameter."""
+    """Return whether PostgreSQL accepts the text as a parameter."""
     if "\0" in value:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Handlers of people as they make and change themselves: sign-up, name, time zone."""
+"""Handles sign-up, and changes of an account's name and time zone."""
 
 from aiohttp import web
 from msgspec import Struct
@@ -13,14 +13,14 @@ from gateway.records.values import dates, zones
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.account import ME_EXAMPLE, me_of
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft, read_body
+from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import answer
+from gateway.rest.structs import respond
 from gateway.server.keys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
 from outbox.database.transaction import Row
 
-CLOSED = "Sign-up is closed on this server; ask whoever runs it for an account."
+CLOSED = "Sign-up is closed on this server; ask its administrator for an account."
 
 
 class User(Struct, frozen=True, rename="camel"):
@@ -41,20 +41,20 @@ class User(Struct, frozen=True, rename="camel"):
         )
     ),
     status=201, headers=("X-Ignored-Fields",), credential="none", body=shapes.new(SIGN_UP),
-    description="Closed unless the server is configured otherwise ([auth] signup).",
+    description="Sign-up is closed by default; the setting [auth] signup opens it.",
     refusals=("forbidden", "conflict", "rate_limited", "unavailable"),
 )  # fmt: skip
 async def sign_up(request: web.Request) -> web.Response:
-    """POST /api/auth/signup: a new account; it signs in at POST /api/auth/token."""
+    """POST /api/auth/signup: create an account; it signs in at POST /api/auth/token."""
     if request.app[CONFIG].auth.signup != "open":
         raise Refusal("forbidden", CLOSED)
     address = request[CLIENT].address
     share = share_of(address)
     request.app[LIMITS].sign_in(address)
     request.app[LIMITS].form(share)
-    asked = draft(SIGN_UP, await read_body(request), creating=True)
-    asked.must_hold()
-    values = asked.values
+    draft = draft_of(SIGN_UP, await read_body(request), creating=True)
+    draft.must_hold()
+    values = draft.values
     fault = fault_of(values["password"], values["email"])
     if fault is not None:
         raise refusal([Fault("password", "too_common", fault)])
@@ -63,7 +63,7 @@ async def sign_up(request: web.Request) -> web.Response:
         users.made, email=values["email"], name=values["name"], password_hash=hashed,
         timezone=values["timezone"],
     )  # fmt: skip
-    return answer(_user(user), 201, asked)
+    return respond(_user(user), 201, draft)
 
 
 @operation(
@@ -71,15 +71,15 @@ async def sign_up(request: web.Request) -> web.Response:
     headers=("X-Ignored-Fields",), body=shapes.changes(PROFILE),
 )  # fmt: skip
 async def change_me(request: web.Request) -> web.Response:
-    """PATCH /api/me: change what is sent."""
+    """PATCH /api/me: change the fields of the body."""
     caller = await authenticate(request)
     caller.must("write")
-    asked = draft(PROFILE, await read_body(request))
-    asked.must_hold()
-    user = await request.app[DB].write(users.change, caller.owner_id, asked.values)
-    # What is remembered of callers holds their time zones.
+    draft = draft_of(PROFILE, await read_body(request))
+    draft.must_hold()
+    user = await request.app[DB].write(users.change, caller.owner_id, draft.values)
+    # The cached callers include their time zones.
     request.app[CREDENTIALS].forget()
-    return answer(me_of(user, caller), 200, asked)
+    return respond(me_of(user, caller), 200, draft)
 
 
 def _user(user: Row) -> User:

@@ -1,4 +1,4 @@
-"""Handlers of the REST door, generic over a resource. They know HTTP and call `actions`."""
+"""Builds the REST handlers of a resource, which convert between HTTP and `actions`."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.rest import lists
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft, ignored, read_body
+from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.errors import JSON
@@ -36,25 +36,25 @@ _encode = msgspec.json.Encoder().encode
 
 
 def create(resource: Resource, unit: Create) -> Operation:
-    """POST on the collection: 201 with the new record."""
+    """Return POST on the collection: 201 with the new record."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        asked = draft(resource, body, creating=True)
+        draft = draft_of(resource, body, creating=True)
 
         def outcome(made: Record) -> Outcome:
             found = view(made)
             headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
-            return Outcome(201, _encode(found.shown), headers | ignored(asked))
+            return Outcome(201, _encode(found.shown), headers | ignored(draft))
 
-        return await _once(request, caller, body, outcome, unit, asked)
+        return await _once(request, caller, body, outcome, unit, draft)
 
     return describe.create(resource)(handle)
 
 
 def read(resource: Resource) -> Operation:
-    """GET one record: 200, or 304 when the client has this state already."""
+    """Return GET of one record: 200, or 304 when the client has the current state."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -66,36 +66,36 @@ def read(resource: Resource) -> Operation:
 
 
 def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Operation:
-    """PUT and PATCH one record: what is sent is written over it (RFC 7396)."""
+    """Return PUT and PATCH of one record: 200 after a merge patch (RFC 7396)."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
-        asked = draft(resource, await read_body(request), creating=False)
+        draft = draft_of(resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
-            unit, caller, request.match_info["id"], asked,
+            unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
-        return show_change(caller, view(changed), asked)
+        return show_change(caller, view(changed), draft)
 
     return describe.change(resource, refusals)(handle)
 
 
 def remove(resource: Resource) -> Operation:
-    """DELETE one record: 200 with a message and its id."""
+    """Return DELETE of one record: 200 with a message and its id."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
         expected = expected_of(request.headers.get("If-Match"))
         await request.app[DB].write(actions.remove, caller, resource, record_id, expected)
-        body = {"message": shapes.said_of_delete(resource), "id": record_id.lower()}
+        body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
         return respond(Outcome(200, _encode(body), {}))
 
     return describe.remove(resource)(handle)
 
 
 def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] = ()) -> Operation:
-    """POST a verb without a body on one record: 200 with the record. Named after its unit."""
+    """Return POST of a verb without a body, named after its unit: 200 with the record."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -104,7 +104,7 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
             found = view(done)
             return Outcome(200, _encode(found.shown), {"ETag": found.etag})
 
-        # Nothing is read of a body, so it may be anything.
+        # The handler ignores the body, so any body is valid.
         body = await bodies.read(request)
         return await _once(request, caller, body, outcome, unit, request.match_info["id"])
 
@@ -120,25 +120,26 @@ def verb_with(
     makes: Resource | None = None,
     refusals: Sequence[str] = (),
 ) -> Operation:
-    """POST a verb on one record, with a body or none: 200, or 201 for the record that it `makes`.
+    """Return POST of a verb with an optional body: 200, or 201 for a record that it `makes`.
 
-    The body takes the fields `takes` of the record that is answered. Named after its unit.
+    The body takes the fields `takes` of the record in the response. The verb is named after its
+    unit.
     """
     result = makes or resource
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        asked = draft(result, body or b"{}", takes=takes)
+        draft = draft_of(result, body or b"{}", takes=takes)
 
         def outcome(done: Record) -> Outcome:
             found = view(done)
-            headers = {"ETag": found.etag} | ignored(asked)
+            headers = {"ETag": found.etag} | ignored(draft)
             if makes is not None:
                 headers["Location"] = f"{path_of(makes)}/{done.id}"
             return Outcome(200 if makes is None else 201, _encode(found.shown), headers)
 
-        return await _once(request, caller, body, outcome, unit, request.match_info["id"], asked)
+        return await _once(request, caller, body, outcome, unit, request.match_info["id"], draft)
 
     return describe.verb(
         resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
@@ -147,9 +148,9 @@ def verb_with(
 
 
 def page(resource: Resource, **of: str) -> Operation:
-    """GET the collection: one page of the caller's own records.
+    """Return GET of the collection: one page of the caller's own records.
 
-    `of` names filters whose value stands in the path: filter=path parameter.
+    `of` names filters with their value in the path: filter=path parameter.
     """
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -185,13 +186,15 @@ async def _once(
     unit: Callable[..., Awaitable[Record]],
     *args: Any,
 ) -> web.Response:
-    """The response to a POST, written once for each Idempotency-Key."""
+    """Return the response to a POST, whose unit runs once for each Idempotency-Key."""
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
-    return told(caller, await once.write(request.app[DB], use, outcome, unit, caller, *args))
+    return respond_to_write(
+        caller, await once.write(request.app[DB], use, outcome, unit, caller, *args)
+    )
 
 
 def show(request: web.Request, found: View) -> web.Response:
-    """What was read: 200, or 304 when the client has this state already."""
+    """Return 200 with the record, or 304 when the client has the current state."""
     headers = {"ETag": found.etag}
     if _is_known(found.etag, request.headers.get("If-None-Match")):
         return web.Response(status=304, headers=headers)
@@ -199,16 +202,16 @@ def show(request: web.Request, found: View) -> web.Response:
     return web.Response(body=_encode(found.shown), headers=headers)
 
 
-def show_change(caller: Actor, changed: View, asked: Draft) -> web.Response:
-    """What a change made: 200, with the names of what it ignored."""
-    headers = {"ETag": changed.etag} | ignored(asked)
-    return told(caller, Outcome(200, _encode(changed.shown), headers))
+def show_change(caller: Actor, changed: View, draft: Draft) -> web.Response:
+    """Return 200 with the changed record and the names of ignored fields."""
+    headers = {"ETag": changed.etag} | ignored(draft)
+    return respond_to_write(caller, Outcome(200, _encode(changed.shown), headers))
 
 
-def told(caller: Actor, found: Outcome) -> web.Response:
-    """The answer to a write, as far as its caller may read: without that scope, the id alone.
+def respond_to_write(caller: Actor, found: Outcome) -> web.Response:
+    """Return the response to a write; without the scope `read` its body is the id alone.
 
-    What is stored for a repeat is whole; each who repeats gets what they may see.
+    The stored response is complete; each repeat shows what its own credential can read.
     """
     if "read" in caller.scopes:
         return respond(found)
@@ -217,7 +220,7 @@ def told(caller: Actor, found: Outcome) -> web.Response:
 
 
 def respond(found: Outcome) -> web.Response:
-    """An answer as a response, marked when it is a repeat."""
+    """Return an outcome as a response, with Idempotent-Replayed when it is a repeat."""
     headers = {"Content-Type": JSON, **found.headers}
     if found.replayed:
         headers["Idempotent-Replayed"] = "true"
@@ -225,13 +228,13 @@ def respond(found: Outcome) -> web.Response:
 
 
 def _word(unit: Any) -> str:
-    """The verb that a unit does."""
+    """Return the verb of a unit: its name."""
     word: str = unit.__name__
     return word
 
 
 def _is_known(etag: str, if_none_match: str | None) -> bool:
-    """RFC 9110 13.1.2: weak comparison."""
+    """Return whether If-None-Match contains the ETag by weak comparison (RFC 9110 13.1.2)."""
     if if_none_match is None:
         return False
     tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}

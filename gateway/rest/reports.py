@@ -1,4 +1,4 @@
-"""Handlers of the reports: as JSON, or their rows as CSV."""
+"""Handles the reports, as JSON or as CSV."""
 
 import csv
 import io
@@ -26,12 +26,12 @@ from gateway.rest.params import LARGEST, bound, refused
 from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
-# What a spreadsheet would take for the beginning of a formula.
+# A spreadsheet reads a cell that starts with one of these as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class ReportKind(Struct, frozen=True, rename="camel"):
-    """A report that can be asked for."""
+    """The description of a report."""
 
     name: str
     path: str
@@ -41,7 +41,7 @@ class ReportKind(Struct, frozen=True, rename="camel"):
 
 
 class ReportIndex(Struct, frozen=True):
-    """All of them."""
+    """The list of all reports."""
 
     data: list[ReportKind]
 
@@ -87,14 +87,14 @@ EXAMPLES: dict[str, Report] = {
 
 @operation("listReports", "Reports", "List the reports", shapes.struct(INDEX))
 async def index(request: web.Request) -> web.Response:
-    """GET /api/reports: which reports there are."""
+    """GET /api/reports: list the reports."""
     caller = await authenticate(request)
     caller.must("read")
     return web.Response(body=msgspec.json.encode(INDEX), headers={"Content-Type": JSON})
 
 
 def report(kind: Kind) -> Operation:
-    """GET /api/reports/{name}."""
+    """Return the operation GET /api/reports/{name}."""
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -118,10 +118,10 @@ def report(kind: Kind) -> Operation:
     groups = {"type": "string", "enum": [*kind.groups], "default": kind.groups[0]}
     parameters = (
         Parameter("from", bound, "First day or instant.", "2026-11-01"),
-        Parameter("to", bound, "Last day or instant; a day counts to its end.", "2026-11-30"),
-        Parameter("groupBy", groups, "What each row stands for.", kind.groups[0]),
+        Parameter("to", bound, "Last day (inclusive) or instant.", "2026-11-30"),
+        Parameter("groupBy", groups, "The value that groups the rows.", kind.groups[0]),
         Parameter(
-            "timezone", {"type": "string"}, "Where days begin and end; by default the account's.",
+            "timezone", {"type": "string"}, "The time zone of days; by default the account's.",
             "America/Sao_Paulo",
         ),
         Parameter(
@@ -139,13 +139,13 @@ def report(kind: Kind) -> Operation:
 
 
 def _asked(query: Mapping[str, str]) -> Asked:
-    """What a query asks of a report."""
+    """Return the request for a report of a query; an invalid bound is refused by the report."""
 
     def read(text: str) -> int | dates.Day | None:
         if not text:
             return None
         found = bound(text)
-        # What cannot be read is refused in its turn, like a time that no calendar has.
+        # Outside the calendar, so that the report refuses it in the order of all its checks.
         return LARGEST if found is None else found
 
     first, last = read(query.get("from", "")), read(query.get("to", ""))
@@ -153,7 +153,7 @@ def _asked(query: Mapping[str, str]) -> Asked:
 
 
 def as_csv(found: Report) -> str:
-    """The rows of a report, with a line of their names first."""
+    """Return the rows of a report as CSV with a header line."""
     body = msgspec.to_builtins(found)
     kind = msgspec.structs.fields(_row_type(found))
     out = io.StringIO()
@@ -165,7 +165,7 @@ def as_csv(found: Report) -> str:
 
 
 def _row_type(found: Report) -> type[Struct]:
-    """The struct of the rows, which is there even when no row is."""
+    """Return the struct of the rows, even when there are no rows."""
     [data] = [field for field in msgspec.structs.fields(found) if field.name == "data"]
     [kind] = data.type.__args__
     row: type[Struct] = kind
@@ -173,5 +173,5 @@ def _row_type(found: Report) -> type[Struct]:
 
 
 def _cell(value: Any) -> Any:
-    """What a user named must not run in a spreadsheet."""
+    """Return the value of a cell, quoted so that a spreadsheet does not run it as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

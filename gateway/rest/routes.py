@@ -1,11 +1,11 @@
-"""Every route of the REST door."""
+"""Lists every route of the REST door."""
 
 from collections.abc import Iterable
 from typing import NoReturn
 
 from aiohttp import web
 
-from gateway.domain.catalogue import CATALOGUE, Kept
+from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS, complete, reopen
 from gateway.domain.reports.index import REPORTS
@@ -35,18 +35,18 @@ Route = tuple[str, str, Operation]
 
 MOVES = ("invalid_transition", "conflict")
 MOVED = (QUOTES, INVOICES)
-"""Resources whose changes may be refused by the state that a record is in."""
+"""Resources whose records refuse some changes in some states."""
 
 
-def of_records(kept: Kept) -> tuple[Route, ...]:
-    """List, create, read, change and, unless declared otherwise, delete."""
-    of = kept.resource
+def of_records(entry: Entry) -> tuple[Route, ...]:
+    """Return the routes of a resource: list, create, read, change and, if deletable, delete."""
+    of = entry.resource
     path = path_of(of)
     one = f"{path}/{{id}}"
-    changing = records.change(of, kept.change, MOVES if of in MOVED else ())
+    changing = records.change(of, entry.change, MOVES if of in MOVED else ())
     routes: tuple[Route, ...] = (
         ("GET", path, page(of)),
-        ("POST", path, records.create(of, kept.create)),
+        ("POST", path, records.create(of, entry.create)),
         ("GET", one, records.read(of)),
         ("PUT", one, changing),
         ("PATCH", one, changing),
@@ -54,7 +54,7 @@ def of_records(kept: Kept) -> tuple[Route, ...]:
     return (*routes, ("DELETE", one, records.remove(of))) if of.deletable else routes
 
 
-# What is to be found beside a resource's own routes, under its path.
+# Further fixed paths below the path of a resource.
 FIXED: tuple[Route, ...] = (
     ("GET", "/api/deals/pipeline-stats", deals.pipeline_stats),
     ("GET", "/api/tasks/overdue", tasks.overdue),
@@ -69,9 +69,9 @@ VERBS: tuple[Route, ...] = (
     ("POST", "/api/quotes/{id}/send", verb(QUOTES, quotes.send, "Send a quote", MOVES)),
     ("POST", "/api/quotes/{id}/accept", verb(QUOTES, quotes.accept, "Accept a quote", MOVES)),
     ("POST", "/api/quotes/{id}/reject", verb(QUOTES, quotes.reject, "Reject a quote", MOVES)),
-    ("POST", "/api/quotes/{id}/cancel", verb(QUOTES, quotes.cancel, "Take a quote back", MOVES)),
+    ("POST", "/api/quotes/{id}/cancel", verb(QUOTES, quotes.cancel, "Cancel a quote", MOVES)),
     ("POST", "/api/quotes/{id}/convert", verb_with(
-        QUOTES, quotes.CONVERT_TAKES, quotes.convert, "Make the invoice of an accepted quote",
+        QUOTES, quotes.CONVERT_TAKES, quotes.convert, "Create the invoice of an accepted quote",
         makes=INVOICES, refusals=MOVES)),
     ("POST", "/api/invoices/{id}/pay", verb_with(
         INVOICES, invoices.PAY_TAKES, invoices.pay, "Mark an invoice as paid", refusals=MOVES)),
@@ -98,14 +98,14 @@ OTHERS: tuple[Route, ...] = (
 )  # fmt: skip
 
 
-def routes(catalogue: Iterable[Kept] = CATALOGUE) -> tuple[Route, ...]:
-    """All routes; those of the records follow from the catalogue."""
+def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:
+    """Return all routes; the catalogue defines those of the records."""
     found: list[Route] = []
-    for kept in catalogue:
-        # Fixed paths stand before the ones with {id}.
-        path = path_of(kept.resource)
+    for entry in catalogue:
+        # Fixed paths precede those with {id}, because the first match wins.
+        path = path_of(entry.resource)
         found += (route for route in FIXED if route[1].startswith(f"{path}/"))
-        found += of_records(kept)
+        found += of_records(entry)
         found += (route for route in VERBS if route[1].startswith(f"{path}/"))
     return (*found, *OTHERS)
 
@@ -118,18 +118,18 @@ CONSOLE = "/console/webhooks"
 
 
 def _managed(request: web.Request, allowed: str) -> Refusal:
-    """The refusal that says where webhooks are made."""
+    """Return the refusal that names the console page for webhooks."""
     address = request.app[CONFIG].server.public_url.rstrip("/") + CONSOLE
     return Refusal(
         "method_not_allowed",
-        f"Webhooks are created, changed and deleted in the console, at {address}; "
+        f"Create, change and delete webhooks in the console at {address}; "
         "GET /api/webhooks lists them.",
         facts={"allow": allowed},
     )
 
 
 def _all_but(path: str) -> Handler:
-    """The refusal of the methods that this path has no route for."""
+    """Return a handler that refuses the methods without a route on this path."""
     methods = {method for method, its_path, _ in ROUTES if its_path == path}
     allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
@@ -142,7 +142,7 @@ def _all_but(path: str) -> Handler:
 
 
 async def _one_webhook(request: web.Request) -> NoReturn:
-    """A webhook has no address here: nothing to read, and its changes are made elsewhere."""
+    """Refuse a request for one webhook: the REST API only lists webhooks."""
     if request.method in ("GET", "HEAD"):
         raise web.HTTPNotFound
     if request.method == "OPTIONS":
@@ -151,13 +151,13 @@ async def _one_webhook(request: web.Request) -> NoReturn:
 
 
 def add_routes(app: web.Application) -> None:
-    """Hang the door on `app`. HEAD answers wherever GET does."""
+    """Add the routes of the REST door to `app`, with HEAD wherever there is GET."""
     for method, path, operation in ROUTES:
         app.router.add_route(method, path, operation.handle)
         if method == "GET":
             app.router.add_route("HEAD", path, operation.handle)
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
-        # No other method may fall through to the path with {id}, for which `recent` is no id.
+        # Other methods must not match the path with {id}: `recent` is not an id.
         app.router.add_route("*", path, _all_but(path))
     app.router.add_route("*", f"{WEBHOOKS}/{{id}}", _one_webhook)
     document.add_assets(app, ROUTES)

@@ -1,4 +1,4 @@
-"""Requests that look through much: charged by what they cost, in turn, ended with their client."""
+"""Runs expensive reads: charges their cost, queues them, and cancels them on disconnect."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ from outbox.database.transaction import Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")
-GONE = "the client has gone"
+GONE = "The client disconnected."
 
 
 async def scan(
@@ -29,10 +29,9 @@ async def scan(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Run a unit that looks through much for its caller, who was charged one token already.
+    """Run an expensive unit and charge its cost; authentication charged one token already.
 
-    Raises rate_limited, and ConnectionResetError when the client has gone meanwhile: nobody is
-    there to be answered.
+    Raises rate_limited, and ConnectionResetError when the client disconnects.
     """
     charge(request, actor, COSTS[kind] - 1)
     connection = request.protocol
@@ -46,7 +45,7 @@ async def scan(
     except Crowded:
         raise Refusal(
             "rate_limited",
-            "Too many searches and reports of this account wait already; send fewer at once.",
+            "Too many searches and reports of this account are waiting; send fewer at once.",
             facts={"retry_after": 1},
         ) from None
     except asyncio.CancelledError:

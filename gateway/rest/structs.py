@@ -1,4 +1,4 @@
-"""Responses that are structs: what an account may see of itself, which no cache keeps."""
+"""Renders structs as JSON responses that caches must not store."""
 
 import msgspec
 from aiohttp import web
@@ -11,7 +11,7 @@ from gateway.rest.errors import JSON
 PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}
 
 
-def answer(body: Struct, status: int = 200, asked: Draft | None = None) -> web.Response:
-    """The response that holds `body`, with the names of what was ignored of `asked`."""
-    headers = PRIVATE | ({} if asked is None else ignored(asked))
+def respond(body: Struct, status: int = 200, draft: Draft | None = None) -> web.Response:
+    """Return the response with `body` and the names of ignored fields of `draft`."""
+    headers = PRIVATE | ({} if draft is None else ignored(draft))
     return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)

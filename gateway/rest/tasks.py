@@ -1,4 +1,4 @@
-"""Handlers of tasks beyond those of any record: the lists by due date."""
+"""Handles the lists of tasks by due date."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -37,27 +37,27 @@ def _by_due_date(unit: ByDate) -> Handler:
 
 overdue = operation(
     "listOverdueTasks", "Tasks", "Open tasks whose due date has passed", DUE,
-    description="Earliest first; `total` is how many there are in all.", parameters=WINDOW,
+    description="Earliest first; `total` counts all of them.", parameters=WINDOW,
 )(_by_due_date(tasks.overdue))  # fmt: skip
 upcoming = operation(
     "listUpcomingTasks", "Tasks", "Open tasks that are due within 7 days", DUE,
-    description="Earliest first; `total` is how many there are in all.", parameters=WINDOW,
+    description="Earliest first; `total` counts all of them.", parameters=WINDOW,
 )(_by_due_date(tasks.upcoming))  # fmt: skip
 
 
 @operation(
     "listTasksByDueDate", "Tasks", "Tasks of a period, for a calendar", DUE,
     description="Tasks that are due from `start` to `end`, both inclusive, done or not. Without "
-    "bounds it is the current month, with one of them 31 days. A bound that cannot be read finds "
-    "nothing.",
+    "bounds the period is the current month, with one bound 31 days. An invalid bound returns an "
+    "empty list.",
     parameters=(
         Parameter("start", BOUND, "First instant or day.", "2026-12-01"),
-        Parameter("end", BOUND, "Last instant or day; a day counts to its end.", "2026-12-31"),
+        Parameter("end", BOUND, "Last instant or day (inclusive).", "2026-12-31"),
         *WINDOW,
     ),
 )  # fmt: skip
 async def calendar(request: web.Request) -> web.StreamResponse:
-    """GET /api/tasks/calendar: the tasks that are due from `start` to `end`."""
+    """GET /api/tasks/calendar: list the tasks that are due from `start` to `end`."""
     caller = await authenticate(request)
     query = request.query
     page, limit = window(query, tasks.MOST, tasks.MOST)

@@ -1,4 +1,4 @@
-"""The handler that lists webhooks; they are managed in the console."""
+"""Handles the list of webhooks; the console manages them."""
 
 from aiohttp import web
 from msgspec import Struct
@@ -9,12 +9,12 @@ from gateway.domain.webhooks.webhooks import Record
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import answer
+from gateway.rest.structs import respond
 from gateway.server.keys import DB
 
 
 class Webhooks(Struct, frozen=True, rename="camel"):
-    """The webhooks of a user, and all events that one may subscribe to."""
+    """The webhooks of a user, and all events that a webhook can subscribe to."""
 
     data: list[Record]
     available_events: list[str]
@@ -29,10 +29,10 @@ WEBHOOK_EXAMPLE = Record(
 @operation(
     "listWebhooks", "Webhooks", "List webhooks and all events",
     shapes.struct(Webhooks([WEBHOOK_EXAMPLE], list(EVENT_NAMES))),
-    description="Webhooks are created, changed and deleted in the console.",
+    description="Create, change and delete webhooks in the console.",
 )  # fmt: skip
 async def list_webhooks(request: web.Request) -> web.Response:
-    """GET /api/webhooks: the caller's webhooks, and all events that one may subscribe to."""
+    """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
     found = await request.app[DB].read(webhooks.listed, caller)
-    return answer(Webhooks([webhooks.record(one) for one in found], list(EVENT_NAMES)))
+    return respond(Webhooks([webhooks.record(one) for one in found], list(EVENT_NAMES)))

@@ -1,4 +1,4 @@
-"""Records as the REST door shows them: JSON members, and the ETag beside them."""
+"""Converts records to their JSON form and ETag for the REST door."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,23 +15,23 @@ _FIRST = len(SYSTEM_COLUMNS)
 
 
 class View(Struct, frozen=True):
-    """A record in its JSON form, and the tag that changes whenever that does."""
+    """A record in its JSON form, and the ETag that changes with it."""
 
     record_id: str
     shown: Struct
     etag: str
-    """With its quotes."""
+    """With quotes."""
 
     @property
     def members(self) -> dict[str, Any]:
-        """The JSON members by name; what is unset is not among them."""
+        """The JSON members by name, without unset ones."""
         members: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self.shown))
         return members
 
 
 @lru_cache(maxsize=256)
 def shape(resource: Resource) -> type[Struct]:
-    """The members of a record in order. Its encoder leaves out what equals its default."""
+    """Return the struct of a record's JSON members; its encoder omits members with the default."""
     members: list[tuple[str, Any, Any]] = [("id", Any, None)]
     # Null differs from the default of a field that is always shown.
     members += [(f.name, Any, UNSET if f.always else None) for f in resource.fields]
@@ -41,18 +41,18 @@ def shape(resource: Resource) -> type[Struct]:
 
 
 def view(record: Record) -> View:
-    """The record and its tag."""
+    """Return the JSON form of a record and its ETag."""
     [found] = shown(record.resource, [record])
     return View(record.id, found, quoted(record.etag))
 
 
 def quoted(etag: str) -> str:
-    """A tag as the header ETag has it."""
+    """Return a tag in the form of the header ETag."""
     return f'"{etag}"'
 
 
 def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
-    """The members of each record; unset fields are left out, unless declared otherwise."""
+    """Return the JSON members of each record, without unset fields except `always` ones."""
     make, shows, end = shape(resource), resource.shows, _FIRST + len(resource.fields)
     found = []
     for record in records:

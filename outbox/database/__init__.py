@@ -1,4 +1,4 @@
-"""Open a database on either engine; what it offers is outbox.database.transaction."""
+"""Open a database on either engine; outbox.database.transaction declares its interface."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ async def open(
 ) -> Database:
     """Open `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host:port/name`.
 
-    `serving` takes the lock of the one server process of an SQLite file, and lets this
-    connection checkpoint. `synchronous="normal"` loses acknowledged writes at a power cut.
-    A PostgreSQL URL may name several hosts. With a `direct_url`, `url` is that of a PgBouncer.
-    Raises CannotStart with one clear line.
+    `serving` takes the lock of the single server process of an SQLite file and lets this connection
+    checkpoint. `synchronous="normal"` can lose acknowledged writes in a power cut. A PostgreSQL URL
+    may name several hosts. With a `direct_url`, `url` is the URL of a PgBouncer. Raise CannotStart
+    with a one-line error.
     """
     if url.startswith("sqlite:///"):
         if direct_url:
             raise CannotStart(
-                "database.direct_url is for PostgreSQL behind a PgBouncer; leave it empty on SQLite"
+                "database.direct_url is only for PostgreSQL behind PgBouncer; "
+                "leave it empty for SQLite"
             )
         from outbox.database import sqlite
 
@@ -40,7 +41,7 @@ async def open(
             clock=clock, ids=ids, serving=serving, synchronous=synchronous,
         )  # fmt: skip
     if url.startswith(("postgresql://", "postgres://")):
-        # asyncpg is an extra: an SQLite installation does without it.
+        # asyncpg is an extra: an SQLite installation does not need it.
         try:
             from outbox.database import postgres
         except ModuleNotFoundError as missing:

@@ -1,6 +1,6 @@
-"""Pages of the SQLite file that nothing uses any more go back to the disk, a few at a time.
+"""Return unused pages of the SQLite file to the file system, a few at a time.
 
-PostgreSQL has its autovacuum for this.
+On PostgreSQL, autovacuum does this.
 """
 
 from __future__ import annotations
@@ -8,20 +8,20 @@ from __future__ import annotations
 from outbox.database.transaction import Database, Tx
 
 STEP = 64
-# What stays free for rows to come: moving pages costs more than keeping some.
+# Pages kept free for new rows: moving pages costs more than keeping some.
 KEPT = 256
 KEPT_SHARE = 0.1
 
 
 async def give_back(db: Database) -> None:
-    """Shrink the file in small units while more is free than need be."""
+    """Shrink the file in small units while it has more free pages than it needs."""
     if db.engine == "sqlite":
         while await db.write(shrink):
             pass
 
 
 async def shrink(tx: Tx) -> bool:
-    """Give STEP pages back; False when enough were given."""
+    """Release STEP pages; return False when enough pages are released."""
     free, pages = [
         int(row[0])
         for name in ("freelist_count", "page_count")
@@ -29,6 +29,6 @@ async def shrink(tx: Tx) -> bool:
     ]
     if free - STEP < max(KEPT, pages * KEPT_SHARE):
         return False
-    # Each row that it would return is one page's work, so all are asked for.
+    # The pragma frees one page per row that it returns, so all rows are fetched.
     await tx.all(f"pragma incremental_vacuum({STEP})")
     return True

@@ -1,7 +1,7 @@
-"""Which node does what the whole installation needs done once: one leads, the others wait.
+"""Leader election: one node runs the duties of the whole installation, the others stand by.
 
-PostgreSQL decides by an advisory lock (outbox.database.postgres.leadership); an SQLite file has one
-server, and that one leads.
+PostgreSQL elects with an advisory lock (outbox.database.postgres.leadership). An SQLite file has
+one server, which always leads.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between signs of life of the leader, which are also the others' looks for its place,
-    and seconds without one after which the server takes the place away.
+    """Timing of the election, in seconds.
+
+    `beat`: the interval of the leader's heartbeats and of the other nodes' attempts. `silence`: the
+    time without a heartbeat after which the server ends the leader's session.
     """
 
     beat: float = 5.0
@@ -22,34 +24,34 @@ class Pace:
 
 
 class Leadership(Protocol):
-    """This node's part in the choice of a leader."""
+    """The leadership of this node."""
 
     @property
     def leads(self) -> bool:
-        """Whether this node leads now; ask again before each piece of work."""
+        """Return whether this node leads now; ask again before each piece of work."""
 
     @property
     def settled(self) -> bool:
-        """Whether it has led for so long that a former leader must have noticed."""
+        """Return whether this node has led long enough for a former leader to notice its loss."""
 
     def on_loss(self, callback: Callable[[], None]) -> None:
-        """Call `callback` on the event loop when this node has stopped leading."""
+        """Call `callback` on the event loop when this node stops leading."""
 
     def start(self) -> None:
-        """Begin to stand for leader."""
+        """Start to stand for leader."""
 
     async def stop(self) -> None:
-        """Give the place up, at once."""
+        """Give up the leadership at once."""
 
 
 class Alone:
-    """The leadership of an installation of one node."""
+    """The leadership of an installation with one node."""
 
     leads = True
     settled = True
 
     def on_loss(self, callback: Callable[[], None]) -> None:
-        """There is nobody to lose it to."""
+        """Ignore `callback`: a single node never loses the leadership."""
 
     def start(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Migrations: numbered SQL files, each run once, in one transaction, and never changed after."""
+"""Apply migrations: numbered SQL files that each run once in one transaction and never change."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ create table if not exists schema_migrations (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file of a component."""
+    """One migration file of a component."""
 
     component: str
     number: int
@@ -38,7 +38,7 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def statements(self, engine: Engine) -> list[str]:
-        """What `engine` runs, one by one. A statement ends with `;` at the end of a line."""
+        """Return the statements for `engine`. A statement ends with `;` at the end of a line."""
         found: list[str] = []
         lines: list[str] = []
         for line in translate(self.text, engine).splitlines():
@@ -51,13 +51,13 @@ class Migration:
 
 
 def _open(text: str) -> bool:
-    """Whether `text` ends inside a body of its own: a quoted function, or a trigger's."""
+    """Return whether `text` ends inside a quoted function or a trigger body."""
     body = _TRIGGER.match(text) is not None and not text.rstrip().lower().endswith("\nend;")
     return body or text.count("$$") % 2 == 1
 
 
 def read_migrations(component: str, folder: Path) -> list[Migration]:
-    """The migrations of a folder, in order. Raises CannotStart for a gap or a wrong name."""
+    """Return the migrations of a folder in order. Raise CannotStart for gaps or invalid names."""
     found: list[Migration] = []
     for path in sorted(folder.glob("*.sql")):
         match = _NAME.fullmatch(path.name)
@@ -69,11 +69,11 @@ def read_migrations(component: str, folder: Path) -> list[Migration]:
 
 
 async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
-    """Bring the schema up to date; the names of what was applied now.
+    """Bring the schema up to date; return the names of the applied migrations.
 
-    Safe to run from several processes at once and to run again after a kill: each file is one
-    transaction. Raises CannotStart when the schema is newer than this program or a file that was
-    applied has changed.
+    Several processes may run this at the same time, and it may run again after a kill: each file is
+    one transaction. Raise CannotStart when the schema is newer than this program or when an applied
+    file has changed.
     """
     db = db.apart("migration")
     await db.write(_prepare)
@@ -91,7 +91,7 @@ async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str
 
 
 async def pending(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
-    """The names of migrations that are not applied yet."""
+    """Return the names of migrations that are not applied yet."""
     db = db.apart("migration")
     await db.write(_prepare)
     names = []
@@ -106,7 +106,7 @@ _LOCK = "select pg_advisory_xact_lock(7201964)"
 
 async def _prepare(tx: Tx) -> None:
     if tx.engine == "postgres":
-        # `create table if not exists` alone can fail when two processes race.
+        # `create table if not exists` alone can fail when two processes run it at once.
         await tx.run(_LOCK)
     await tx.run(_LEDGER)
 
@@ -120,7 +120,7 @@ async def _newest(tx: Tx, component: str) -> int:
 
 
 async def _apply(tx: Tx, migration: Migration) -> bool:
-    """Apply `migration` unless it is there; whether it was applied now."""
+    """Apply `migration` unless it is applied already; return whether this call applied it."""
     if tx.engine == "postgres":
         await tx.run(_LOCK)
     row = await tx.one(

@@ -1,6 +1,6 @@
-"""A number of places that many want: whoever waits for one gets it in turn, holder by holder.
+"""A fair limit on concurrent work: waiting holders get places in round-robin order.
 
-Whatever one holder asks for, another waits for no more than one turn of each who waits with it.
+However many places one holder requests, every other waiting holder gets one place per round.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ MOST_WAITING = 512
 
 
 class Crowded(OutboxError):
-    """Too many wait already for the same holder, or in all; come again later."""
+    """The queue of a holder, or the queue of all holders, is full."""
 
 
 class Places:
-    """`count` places, of which one holder has at most `each`; `waiting` of each holder may wait."""
+    """`count` places: each holder has at most `each` of them and at most `waiting` waiters."""
 
     def __init__(self, count: int, *, each: int, waiting: int, most: int = MOST_WAITING) -> None:
-        """At most `most` wait in all: past it, the last one in the longest line gives way."""
+        """Let at most `most` wait in total: beyond it, the longest queue loses its last waiter."""
         self._free = count
         self._each = each
         self._waiting = waiting
         self._most = most
         self._held: Counter[str] = Counter()
-        # Those with somebody waiting; the first one that may have a place gets the next.
+        # Holders with waiters; the first one that may have another place gets the next.
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self.waiting = 0
-        """How many wait now."""
+        """Number of waiters."""
 
     @asynccontextmanager
     async def place(self, holder: str) -> AsyncIterator[None]:
-        """A place until the block ends. Raises Crowded."""
+        """Take a place until the block ends. Raise Crowded."""
         await self.take(holder)
         try:
             yield
@@ -44,7 +44,7 @@ class Places:
             self.leave(holder)
 
     async def take(self, holder: str) -> None:
-        """Wait for a place; whoever is cancelled meanwhile has none. Raises Crowded."""
+        """Wait for a place; a cancelled waiter takes none. Raise Crowded."""
         if self._free and self._held[holder] < self._each:
             self._free -= 1
             self._held[holder] += 1
@@ -56,12 +56,12 @@ class Places:
             if turn.cancelled():
                 self._remove(holder, turn)
             elif turn.exception() is None:
-                # It was given at the same moment.
+                # The place was assigned at the same moment.
                 self.leave(holder)
             raise
 
     def leave(self, holder: str) -> None:
-        """Give a place back; the next in turn gets it."""
+        """Release a place; the next holder in turn gets it."""
         self._free += 1
         self._held[holder] -= 1
         if not self._held[holder]:
@@ -71,11 +71,11 @@ class Places:
                 return
 
     def _give(self, holder: str) -> bool:
-        """A place to the first in a holder's line, which goes to the end of the round."""
+        """Assign a place to a holder's first waiter, then move the holder to the end."""
         while line := self._lines.get(holder):
             turn = line[0]
             self._remove(holder, turn)
-            # One that was cancelled a moment ago has yet to step out of the line by itself.
+            # A waiter that was just cancelled removes itself from the queue later.
             if not turn.done():
                 if holder in self._lines:
                     self._lines.move_to_end(holder)

@@ -1,7 +1,7 @@
-"""Plans that stay narrow on PostgreSQL, whatever its statistics say.
+"""Keep PostgreSQL's plans on indexes when its statistics are out of date.
 
-They are of some earlier moment: taken while a table was empty, they make it read and sort all of a
-table that has grown to a million rows since.
+Statistics that were collected on an empty table make the planner read and sort a whole table that
+now has a million rows.
 """
 
 from outbox.database.transaction import Tx
@@ -13,6 +13,6 @@ set local enable_hashjoin = off; set local enable_mergejoin = off
 
 
 async def by_index(tx: Tx) -> None:
-    """Let this transaction reach rows by an index, in its order, wherever there is one."""
+    """Make this transaction read rows by index and in index order where an index exists."""
     if tx.engine == "postgres":
         await tx.run(BY_INDEX)

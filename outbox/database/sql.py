@@ -1,7 +1,7 @@
-"""SQL written once for two engines, and many rows with one statement.
+"""Translate SQL written once for two engines, and insert many rows with one statement.
 
-On SQLite each statement gives up the interpreter lock and has to win it back from a busy event
-loop, so a batch of 200 rows is one statement and not 200.
+On SQLite each statement releases the interpreter lock and must win it back from a busy event loop,
+so a batch of 200 rows is one statement.
 """
 
 import re
@@ -19,7 +19,7 @@ _OWN = {
 }
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
 _DOLLAR = re.compile(r"\$(\d+)")
-# The items of a JSON array in $1, one row each in `value`; fields are read as `value ->> n`.
+# The items of a JSON array in $1, one row each in `value`; read fields as `value ->> n`.
 ITEMS = (
     "/*sqlite json_each($1) as items*/"
     " /*postgres json_array_elements(cast($1 as json)) as items(value)*/"
@@ -37,17 +37,17 @@ _encoder = msgspec.json.Encoder()
 
 @lru_cache(maxsize=4096)
 def translate(sql: str, engine: Engine) -> str:
-    """`sql` as `engine` takes it: its own markers opened, comments dropped, `$1` → `?1` on SQLite.
+    """Return `sql` for `engine`: open its markers, drop comments, and write `$1` as `?1` on SQLite.
 
-    Text is never interpolated here; values travel as parameters.
+    Nothing is interpolated into the text; values are parameters.
     """
     sql = _COMMENT.sub("", _OWN[engine].sub(r"\1", sql)).strip()
-    # A bare $1 with a sequence of values is an error in Python's sqlite3 from 3.14 on.
+    # From Python 3.14 on, sqlite3 rejects a bare $1 with a sequence of values.
     return _DOLLAR.sub(r"?\1", sql) if engine == "sqlite" else sql
 
 
 def items(rows: Sequence[Any]) -> str:
-    """The parameter for ITEMS or IDS."""
+    """Return the parameter for ITEMS or IDS."""
     return _encoder.encode(rows).decode()
 
 
@@ -58,7 +58,7 @@ async def insert(
     rows: Sequence[Sequence[Any]],
     conflict: str = "",
 ) -> None:
-    """Insert `rows`; `conflict` is an `on conflict` clause or nothing."""
+    """Insert `rows`; `conflict` is an `on conflict` clause or empty."""
     done = 0
     for size in SIZES:
         while len(rows) - done >= size:

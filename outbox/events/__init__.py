@@ -1,4 +1,4 @@
-"""The way into the outbox: `enqueue`, called by a unit beside the write that it announces."""
+"""Write events to the outbox: a unit calls `enqueue` in the transaction of its own change."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from outbox.events.body import encode
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The request that is behind a write; kept with its events."""
+    """The request that caused a write; stored with its events."""
 
     request_id: str | None = None
     traceparent: str | None = None
@@ -41,11 +41,11 @@ def enqueue(
     data: Mapping[str, Any],
     webhook_id: str | None = None,
 ) -> str:
-    """Announce a change with the transaction that makes it; returns the event's id.
+    """Write an event in the transaction of its change; return the event's id.
 
-    The body `{"event","timestamp","data"}` is frozen here, byte for byte what receivers get.
-    `webhook_id` makes it a test event for that webhook alone. Raises ValueError for data that
-    JSON cannot carry.
+    The body `{"event","timestamp","data"}` is frozen here, byte for byte as receivers get it.
+    `webhook_id` makes it a test event for that webhook alone. Raise ValueError for data that JSON
+    cannot represent.
     """
     event_id = tx.new_id()
     body = encode({"event": name, "timestamp": tx.now // 1_000_000, "data": data})

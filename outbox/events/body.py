@@ -1,6 +1,6 @@
-"""The bytes of a delivery's body: JSON as JavaScript's JSON.stringify would write it.
+"""Encode a delivery's body: JSON as JavaScript's JSON.stringify writes it.
 
-Receivers that parse the body and verify over their own re-serialisation then get the same bytes.
+Receivers that verify over their own serialisation of the parsed body then get the same bytes.
 """
 
 import math
@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-# Past this a JavaScript number no longer holds every integer.
+# Above this, JavaScript numbers cannot represent every integer.
 SAFE_INTEGER = 2**53
 
 
 def encode(value: Any) -> bytes:
-    """Compact JSON in raw UTF-8. Raises ValueError for what JSON or JavaScript cannot carry."""
+    """Return compact JSON in UTF-8. Raise ValueError for what JSON or JavaScript cannot carry."""
     return _text(value).encode("utf-8")
 
 
@@ -28,7 +28,7 @@ def _text(value: Any) -> str:
         return encode_basestring(value)
     if isinstance(value, int):
         if abs(value) > SAFE_INTEGER:
-            raise ValueError("a whole number in an event must be within 2**53")
+            raise ValueError("integers in an event must be within ±2**53")
         return str(value)
     if isinstance(value, float):
         return _number(value)
@@ -41,7 +41,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """ECMA-262 Number::toString: the shortest digits, exponents only outside 1e-7..1e21."""
+    """Format a number by ECMA-262 Number::toString: exponents only outside 1e-7..1e21."""
     if not math.isfinite(value):
         raise ValueError("an event cannot carry NaN or Infinity")
     if value == 0:
@@ -50,7 +50,7 @@ def _number(value: float) -> str:
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    # The decimal point stands after `point` digits.
+    # The decimal point comes after `point` digits.
     point = int(exponent or 0) + (
         len(whole.lstrip("0")) or len(fraction.lstrip("0")) - len(fraction)
     )

@@ -1,6 +1,6 @@
-"""The events feed: an owner's events in the order of `seq`, with the bytes that receivers get.
+"""Read the events feed: an owner's events in the order of `seq`, with the delivered bytes.
 
-The id of an event is its place in the feed, so a receiver can go on from the last one it has.
+An event's id is its place in the feed, so a receiver can continue after its last event.
 """
 
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from outbox.database.transaction import Row, Tx
 
 SCANNED = 10_000
-"""Events that one page looks through for the wanted names."""
+"""Events that one page examines for the requested names."""
 
 
 class UnknownPlace(Exception):
-    """`after` is no event of the owner's."""
+    """`after` is not an event of this owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event; `body` is None once its person was erased. Times in microseconds UTC."""
+    """One event; `body` is None after the erasure of its person. Times are in microseconds UTC."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`place` is where to go on, None while there is nothing; `more` whether something is there."""
+    """`place` is where to continue, None in an empty feed; `more`: whether events follow."""
 
     entries: list[Entry]
     place: str | None
@@ -60,11 +60,11 @@ async def page(
     since: int,
     limit: int,
 ) -> Page:
-    """Up to `limit` events after the event `after`, none older than `since`; test events never.
+    """Return up to `limit` events after the event `after`, none older than `since`, no test events.
 
-    With `names` only these: a page may then be short, or empty, and lead on all the same.
-    `after` may be older than `since` and gone: the page then starts with the oldest kept event.
-    Raises UnknownPlace.
+    With `names`, return only these: a page may then be short or empty and still have a next page.
+    `after` may be older than `since` and deleted: the page then starts with the oldest kept event.
+    Raise UnknownPlace.
     """
     start = await _start(tx, owner_id, after, since) if after else 0
     bound = None
@@ -86,14 +86,14 @@ async def page(
 
 
 async def _start(tx: Tx, owner_id: str, after: str, since: int) -> int:
-    """The seq of an event; 0 when it is older than all that is kept."""
+    """Return the seq of an event; 0 when it is older than all kept events."""
     row = await tx.one(_SEQ, after, owner_id)
     if row is None:
-        # An id begins with the milliseconds of its making.
+        # An id begins with the milliseconds of its creation.
         if int(after[:12], 16) * 1000 < since:
             return 0
         raise UnknownPlace
-    # Not in the feed yet means that nothing after it is, either.
+    # An event that is not in the feed yet has no successor in it.
     return _END if row["seq"] is None else int(row["seq"])
 
 

@@ -1,1 +1,1 @@
-"""What waits to be delivered: fan-out, claim, settle, parked deliveries, replay, log, gauges."""
+"""The delivery queue: fan-out, claim, settle, parked deliveries, replay, log and gauges."""

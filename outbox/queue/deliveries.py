@@ -1,4 +1,4 @@
-"""What the drain knows of a delivery: claimed, its endpoint, the capacity for it, its result."""
+"""The drain's data about a delivery: its claim, endpoint, capacity and result."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from outbox.queue.policy import Decision
 from outbox.sending.outcome import Outcome
 from outbox.states import Origin
 
-# How many sends at once a webhook starts with; one, when its last attempt failed.
+# Concurrent sends that a webhook starts with; one, when its last attempt failed.
 FIRST_WINDOW = 2
 FAILING_WINDOW = 1
 
 
 MOST_ATTEMPTS = 1_000_000
-"""A number of attempts that no delivery comes to unless its row was damaged."""
+"""A number of attempts that only a damaged row reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this worker holds, with everything that its request needs."""
+    """A delivery that this worker has claimed, with all data that its request needs."""
 
     id: str
     owner_id: str
@@ -56,7 +56,7 @@ def claimed(
     retry: bool = False,
     lag_us: int = 0,
 ) -> Claimed:
-    """The delivery of `event`, a row of `events` or one that holds its columns too."""
+    """Return the delivery of `event`, a row with the columns of `events`."""
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_version"], event["occurred_at"], event["request_id"],
@@ -66,7 +66,7 @@ def claimed(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook as the worker needs it; secrets and headers still sealed."""
+    """A webhook as the worker needs it; secrets and headers are still encrypted."""
 
     id: str
     version: int
@@ -83,12 +83,12 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much a worker can take on.
+    """The amount of work that a worker can take.
 
-    `slots` counts sends; of them at most `failing_slots` go to webhooks whose last attempt failed,
-    and `failing_first` are theirs before anybody else's. `windows` holds what is left of each
-    webhook's window where that differs from a fresh one: read as it stands, never changed here.
-    `body_bytes` bounds the bodies that are large.
+    `slots` counts sends; at most `failing_slots` of them go to webhooks whose last attempt failed,
+    and `failing_first` are reserved for these. `windows` has the rest of each webhook's window
+    where it differs from a fresh one; it is a live view, read-only here. `body_bytes` limits the
+    total size of large bodies.
     """
 
     node_id: str
@@ -102,7 +102,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished attempt and what was decided about its delivery; no outcome: nothing was sent."""
+    """A finished attempt and its decision; without an outcome, no request was sent."""
 
     delivery: Claimed
     decision: Decision

@@ -1,7 +1,7 @@
-"""Fan-out: each committed event gets the next seq and one delivery per subscribed webhook.
+"""Fan out: give each committed event the next seq and one delivery per subscribed webhook.
 
-It runs one at a time over the whole installation, so that `seq` is an order without late comers,
-and waits for nobody, so that no webhook and no node can hold it up.
+One fan-out runs at a time in the whole installation, so that no event gets a seq late. It waits for
+no lock, so that no webhook and no node can block it.
 """
 
 from collections import Counter
@@ -22,20 +22,20 @@ from outbox.webhooks import subscription
 
 EVENTS_AT_ONCE = 500
 DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
-"""One round ends here: on SQLite nobody else writes meanwhile."""
-BORN_BYTES = 4 * 1024
-"""Bytes of a body that is read on the way, for deliveries that are claimed at once."""
-UNREADABLE = "the webhook's subscription cannot be read"
+"""The limit of one round; on SQLite no other write runs during a round."""
+PRECLAIMED_BYTES = 4 * 1024
+"""Maximum size of a body that fan-out loads for deliveries it claims at once."""
+UNREADABLE = "the webhook's list of events is damaged"
 
 log = structlog.get_logger("outbox")
 
-# Another node that is fanning out will do these events too, so nobody waits here.
+# Another node that fans out now handles these events too, so this node does not wait.
 TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
 
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
-  case when length(body) <= {BORN_BYTES} then body end as body
+  case when length(body) <= {PRECLAIMED_BYTES} then body end as body
 from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
 
@@ -48,7 +48,7 @@ from (
 where events.pos = s.place
 """
 
-# A lane in which something is due already gives nothing away past its queue.
+# A lane with due deliveries claims nothing ahead of its queue.
 WEBHOOKS = f"""
 select w.id, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.since_snapshot,
@@ -61,7 +61,7 @@ from webhooks w join lanes l on l.webhook_id = w.id
 where w.owner_id in {IDS} order by w.id
 """
 
-# Once all that its creation could see has been fanned out, a webhook gets whatever comes.
+# After the fan-out of all events older than its creation, a webhook gets every new event.
 REMEMBERED = """
 select id, owner_id, since_snapshot,
   cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as oldest
@@ -86,10 +86,11 @@ ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
 
 @dataclass(frozen=True, slots=True)
 class FannedOut:
-    """What one round did: events met and deliveries made per event name, and those born claimed.
+    """The result of one round, with counts per event name.
 
-    `more`: there are events left. `turned_away`: another node is at it. `noted`: lanes were held,
-    and are to be looked at again. `dead` counts deliveries that ended at once.
+    Counted are events, their deliveries, and those claimed at once. `more`: events are left.
+    `turned_away`: another node is fanning out. `noted`: some lanes were locked and need another
+    look. `dead` counts deliveries that ended at once.
     """
 
     events: Mapping[str, int] = field(default_factory=dict)
@@ -101,8 +102,8 @@ class FannedOut:
     turned_away: bool = False
     noted: bool = False
 
-    def born(self) -> Counter[str]:
-        """How many deliveries of each webhook were born claimed."""
+    def preclaimed(self) -> Counter[str]:
+        """Return how many deliveries of each webhook were claimed on creation."""
         return Counter(delivery.webhook_id for delivery in self.claimed)
 
 
@@ -112,9 +113,9 @@ class _Subscriber:
 
     row: Row
     names: frozenset[str] | None
-    """None when they cannot be read."""
+    """None for a damaged list of events."""
     since: Snapshot | None
-    """What its creation could see, on PostgreSQL, while that makes a difference."""
+    """The snapshot of its creation on PostgreSQL, while it still matters."""
     made: int = 0
     waiting: bool = False
 
@@ -124,7 +125,7 @@ class _Subscriber:
 
 
 class _Round:
-    """The deliveries of one round as they are made."""
+    """The deliveries of one round."""
 
     def __init__(self, tx: Tx, capacity: Capacity, due: int) -> None:
         self._tx = tx
@@ -138,14 +139,14 @@ class _Round:
         self.created: Counter[str] = Counter()
 
     def add(self, event: Row, seq: int, to: _Subscriber) -> None:
-        """One delivery of `event`: born claimed, ready behind what its lane has, or dead."""
+        """Add one delivery of `event`: claimed, ready behind the lane's queue, or dead."""
         delivery_id = self._tx.new_id()
         origin: Origin = "event" if event["webhook_id"] is None else "test"
         state, reason = "ready", None
         if to.names is None:
             state, reason = "dead", UNREADABLE
             self.dead.append(to.id)
-        elif self._may_be_born(event, to):
+        elif self._may_preclaim(event, to):
             state = "in_flight"
             self._slots -= 1
             self.claimed.append(
@@ -157,20 +158,20 @@ class _Round:
         else:
             to.waiting = True
             self.ready.add(to.id)
-        born = state == "in_flight"
+        taken = state == "in_flight"
         self.created[event["name"]] += 1
         self.rows.append(
             (
                 delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
-                # A microsecond apart, so that a lane goes out in the order of its events.
-                self.due + to.made, 0, int(born), self._capacity.claim if born else None,
-                self._capacity.node_id if born else None, event["record_id"], seq, self._tx.now,
+                # One microsecond apart, so that a lane sends in the order of its events.
+                self.due + to.made, 0, int(taken), self._capacity.claim if taken else None,
+                self._capacity.node_id if taken else None, event["record_id"], seq, self._tx.now,
                 self._tx.now if state == "dead" else None,
             )
         )  # fmt: skip
         to.made += 1
 
-    def _may_be_born(self, event: Row, to: _Subscriber) -> bool:
+    def _may_preclaim(self, event: Row, to: _Subscriber) -> bool:
         return bool(
             self._slots > 0
             and event["body"] is not None
@@ -183,8 +184,8 @@ class _Round:
 async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     """Give up to EVENTS_AT_ONCE events their seq and their deliveries.
 
-    While `capacity` has slots for healthy webhooks, deliveries are born in flight: idle, one commit
-    lies between a write and its request.
+    While `capacity` has slots for healthy webhooks, new deliveries are in flight at once: in an
+    idle system one commit separates a write from its request.
     """
     turn = await tx.one(TURN)
     if not turn or not turn["mine"]:
@@ -221,9 +222,9 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
 
 
 async def forget_since(tx: Tx) -> None:
-    """Let go of what webhooks remember of their creation, where it can make no difference now.
+    """Clear the creation snapshots of webhooks for which they no longer matter.
 
-    It would mean something else after a restore into another PostgreSQL cluster.
+    After a restore into another PostgreSQL cluster a snapshot would have another meaning.
     """
     if tx.engine == "sqlite":
         return
@@ -249,7 +250,7 @@ async def _subscribers(tx: Tx, owners: set[str]) -> dict[str, list[_Subscriber]]
 
 
 def _names(webhook: Row) -> frozenset[str] | None:
-    """The events it subscribes to; None for a damaged row, which must not stop the others."""
+    """Return the events that a webhook subscribes to; None for a damaged row."""
     names = subscription(webhook["events"])
     if names is None:
         log.error("subscription_unreadable", webhook_id=webhook["id"])
@@ -258,10 +259,10 @@ def _names(webhook: Row) -> frozenset[str] | None:
 
 
 def _wants(to: _Subscriber, event: Row) -> bool:
-    """Whether the webhook gets the event: subscribed, and not older than the webhook itself.
+    """Return whether the webhook gets the event: subscribed, and not older than the webhook.
 
-    Positions do not tell that on PostgreSQL, since one that was given out first may commit last.
-    Nobody knows what one with an unreadable subscription wants: it gets each event, as dead.
+    On PostgreSQL positions do not decide this, because the transaction with the first position may
+    commit last. A webhook with a damaged list of events gets each event as a dead delivery.
     """
     if event["webhook_id"] is not None:
         return bool(event["webhook_id"] == to.id)

@@ -1,7 +1,8 @@
-"""How much waits in the outbox, and how its webhooks fare: read now and then, off any hot path.
+"""Read gauges of the outbox: waiting deliveries and the condition of webhooks.
 
-Waiting rows are counted piece by piece (outbox.queue.waiting) until the time for one reading is
-used up; the next reading goes on where this one stopped.
+Readings run now and then, off any hot path. They count waiting rows piece by piece
+(outbox.queue.waiting) until the time for one reading is used up; the next reading continues from
+there.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from outbox.queue.lanes import due_now
 from outbox.queue.waiting import Counting, Waiting
 
 READING_SECONDS = 0.05
-"""No piece is begun that would end later, judged by the one before."""
+"""A piece starts only if it would end within this time, judged by the previous piece."""
 PIECE_ROWS = 10_000
 MOST_HELD = 20_000
 LONGEST_WAITING = 500
@@ -23,7 +24,7 @@ LONGEST_WAITING = 500
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one webhook stands; `last_success_at` in microseconds UTC."""
+    """The condition of one webhook; `last_success_at` is in microseconds UTC."""
 
     up: bool
     last_success_at: int | None
@@ -34,7 +35,7 @@ class Standing:
 
 @dataclass(slots=True)
 class Gauges:
-    """One reading. `oldest_ready_age` in seconds, 0 when nothing that could go is waiting."""
+    """One reading. `oldest_ready_age` is in seconds, 0 when no sendable delivery waits."""
 
     states: Counter[str] = field(default_factory=Counter)
     oldest_ready_age: float = 0.0
@@ -43,7 +44,7 @@ class Gauges:
     standing: dict[str, Standing] = field(default_factory=dict)
 
 
-# Two partial indexes hold just these rows.
+# Two partial indexes contain just these rows.
 TAKEN = f"""
 select 'in_flight' as state, count(*) as n from deliveries where state = 'in_flight'
 union all
@@ -51,8 +52,8 @@ select 'held', count(*) from (
   select 1 as one from deliveries where state = 'held' limit {MOST_HELD}) as held
 """
 
-# Of the lanes that have gone longest without a turn; a stall of the drain is there first. A failing
-# receiver's backlog is no stall of ours: it waits for its next try.
+# Of the lanes with the longest time since their turn, where a stall of the drain shows first. The
+# backlog of a failing receiver is no stall of the drain: it waits for its next attempt.
 OLDEST = f"""
 select min(case when head > wait_until then head else wait_until end) as since from (
   select l.wait_until, (
@@ -84,7 +85,7 @@ select id from webhooks where last_success_at >= $1 order by last_success_at des
 """
 
 Choose = Callable[[Mapping[str, Waiting]], Collection[str]]
-"""Told what waits at which webhook; those whose standing is wanted."""
+"""Takes what waits at each webhook; returns the webhooks to read the condition of."""
 
 
 class Readings:
@@ -97,10 +98,10 @@ class Readings:
         self._seconds = seconds
         self._counting = Counting(db, rows)
         self.complete = False
-        """Whether every row has been counted once; before that, counts are too low."""
+        """Whether every row has been counted once; until then, counts are too low."""
 
     async def take(self, choose: Choose) -> Gauges:
-        """Go on counting until the time is up; `standing` is of the webhooks that are chosen."""
+        """Count until the time is up; `standing` covers the webhooks that `choose` returns."""
         monotonic = self._db.clock.monotonic
         began = monotonic()
         gauges = await self._db.scan(DUTIES, _others)
@@ -120,12 +121,12 @@ class Readings:
         return gauges
 
     async def recent(self, since: int, most: int) -> list[str]:
-        """Webhooks that took a delivery at `since` (microseconds UTC) or later, the last first."""
+        """Return webhooks with a delivery at `since` (microseconds UTC) or later, latest first."""
         return await self._db.scan(DUTIES, _recent, since, most)
 
 
 async def _others(tx: Tx) -> Gauges:
-    """Everything but what is ready, and how single webhooks stand."""
+    """Return the gauges except ready deliveries and the condition of single webhooks."""
     gauges = Gauges()
     now = await due_now(tx)
     oldest = await tx.one(OLDEST, now)
@@ -151,7 +152,7 @@ def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
-        # Damaged on the disk; the reading of all others goes on.
+        # The URL is damaged on disk; the reading of all others continues.
         return ""
 
 

@@ -1,9 +1,8 @@
-"""A webhook's queue as one row: when a claim should look at it next.
+"""Lanes: one row per webhook with the time at which a claim should look at its queue.
 
-Whoever makes a delivery ready wakes the lane in the same transaction. Locks are taken in one order
-everywhere, lanes (by id), webhooks, deliveries, so that no two transactions wait for each other in
-a circle. What must not be held up (fan-out, claim, settle, rescue) takes the lanes that are free
-and comes back for the others.
+A transaction that makes a delivery ready also wakes the lane. Transactions take locks in one order,
+lanes (by id), webhooks, deliveries, so that they cannot deadlock. Work that must not wait (fan-out,
+claim, settle, rescue) takes the free lanes and returns for the others.
 """
 
 from collections.abc import Iterable
@@ -12,9 +11,9 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
 RESTED = 1_000_000
-"""Microseconds: a lane that had no turn for so long comes in as if it had waited them."""
+"""Microseconds: a lane without a turn for this long counts as if it had waited this long."""
 
-# Always an update, even when nothing changes: a later reader of the row waits for it.
+# Always an update, even without a change: a later reader of the row waits for it.
 WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
@@ -28,7 +27,7 @@ select webhook_id from lanes where webhook_id in {IDS} order by webhook_id
 /*postgres for update*/
 """
 
-# The webhook's row too: who has the one and waits for the other would hold up both.
+# The webhook's row too: a transaction with one row that waits for the other would block both.
 TRY = f"""
 select l.webhook_id from lanes l join webhooks w on w.id = l.webhook_id
 where l.webhook_id in {IDS} order by l.webhook_id
@@ -37,9 +36,9 @@ where l.webhook_id in {IDS} order by l.webhook_id
 
 THERE = f"select webhook_id from lanes where webhook_id in {IDS}"
 
-# Not before its last turn: else a lane with a backlog, whose oldest row was due long ago, would
-# always be asked before the others. Two probes of the claim's own index, because first attempts
-# and retries are ranges of their own.
+# Not before its last turn: otherwise a lane with a backlog, whose oldest row was due long ago,
+# would always come before the others. Two probes of the claim's index, because first attempts and
+# retries are separate ranges.
 REST = f"""
 update lanes set due_at = (
   select case when soonest is not null
@@ -69,22 +68,22 @@ FORGET = f"delete from wakes where webhook_id in {IDS}"
 
 
 async def due_now(tx: Tx) -> int:
-    """The due clock, microseconds."""
+    """Return the due clock, in microseconds."""
     row = await tx.one("select due_now() as due")
     assert row is not None
     return int(row["due"])
 
 
 async def lock(tx: Tx, webhook_ids: Iterable[str]) -> list[str]:
-    """Lock these lanes, waiting where somebody has one; those that exist, in their order."""
+    """Lock these lanes and wait for locked ones; return the existing lanes, in lock order."""
     ids = sorted(set(webhook_ids))
     return [row["webhook_id"] for row in await tx.all(LOCK, items(ids))] if ids else []
 
 
 async def try_lock(tx: Tx, webhook_ids: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Lock what is free of these lanes and their webhooks; what was locked, and what was not.
+    """Lock those of these lanes and webhooks that are free; return the locked and the busy ones.
 
-    Those that were deleted are in neither list. Waits for nobody.
+    Deleted ones are in neither list. Waits for no lock.
     """
     ids = sorted(set(webhook_ids))
     if not ids:
@@ -98,16 +97,19 @@ async def try_lock(tx: Tx, webhook_ids: Iterable[str]) -> tuple[list[str], list[
 
 
 async def wake(tx: Tx, webhook_ids: Iterable[str], due: int) -> None:
-    """Each of these webhooks has a delivery ready at `due`, which is now.
+    """Record that each of these webhooks has a delivery ready at `due`, which is now.
 
-    Waits for lanes that others hold.
+    Waits for locked lanes.
     """
     if ids := await lock(tx, webhook_ids):
         await tx.run(WAKE, items(ids), due)
 
 
 async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
-    """As `wake`, but waits for nobody: held lanes are noted for `wake_noted`; whether any were."""
+    """Wake free lanes and note locked ones for `wake_noted`; return whether any was locked.
+
+    Waits for no lock.
+    """
     free, held = await try_lock(tx, webhook_ids)
     if free:
         await tx.run(WAKE, items(free), due)
@@ -116,10 +118,11 @@ async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
 
 
 async def wake_noted(tx: Tx) -> bool:
-    """Look again at lanes that fan-out found held, 500 at most; whether some still are."""
+    """Wake lanes that fan-out found locked, at most 500; return whether any are left."""
     noted = [row["webhook_id"] for row in await tx.all(NOTED)]
     free, held = await try_lock(tx, noted)
-    # Only whoever has the lane takes its notes, so that two never wait for each other here.
+    # A node takes the notes of a lane only with the lane's lock, so that two nodes never wait for
+    # each other here.
     if done := sorted(set(noted).difference(held)):
         await tx.run(FORGET, items(done))
     await rest(tx, free)
@@ -128,9 +131,9 @@ async def wake_noted(tx: Tx) -> bool:
 
 
 async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
-    """Set the due time of lanes that are locked already from what is ready; null when nothing is.
+    """Set the due time of locked lanes from their ready deliveries; null without any.
 
-    Microseconds until the first of them is due, None when none is.
+    Return microseconds until the first of them is due, None when none is.
     """
     ids = sorted(set(webhook_ids))
     if not ids:
@@ -140,7 +143,7 @@ async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
 
 
 async def soonest(tx: Tx, failing_too: bool) -> int | None:
-    """Microseconds until a lane is due, with or without those that fail; None if none waits."""
+    """Return microseconds until a lane is due, with or without failing ones; None if none is."""
     row = await tx.one(
         """
         select min(due_at) - due_now() as wait from (

@@ -1,4 +1,4 @@
-"""What the requests of claimed deliveries need: their events, and the webhooks they go to."""
+"""Load the events of claimed deliveries and the webhooks that they go to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from outbox.database.transaction import Tx
 from outbox.queue.deliveries import Capacity, Claimed, Endpoint, claimed
 
 SMALL_BODY = 64 * 1024
-"""Bytes of a body that is loaded with its claim, whatever else is held."""
+"""A body of up to this many bytes is loaded with its claim, whatever memory is in use."""
 
 UNCLAIM = """
 update deliveries set state = 'ready', claim = null, node_id = null, attempts = attempts - 1
@@ -36,10 +36,10 @@ from webhooks where id in {IDS}
 async def load(
     tx: Tx, ids: Sequence[str], capacity: Capacity
 ) -> tuple[list[Claimed], frozenset[str]]:
-    """The claimed deliveries of these ids with their events, first attempts first.
+    """Return the claimed deliveries of these ids with their events, first attempts first.
 
-    Large bodies are taken while `capacity` has bytes for them; the rest are given back. The second
-    value names their webhooks.
+    Large bodies are loaded while `capacity` has bytes for them; the other deliveries are released.
+    The second value names the webhooks of these.
     """
     found: list[Claimed] = []
     crowded: set[str] = set()
@@ -65,7 +65,7 @@ async def load(
 
 
 async def endpoints_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Endpoint]:
-    """What is needed to send to these webhooks."""
+    """Return the data for requests to these webhooks."""
     ids = sorted(webhook_ids)
     rows = await tx.all(ENDPOINTS, items(ids)) if ids else []
     return {

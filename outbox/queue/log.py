@@ -1,4 +1,4 @@
-"""Reading the delivery log: pages of a webhook's deliveries, one with its attempts, its health."""
+"""Read the delivery log: pages of a webhook's deliveries, one delivery, attempts and health."""
 
 import json
 from dataclasses import dataclass, fields
@@ -13,19 +13,22 @@ Shown = Literal[
     "ready", "scheduled", "parked", "in_flight", "held",
     "delivered", "exhausted", "gone", "cancelled", "dead",
 ]  # fmt: skip
-"""A delivery's state as people and metrics know it: the stored one, but `ready` by its meaning:
-due, with its time ahead, or at a webhook that is not active."""
+"""The state of a delivery in the API and in metrics.
+
+The stored state, with `ready` split into due, scheduled for later, and parked at a webhook that is
+not active.
+"""
 Filter = Shown | Literal["all", "waiting", "failed"]
 SHOWN: tuple[Shown, ...] = get_args(Shown)
 WAITING: tuple[Shown, ...] = ("ready", "scheduled", "parked")
 FAILED: tuple[Shown, ...] = ("exhausted", "gone", "dead")
-"""The ends that a receiver or a fault has brought about, and nobody asked for."""
+"""The final states that a receiver or a fault causes."""
 FILTERS: tuple[Filter, ...] = ("all", "waiting", "failed", *SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery; times in microseconds UTC, `due_in` microseconds until its next attempt."""
+    """One delivery; times are in microseconds UTC, `due_in` in microseconds to the next attempt."""
 
     id: str
     owner_id: str
@@ -49,7 +52,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """The event behind a delivery, with the exact bytes that receivers get."""
+    """The event of a delivery, with the exact bytes that receivers get."""
 
     id: str
     name: str
@@ -63,7 +66,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request of a delivery: what was sent where, how long it took, what came back."""
+    """One request of a delivery: its URL, headers, durations and response."""
 
     number: int
     kind: str
@@ -86,7 +89,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page; `after` continues it, None at the end."""
+    """One page; `after` is the start of the next page, None at the end."""
 
     deliveries: list[Delivery]
     after: str | None
@@ -94,19 +97,19 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a webhook fares: what waits (counted up to CAP) and its latest deliveries."""
+    """The health of a webhook: waiting deliveries (counted up to CAP) and the latest deliveries."""
 
     waiting: int
     latest: tuple[Delivery, ...]
 
     @property
     def tried(self) -> int:
-        """How many of the latest had an answer or the lack of one."""
+        """Return how many of the latest deliveries had an attempt."""
         return sum(1 for delivery in self.latest if delivery.last_outcome is not None)
 
     @property
     def delivered(self) -> int:
-        """How many of the latest were delivered."""
+        """Return how many of the latest deliveries succeeded."""
         return sum(1 for delivery in self.latest if delivery.state == "delivered")
 
 
@@ -116,15 +119,16 @@ COLUMNS = """d.id, d.owner_id, d.event_id, e.name as event, d.webhook_id, d.orig
   d.reason, d.retry, d.attempts, d.record_id, d.created_at, d.finished_at, d.last_outcome,
   d.last_status, d.replayed_by, d.next_at, d.next_at - due_now() as due_in"""
 
-# Newest first. The index is named for SQLite, which without statistics may walk the whole log
-# for a state that is rare in it.
+# Newest first. The SQLite query names its index, because without statistics SQLite may read the
+# whole log to find a rare state.
 NEWEST = """
 select {columns} from deliveries d /*sqlite indexed by {index}*/
 left join events e on e.id = d.event_id
 where d.webhook_id = $1 and d.id < $2 and {state} order by d.id desc limit $3
 """
 
-# What waits, soonest first: one range of the claim's own index for first attempts and retries each.
+# Waiting deliveries, soonest first: one range of the claim's index each for first attempts and
+# retries.
 SOONEST = """
 select {columns} from deliveries d /*sqlite indexed by deliveries_ready*/
 left join events e on e.id = d.event_id
@@ -150,9 +154,9 @@ RANGES: dict[Filter, tuple[str, str]] = {
 async def page(
     tx: Tx, webhook_id: str, only: Filter = "all", after: str = "", size: int = 50
 ) -> Page:
-    """A page of a webhook's deliveries: newest first, or the soonest due first of those waiting.
+    """Return a page of a webhook's deliveries: newest first, or waiting ones by due time.
 
-    `after` is where the page before ended; anything else in it starts at the beginning.
+    `after` is the end of the previous page; an invalid value starts at the beginning.
     """
     if only == "waiting" or only in WAITING:
         return await _soonest(tx, webhook_id, only, after, size)
@@ -195,7 +199,7 @@ async def _soonest(tx: Tx, webhook_id: str, only: Filter, after: str, size: int)
 
 
 async def one(tx: Tx, delivery_id: str) -> Delivery | None:
-    """The delivery of this id, whoever owns it."""
+    """Return the delivery of this id, of any owner."""
     row = await tx.one(
         f"""
         select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id = $1
@@ -206,7 +210,7 @@ async def one(tx: Tx, delivery_id: str) -> Delivery | None:
 
 
 async def event(tx: Tx, event_id: str) -> Announced | None:
-    """The event of this id; None when retention has taken it."""
+    """Return the event of this id; None after retention has removed it."""
     row = await tx.one(
         """
         select id, name, record_id, record_version, occurred_at, request_id, body, erased_at
@@ -217,12 +221,12 @@ async def event(tx: Tx, event_id: str) -> Announced | None:
     return None if row is None else _made(Announced, row)
 
 
-# Named, so that a newer schema changes nothing under this program.
+# Named columns, so that a newer schema does not change the result.
 _ATTEMPT = ", ".join(column.name for column in fields(Attempt))
 
 
 async def attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
-    """The attempts of a delivery, the latest first."""
+    """Return the attempts of a delivery, the latest first."""
     rows = await tx.all(
         f"select {_ATTEMPT} from attempts where delivery_id = $1 order by number desc", delivery_id
     )
@@ -230,7 +234,7 @@ async def attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
 
 
 async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:
-    """Other deliveries of the same event to the same webhook: its original and its replays."""
+    """Return other deliveries of the event to the same webhook: the original and the replays."""
     rows = await tx.all(
         f"""
         select {COLUMNS} from deliveries d left join events e on e.id = d.event_id
@@ -248,7 +252,7 @@ async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:
 
 
 async def health(tx: Tx, webhook_id: str, latest: int = 30) -> Health:
-    """What waits and the `latest` deliveries of a webhook."""
+    """Return the number of waiting deliveries and the `latest` deliveries of a webhook."""
     waiting = await tx.one(
         """
         select count(*) as waiting from (

@@ -1,9 +1,9 @@
-"""What becomes of the deliveries that wait when a webhook is paused, activated again or removed.
+"""Pause, activate and remove webhooks, with an effect on their waiting deliveries.
 
-A million of them may wait, so they are ended in many small transactions, while the lane is still
-inactive: a claim cannot then take a row that the owner has decided against. The lane opens (or the
-webhook goes) last, in the transaction that ends the remainder. If the process dies between, the
-webhook is simply still paused and the owner asks again.
+A million deliveries may wait, so they are cancelled in many small transactions while the lane is
+inactive, so that no claim takes a cancelled row. The last transaction cancels the remainder and
+activates the lane or deletes the webhook. If the process dies before, the webhook is still paused
+and the owner repeats the request.
 """
 
 from typing import Literal, get_args
@@ -15,14 +15,14 @@ Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
 BATCH = 500
 
-# Holds off an activation by somebody else; none when the webhook is active or has gone.
+# Blocks a concurrent activation; no row when the webhook is active or deleted.
 STILL_INACTIVE = """
 select id from webhooks where id = $1 and state <> 'active' /*postgres for update*/
 """
 
-# The states stand in the text because a partial index serves a literal alone, and SQLite is told
-# which: without statistics it would walk the webhook's whole log. The outer statement names ids
-# alone: see CLAIM in outbox.queue.claim.
+# The text contains literal states, because a partial index serves only a literal. SQLite gets the
+# name of the index: without statistics it would read the webhook's whole log. The outer statement
+# names only ids: see CLAIM in outbox.queue.claim.
 END_READY = """
 update deliveries set state = 'cancelled', reason = $2, finished_at = $3
 where id /*sqlite in (*/ /*postgres = any (array(*/
@@ -53,8 +53,8 @@ order by next_at, id limit 500
 """
 
 # A newer delivery of the same record waits too. Each origin has its own index on the event. The
-# state is written so that no index of a state serves: with statistics from an empty queue
-# PostgreSQL would start from all ready rows of the webhook, for each of those that it looks at.
+# condition on the state matches no index: with statistics from an empty queue PostgreSQL would
+# start from all ready rows of the webhook, for each row it examines.
 NEWER = """exists (
     select 1 from events own
     join events later on later.owner_id = own.owner_id and later.record_id = own.record_id
@@ -65,7 +65,7 @@ NEWER = """exists (
       and (newer.seq > deliveries.seq or (newer.seq = deliveries.seq and newer.id > deliveries.id)))
 """
 
-# Oldest first, so that the next newer one of the record is found at the first look.
+# Oldest first, so that the first look finds the next newer delivery of the record.
 END_OLDER = f"""
 update deliveries set state = 'cancelled', reason = 'parked', finished_at = $7
 where webhook_id = $1 and state = 'ready' and retry = $2
@@ -89,12 +89,12 @@ where id = $1 and state <> 'active'
 
 OPEN_LANE = "update lanes set active = true, failing = false, wait_until = 0 where webhook_id = $1"
 
-# Fan-out's own lock: after it no delivery can still be on its way to a webhook that is going.
+# The lock of fan-out: after it no delivery can be on its way to a webhook that is being removed.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
 
 
 async def count(tx: Tx, webhook_id: str, most: int) -> int:
-    """How many deliveries of a webhook wait; counting stops at `most`."""
+    """Return how many deliveries of a webhook wait; counting stops at `most`."""
     row = await tx.one(
         """
         select count(*) as waiting from (
@@ -107,9 +107,9 @@ async def count(tx: Tx, webhook_id: str, most: int) -> int:
 
 
 async def pause(tx: Tx, webhook_id: str) -> bool:
-    """Send nothing more until it is activated; False when it was not active.
+    """Stop sending until the webhook is activated; return False when it was not active.
 
-    Two rows change, however much waits: what waits is then parked, and more may join it.
+    Two rows change, however many deliveries wait: these are then parked, and new ones join them.
     """
     await lanes.lock(tx, [webhook_id])
     done = await tx.run(PAUSE, webhook_id, tx.now)
@@ -120,15 +120,15 @@ async def pause(tx: Tx, webhook_id: str) -> bool:
 
 
 async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
-    """Let a paused or disabled webhook send again; False when it is active already or has gone.
+    """Activate a paused or disabled webhook; return False when it is already active or deleted.
 
-    Of what waits, `none` is sent (it ends cancelled, reason "parked"), or the `newest` of each
-    record, or `all`. What arrives while the older ones are being cancelled counts as parked under
-    `none` and is kept under `newest`.
+    Of the parked deliveries, `none` sends none (they end cancelled, reason "parked"), `newest`
+    sends the newest of each record, `all` sends all. Deliveries that arrive during the cancellation
+    count as parked under `none` and are kept under `newest`.
     """
     patience.set(None)
     if parked == "newest":
-        # Retries are older: taken first, they find their newer rows still in place.
+        # Retries are older: processed first, they still find the newer rows of their records.
         for retry in (True, False):
             after = (0, "")
             while (page := await db.write(_end_older, webhook_id, retry, *after)) is not None:
@@ -140,9 +140,9 @@ async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
 
 
 async def remove(db: Database, webhook_id: str) -> bool:
-    """Delete a webhook; its unfinished deliveries end cancelled; False when it has gone.
+    """Delete a webhook and cancel its unfinished deliveries; return False when it is deleted.
 
-    Finished deliveries and their attempts stay in the log until retention takes them.
+    Finished deliveries and their attempts stay in the log until retention removes them.
     """
     patience.set(None)
     await db.write(_stop, webhook_id)
@@ -155,7 +155,7 @@ async def remove(db: Database, webhook_id: str) -> bool:
 async def _end_older(
     tx: Tx, webhook_id: str, retry: bool, after_next: int, after_id: str
 ) -> tuple[int, str] | None:
-    """One page of `newest`; returns where the next one starts, or None at the end."""
+    """Cancel one page for `newest`; return the start of the next page, or None at the end."""
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return None
@@ -196,17 +196,17 @@ async def _stop(tx: Tx, webhook_id: str) -> None:
 
 
 async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
-    # A fan-out that was turned away meanwhile looks again after this commit.
+    # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no"
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
-    # Only now, since everybody's fan-out waits for it.
+    # Last, because the fan-out of all nodes waits for this lock.
     await tx.one(NO_FAN_OUT)
-    # What is being sent loses its claim, so its settle changes nothing; the last fan-out that saw
-    # the webhook may have begun it only now.
+    # Deliveries in flight lose their claims, so that no result is recorded for them; the last
+    # fan-out that saw the webhook may have started one only now.
     await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
@@ -215,7 +215,7 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
 
 
 async def _end_some(tx: Tx, webhook_id: str, reason: str) -> bool:
-    """Cancel a batch of what waits; True when more may be left."""
+    """Cancel a batch of waiting deliveries; return True when more may be left."""
     ready = await tx.run(END_READY, webhook_id, reason, tx.now)
     held = await tx.run(END_HELD, webhook_id, reason, tx.now)
     return BATCH in (ready, held)

@@ -1,4 +1,4 @@
-"""What an attempt's outcome means for its delivery and its webhook. Pure: no clock, no database."""
+"""Decide what an attempt's outcome means for its delivery and its webhook. Pure functions."""
 
 import email.utils
 import json
@@ -24,7 +24,7 @@ DATE = re.compile(r"[A-Za-z]{3,9},? [A-Za-z0-9 :-]{16,24}( GMT)?")
 
 
 class Judged(Protocol):
-    """The part of an attempt's outcome that the decision looks at."""
+    """The part of an attempt's outcome that the decision depends on."""
 
     @property
     def outcome(self) -> str: ...
@@ -38,14 +38,15 @@ class Judged(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Seconds to wait after each failed attempt before the next; one attempt more than waits."""
+    """Seconds to wait after each failed attempt; there is one attempt more than waits."""
 
     waits: tuple[float, ...] = DEFAULT_WAITS
 
     def wait(self, tries: int, dice: float) -> float | None:
-        """Seconds until the attempt after `tries` earlier failures and this one; None at the end.
+        """Return seconds until the next attempt after `tries` failures and this one; None at the
+        end.
 
-        `dice` in [0, 1) spreads it by 20 % to either side.
+        `dice` in [0, 1) varies the wait by up to 20 % in either direction.
         """
         if tries >= len(self.waits):
             return None
@@ -53,75 +54,75 @@ class Schedule:
 
 
 def parse_schedule(text: str) -> Schedule:
-    """A webhook's own schedule: a JSON list of seconds. Raises ValueError for anything else."""
+    """Parse a webhook's own schedule, a JSON list of seconds. Raise ValueError if invalid."""
     waits = json.loads(text)
     if not isinstance(waits, list) or not all(
         isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait <= LONGEST_WAIT
         for wait in waits
     ):
-        raise ValueError("a schedule is a list of seconds")
+        raise ValueError("a schedule must be a list of seconds")
     return Schedule(tuple(map(float, waits)))
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of the delivery and of its webhook. Times are in microseconds."""
+    """The next state of the delivery and of its webhook. Times are in microseconds."""
 
     state: State
     reason: str
     delay_us: int | None
-    """Until the next attempt; None when there is none."""
+    """Time until the next attempt; None when there is none."""
     webhook_wait_us: int | None
-    """How long the webhook's other deliveries wait too."""
+    """Time that the webhook's other deliveries also wait."""
     disable: bool
     window: WindowStep
     counts_as_failure: bool
     uses_try: bool
-    """Whether the attempt took one of the schedule's."""
+    """Whether the attempt counts against the schedule."""
 
 
 def decide(
     result: Judged, *, tries: int, schedule: Schedule, dice: float, now_wall_s: float
 ) -> Decision:
-    """The decision on an attempt that followed `tries` others of the delivery's schedule.
+    """Decide after an attempt that followed `tries` attempts of the delivery's schedule.
 
-    `now_wall_s` (seconds since the epoch) gives a Retry-After date its meaning.
+    `now_wall_s` (seconds since the epoch) turns a Retry-After date into a delay.
     """
     outcome = result.outcome
     if outcome == "success":
         return Decision("delivered", outcome, None, None, False, "grow", False, True)
     if outcome == "aborted":
-        # We ended it ourselves: the receiver is not to blame and no try is lost.
+        # This node aborted the request: the receiver is not the cause and no attempt is used up.
         return again(outcome)
     if result.stale:
-        # The receiver had closed an idle connection, most likely before it saw anything of this.
+        # The receiver closed an idle connection, most likely before it received this request.
         return again(outcome)
     if result.status == GONE:
         return Decision("gone", "http_410", None, None, True, "keep", True, True)
     throttled = outcome == "throttled"
-    asked = retry_after(result.retry_after, now_wall_s) if throttled else None
-    held = None if asked is None else _microseconds(min(asked, LONGEST_WEBHOOK_WAIT))
+    requested = retry_after(result.retry_after, now_wall_s) if throttled else None
+    held = None if requested is None else _microseconds(min(requested, LONGEST_WEBHOOK_WAIT))
     halve = throttled or outcome == "timeout" or outcome in CONNECTING
     window: WindowStep = "halve" if halve else "keep"
     wait = schedule.wait(tries, dice)
     if wait is None:
         return Decision("exhausted", outcome, None, held, False, window, True, True)
-    delay = _microseconds(max(wait, asked or 0.0))
+    delay = _microseconds(max(wait, requested or 0.0))
     return Decision("ready", outcome, delay, held, False, window, True, True)
 
 
 def again(reason: str) -> Decision:
-    """A delivery that was claimed and not sent: ready at once, with nothing used up."""
+    """Return a claimed but unsent delivery: ready at once, with no attempt used up."""
     return Decision("ready", reason, 0, None, False, "keep", False, False)
 
 
 def dead(reason: str) -> Decision:
-    """The end of a delivery that can never be sent (no body, a secret that does not open)."""
+    """End a delivery that can never be sent (no body, a secret that does not open)."""
     return Decision("dead", reason, None, None, False, "keep", False, False)
 
 
 def retry_after(value: str | None, now_wall_s: float) -> float | None:
-    """Seconds that a Retry-After header asks for, within [0, 1 day]; None for what is neither.
+    """Parse a Retry-After header as seconds within [0, 1 day]; return None if it is invalid.
 
     Whole seconds or an HTTP date: RFC 9110, section 10.2.3.
     """

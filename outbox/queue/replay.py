@@ -1,4 +1,4 @@
-"""Replay: a new delivery of an event that was sent before, in its user's name."""
+"""Replay a delivery: create a new delivery of its event on behalf of a user."""
 
 from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
@@ -13,7 +13,7 @@ left join webhooks w on w.id = d.webhook_id
 where d.id = $1
 """
 
-# Until our commit no purge takes the event; one that came first has removed it by now.
+# Until this commit no purge removes the event; an earlier purge has removed it already.
 KEEP_EVENT = "select id from events where id = $1 /*postgres for key share*/"
 
 INSERT = """
@@ -25,31 +25,31 @@ values ($1, $2, $3, $4, 'replay', 'ready', false, $5, 0, 0, $6, $7, $8, $9)
 
 
 class NotReplayable(OutboxError):
-    """This delivery cannot be sent again; the text says why."""
+    """This delivery cannot be sent again; the text explains the reason."""
 
 
 async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
-    """Send the event of a delivery once more to its webhook; returns the new delivery's id.
+    """Send the event of a delivery to its webhook again; return the new delivery's id.
 
-    The receiver gets the same event id and the same bytes. At a webhook that is not active the
-    new delivery is parked like any other. Raises NotReplayable.
+    The receiver gets the same event id and the same bytes. At a webhook that is not active, the new
+    delivery is parked. Raise NotReplayable.
     """
     row = await tx.one(ORIGINAL, delivery_id)
     if row is None:
         raise NotReplayable("This delivery is no longer in the log.")
     if row["webhook"] is None:
-        raise NotReplayable("Its webhook was deleted, so there is nowhere to send it.")
+        raise NotReplayable("The webhook of this delivery was deleted.")
     if row["kept"] is None:
-        raise NotReplayable("Its event is past the retention time and was removed.")
+        raise NotReplayable("The event is past the retention time and was deleted.")
     if row["erased_at"] is not None:
-        raise NotReplayable("Its person was erased, and the event's body with them.")
+        raise NotReplayable("The body of this event was erased with the person's data.")
     if row["origin"] == "test":
-        raise NotReplayable("This was a test event; send a new test instead.")
-    # From here a removal waits for us; one that came first has taken the lane.
+        raise NotReplayable("A test event cannot be replayed; send a new test instead.")
+    # From here a removal waits for this transaction; an earlier one has deleted the lane.
     if not await lanes.lock(tx, [row["webhook_id"]]):
-        raise NotReplayable("Its webhook was deleted, so there is nowhere to send it.")
+        raise NotReplayable("The webhook of this delivery was deleted.")
     if await tx.one(KEEP_EVENT, row["event_id"]) is None:
-        raise NotReplayable("Its event is past the retention time and was removed.")
+        raise NotReplayable("The event is past the retention time and was deleted.")
     replayed = tx.new_id()
     due = await lanes.due_now(tx)
     await tx.run(

@@ -1,4 +1,4 @@
-"""Taking back claims: of a claim that nobody started, of a worker that died, of a lost settle."""
+"""Take back claims: of a claim without a sender, of a dead worker, of a lost result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from outbox.database.transaction import Tx
 from outbox.queue import lanes
 
 MOST_RESCUES = 10
-TOO_OFTEN = "sending it ended the process ten times"
+TOO_OFTEN = "the process ended ten times while sending this delivery"
 
 OF_CLAIM = "select id, webhook_id from deliveries where claim = $1 and state = 'in_flight'"
 OF_NODE = "select id, webhook_id from deliveries where node_id = $1 and state = 'in_flight'"
@@ -19,7 +19,7 @@ update deliveries set state = 'ready', claim = null, node_id = null, attempts = 
 where id in {IDS} and claim = $2
 """
 
-# What ends a process whenever it is sent would take all nodes with it, one after the other.
+# A delivery whose sending ends the process would otherwise end all nodes one after the other.
 RESCUE = f"""
 update deliveries set retry = true, claim = null, node_id = null, rescues = rescues + 1,
   next_at = (select due_now()),
@@ -32,9 +32,9 @@ where id in {IDS} and node_id = $2 and claim is not null
 
 
 async def release(tx: Tx, claim: str) -> bool:
-    """Give back what a claim took and nobody sent, as if it had not been taken; whether all of it.
+    """Release claimed but unsent deliveries of `claim`; return whether all are released.
 
-    Waits for nobody: what is in lanes that others hold is to be given back a little later.
+    Waits for no lock: those in locked lanes are released a little later.
     """
     rows = await tx.all(OF_CLAIM, claim)
     taken = {row["id"]: row["webhook_id"] for row in rows}
@@ -48,14 +48,14 @@ async def release(tx: Tx, claim: str) -> bool:
 
 
 async def unheld(tx: Tx, node_id: str, but: Collection[str]) -> bool:
-    """Whether something stands in flight under a node's name that is not among `but`."""
+    """Return whether a node has deliveries in flight other than those in `but`."""
     return any(row["id"] not in but for row in await tx.all(OF_NODE, node_id))
 
 
 async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:
-    """Make ready again what stands in flight under a node's name, `but` these; how many.
+    """Make a node's deliveries in flight ready again, except those in `but`; return how many.
 
-    Waits for nobody: what is in lanes that others hold is left for the next look.
+    Waits for no lock: those in locked lanes are left for the next run.
     """
     rows = await tx.all(OF_NODE, node_id)
     lost = {row["id"]: row["webhook_id"] for row in rows if row["id"] not in but}

@@ -1,8 +1,8 @@
-"""What is past its time goes: finished deliveries with their attempts, events, parked deliveries.
+"""Delete finished deliveries and events past their retention, and cancel old parked deliveries.
 
-Ids begin with the time at which they were made, so what is old is a range of the primary key and
-needs no index of its own. It is looked through on a scan connection, page by page; what is to go
-is then deleted in units that are short enough for the writes beside them.
+Ids begin with their creation time, so old rows are a range of the primary key and need no index of
+their own. A scan connection reads them page by page; short units delete them, so that other writes
+do not wait long.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from outbox.states import End
 DAY = 86_400_000_000
 PAGE = 500
 UNIT_SECONDS = 0.01
-"""After so long a unit begins no further chunk."""
+"""After this time a unit starts no further chunk."""
 CHUNKS = {"sqlite": 20, "postgres": 250}
 MOST_REST = 0.5
 
 
 class Ledger(Protocol):
-    """Who is told of what went."""
+    """Receives the counts of deleted rows."""
 
     def purged(self, table: str, count: int) -> None:
-        """So many rows of `table` were removed."""
+        """Report that `count` rows of `table` were deleted."""
 
     def swept(self, table: str) -> None:
-        """Nothing of `table` is past its time any more."""
+        """Report that no row of `table` is past its retention any more."""
 
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
-        """A parked delivery ended."""
+        """Report the end of a parked delivery."""
 
 
-class Untold:
-    """A Ledger that nobody reads."""
+class NoLedger:
+    """A Ledger that ignores all reports."""
 
     def purged(self, table: str, count: int) -> None: ...
     def swept(self, table: str) -> None: ...
@@ -52,13 +52,13 @@ class Untold:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What lies before `at` (microseconds UTC) was made before the id `first_kept`."""
+    """Rows from before `at` (microseconds UTC) have an id below `first_kept`."""
 
     at: int
     first_kept: str
 
 
-# Parked is what waits at a webhook that is not active.
+# Deliveries that wait at a webhook that is not active are parked.
 DELIVERIES = """
 select d.id, d.webhook_id,
   case when d.finished_at < $3 then 'finished'
@@ -68,8 +68,8 @@ select d.id, d.webhook_id,
 from deliveries d where d.id > $1 and d.id < $2 order by d.id limit $4
 """
 
-# One look by each of the two partial indexes on the event. Not `exists`: of that PostgreSQL may
-# make a table of all deliveries first.
+# One probe of each of the two partial indexes on the event. Not `exists`: PostgreSQL may turn that
+# into a hash table of all deliveries first.
 UNFINISHED = " or ".join(
     f"""(
     select 1 from deliveries d where d.event_id = events.id and d.origin {sign} 'event'
@@ -83,18 +83,18 @@ select id, case when seq is not null and occurred_at < $3 and not ({UNFINISHED})
 from events where id > $1 and id < $2 order by id limit $4
 """
 
-# Taken by id alone: a condition on the state could lead the planner to another index.
+# By id alone: a condition on the state could lead the planner to another index.
 TAKE_DELIVERIES = f"""
 select id, finished_at from deliveries where id in {IDS} /*postgres for update skip locked*/
 """
 DELETE_ATTEMPTS = f"delete from attempts where delivery_id in {IDS}"
 DELETE_DELIVERIES = f"delete from deliveries where id in {IDS}"
 
-# A replay of an event holds its row while it makes a delivery of it.
+# A replay of an event locks its row while it creates the delivery.
 TAKE_EVENTS = f"select id from events where id in {IDS} /*postgres for update skip locked*/"
 DELETE_EVENTS = f"delete from events where id in {IDS} and not ({UNFINISHED})"
 
-# Before the deliveries, as everywhere; with it nobody activates the webhook meanwhile.
+# Before the deliveries, as everywhere; with this lock nobody activates the webhook meanwhile.
 WEBHOOKS = f"select distinct webhook_id from deliveries where id in {IDS}"
 TAKE_LANES = f"""
 select webhook_id from lanes where webhook_id in {IDS} and active = false
@@ -115,7 +115,7 @@ update webhooks set old_secret = null, old_secret_until = null where id in (
 
 
 class Retention:
-    """Removes what is older than so many days. Run one at a time; a run may be broken off."""
+    """Deletes rows older than a number of days. Run one at a time; a run may be interrupted."""
 
     def __init__(
         self, db: Database, *, deliveries_days: int, events_days: int, ledger: Ledger | None = None
@@ -123,16 +123,16 @@ class Retention:
         self._db = db
         self._deliveries = deliveries_days * DAY
         self._events = events_days * DAY
-        self._ledger = ledger or Untold()
+        self._ledger = ledger or NoLedger()
 
     async def run_once(self) -> None:
-        """All of it, and the room that it made goes back to the disk."""
+        """Run all deletions, and return the freed space to the file system."""
         await self.deliveries()
         await self.events()
         await free_pages.give_back(self._db)
 
     async def deliveries(self) -> None:
-        """Purge finished deliveries with their attempts, and cancel those parked for too long."""
+        """Delete finished deliveries with their attempts, and cancel those parked for too long."""
         past = await self._db.read(past_of, self._deliveries)
         after = ""
         while page := await self._db.scan(DUTIES, look_through, DELIVERIES, after, past):
@@ -143,7 +143,7 @@ class Retention:
         self._ledger.swept("attempts")
 
     async def events(self) -> None:
-        """Purge events, except those that are still to be delivered."""
+        """Delete events, except those with unfinished deliveries."""
         past = await self._db.read(past_of, self._events)
         after = ""
         while page := await self._db.scan(DUTIES, look_through, EVENTS, after, past):
@@ -158,12 +158,12 @@ class Retention:
         some: Callable[..., Awaitable[int]],
         *args: int,
     ) -> None:
-        """Hand all ids of `fate` to `some`, which says how many it dealt with, and rest between."""
+        """Pass all ids of `fate` to `some`, which returns how many it handled; pause in between."""
         ids = [row_id for row_id, found in page if found == fate]
         while ids:
             began = self._db.clock.monotonic()
             ids = ids[await some(ids, *args) :]
-            # Half of the time is left to others.
+            # Half of the time is left for other work.
             await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))
 
     async def _purge_deliveries(self, ids: Sequence[str], before: int) -> int:
@@ -187,17 +187,17 @@ class Retention:
 
 
 async def past_of(tx: Tx, kept: int) -> Past:
-    """What is older than `kept` microseconds.
+    """Return the limit of what is older than `kept` microseconds.
 
-    By both clocks: a wall clock that is a month ahead must not empty the log. On PostgreSQL the
-    due clock is the server's.
+    By both clocks: a wall clock that is a month ahead must not empty the log. On PostgreSQL the due
+    clock is the server's.
     """
     at = min(tx.now, await due_now(tx)) - kept
     return Past(at, f"{max(at, 0) // 1000:012x}")
 
 
 async def look_through(tx: Tx, statement: str, after: str, past: Past) -> list[tuple[str, str]]:
-    """The next PAGE ids after `after` that are old, each with its fate."""
+    """Return the next PAGE old ids after `after`, each with its fate."""
     await by_index(tx)
     rows = await tx.all(statement, after, past.first_kept, past.at, PAGE)
     return [(row["id"], row["fate"]) for row in rows]
@@ -206,9 +206,10 @@ async def look_through(tx: Tx, statement: str, after: str, past: Past) -> list[t
 async def purge_deliveries(
     tx: Tx, ids: Sequence[str], before: int, clock: Clock
 ) -> tuple[int, int, int]:
-    """Remove those of `ids` that finished before `before`, with their attempts.
+    """Delete those of `ids` that finished before `before`, with their attempts.
 
-    How many of `ids` were dealt with until the time was up, and deliveries and attempts removed.
+    Return how many of `ids` were handled in time, and the numbers of deleted deliveries and
+    attempts.
     """
     deliveries = attempts = done = 0
     await by_index(tx)
@@ -227,9 +228,9 @@ async def purge_deliveries(
 
 
 async def purge_events(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, int]:
-    """Remove those of `ids` that have nothing unfinished.
+    """Delete those of `ids` that have no unfinished delivery.
 
-    How many of `ids` were dealt with until the time was up, and events removed.
+    Return how many of `ids` were handled in time, and the number of deleted events.
     """
     count = done = 0
     await by_index(tx)
@@ -245,13 +246,13 @@ async def purge_events(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, i
 async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, Counter[str]]:
     """Cancel those of `ids` that still wait at a webhook that is not active.
 
-    How many of `ids` were dealt with until the time was up, and how many ended by webhook.
+    Return how many of `ids` were handled in time, and the number of cancelled ones by webhook.
     """
     cancelled: Counter[str] = Counter()
     done = 0
     await by_index(tx)
     began = clock.monotonic()
-    # All lanes at once and in their order: after a first delivery no lane may be waited for.
+    # All lanes at once and in their order: after a first delivery this must wait for no lane.
     names = [row["webhook_id"] for row in await tx.all(WEBHOOKS, items(ids))]
     inactive = {row["webhook_id"] for row in await tx.all(TAKE_LANES, items(names))}
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
@@ -269,5 +270,5 @@ async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, 
 
 
 async def expire_secrets(tx: Tx, limit: int) -> int:
-    """Forget up to `limit` replaced secrets whose time is over; how many went."""
+    """Delete up to `limit` expired replaced secrets; return how many."""
     return await tx.run(EXPIRE_SECRETS, tx.now, limit)

@@ -1,4 +1,4 @@
-"""Writing down how attempts ended: delivery, attempt row, webhook's health and lane, in one go."""
+"""Record results of attempts: delivery, attempt row, and the webhook's health and lane, at once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from outbox.queue import lanes
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome
 
-# The claim says that it is in flight; a condition on `state` beside it would let PostgreSQL start
-# from all rows that are, when its statistics are from an empty queue.
+# The claim implies that the delivery is in flight; a condition on `state` beside it would let
+# PostgreSQL start from all rows in that state, when its statistics are from an empty queue.
 SETTLE = f"""
 update deliveries set state = s.new_state, reason = s.why, retry = retry or s.used > 0,
   next_at = (select due_now()) + s.delay, tries = s.used, claim = null, node_id = null,
@@ -36,7 +36,7 @@ ATTEMPT = (
     "truncated", "node_id",
 )  # fmt: skip
 
-# The first failure since the last success is kept: it decides when a webhook is given up.
+# The first failure since the last success stays: it decides when a webhook is disabled.
 HEALTH = f"""
 update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
   last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
@@ -50,7 +50,7 @@ from (
 where webhooks.id = s.webhook
 """
 
-# Of two waits that receivers asked for the longer one stands.
+# Of two delays that receivers request, the longer one applies.
 LANE = f"""
 update lanes set failing = (s.since > 0),
   wait_until = case when s.hold > 0 and (select due_now()) + s.hold > wait_until
@@ -62,7 +62,7 @@ from (
 where lanes.webhook_id = s.webhook
 """
 
-# Only while the address is the one that answered: its owner may have moved the webhook meanwhile.
+# Only while the address is the one that responded: the owner may have changed the webhook.
 DISABLE = """
 update webhooks set state = 'disabled', disabled_reason = 'gone', version = version + 1,
   updated_at = $3
@@ -74,7 +74,7 @@ MARK = "update outbox_state set due_mark = due_now() where due_mark < due_now()"
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What became of a batch: ids whose claim held, results whose lane somebody else held.
+    """The result of a batch: ids that still had their claims, and results whose lanes were locked.
 
     `wait_us`: microseconds until one of its lanes is due again, None when none is.
     """
@@ -85,10 +85,10 @@ class Settlement:
 
 
 async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
-    """Write how attempts ended.
+    """Record the results of attempts.
 
-    A settle that lost its claim changes nothing at all: somebody else has the delivery now. It
-    waits for nobody: what is in a lane that is held is to be settled a little later.
+    A result whose claim is lost changes nothing: another worker has the delivery now. This waits
+    for no lock: results in locked lanes are recorded a little later.
     """
     _, busy = await lanes.try_lock(tx, {s.delivery.webhook_id for s in batch})
     deferred = [s for s in batch if s.delivery.webhook_id in busy]
@@ -98,18 +98,18 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
             s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
             None if s.decision.state == "ready" else tx.now,
             s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
-            # Given back as it was: the first request of a delivery is its first attempt.
+            # Released unchanged: the first request of a delivery is its first attempt.
             int(not s.request_headers and s.outcome is None and s.decision.state == "ready"),
         )
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
     held = frozenset(row["id"] for row in rows)
-    kept = [s for s in batch if s.delivery.id in held]
-    made = [_attempt(s, s.outcome) for s in kept if s.outcome is not None]
+    settled = [s for s in batch if s.delivery.id in held]
+    made = [_attempt(s, s.outcome) for s in settled if s.outcome is not None]
     await sql.insert(tx, "attempts", ATTEMPT, made)
     by_webhook: dict[str, list[Result]] = {}
-    for s in kept:
+    for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     await _health(tx, by_webhook)
     wait_us = await lanes.rest(tx, by_webhook)
@@ -129,8 +129,8 @@ def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _tells(outcome: Outcome) -> bool:
-    """Whether it says anything of the receiver: not what we cut, nor a connection gone stale."""
+def _concerns_receiver(outcome: Outcome) -> bool:
+    """Return whether an outcome concerns the receiver: neither aborted nor a stale connection."""
     return outcome.outcome != "aborted" and not outcome.stale
 
 
@@ -138,7 +138,7 @@ async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
     """Fold a batch into each webhook's health and lane, one row each."""
     folded: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
-        judged = [s for s in batch if s.outcome is not None and _tells(s.outcome)]
+        judged = [s for s in batch if s.outcome is not None and _concerns_receiver(s.outcome)]
         if not judged:
             continue
         since = 0

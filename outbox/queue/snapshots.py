@@ -1,6 +1,6 @@
-"""What a PostgreSQL transaction could see: the text of a `pg_snapshot`, read without the server.
+"""Read a PostgreSQL snapshot: the text of a `pg_snapshot`, without the server.
 
-A cast of a damaged one would end a whole statement, and with it everybody's fan-out.
+In SQL, a cast of a damaged text would fail the whole statement, and with it every fan-out.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ _TEXT = re.compile(r"(\d{1,20}):(\d{1,20}):((?:\d{1,20},)*\d{1,20})?")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Ids below `oldest` had ended; from `next_id` on none had begun; `running` were under way."""
+    """Ids below `oldest` had ended; ids from `next_id` on had not begun; `running` were active."""
 
     oldest: int
     next_id: int
     running: frozenset[int]
 
     def sees(self, xid: int) -> bool:
-        """Whether what this transaction wrote was visible, if it was committed."""
+        """Return whether the writes of this transaction were visible, if it was committed."""
         return xid < self.oldest or (xid < self.next_id and xid not in self.running)
 
 
 def parse(text: str | None) -> Snapshot | None:
-    """The snapshot of `xmin:xmax:xip,…`; None for nothing, and for what is damaged."""
+    """Parse `xmin:xmax:xip,…`; return None for None and for damaged text."""
     match = _TEXT.fullmatch(text or "")
     if match is None:
         return None

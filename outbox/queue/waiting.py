@@ -1,7 +1,7 @@
-"""The rows that wait, counted in pieces of their index, each a short transaction of its own.
+"""Count waiting rows in pieces of their index, each in a short transaction.
 
-A pass goes over all of them, a piece at a time; until its turn comes, a webhook keeps the count
-that it had. So some 100,000 waiting rows are counted anew with each reading, a million in ten.
+A pass covers all rows, one piece at a time; until its turn comes, a webhook keeps its previous
+count. Each reading counts about 100,000 waiting rows, so ten readings count a million.
 """
 
 from bisect import bisect_left, insort
@@ -20,7 +20,7 @@ START: Place = ("", False, 0)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits at one webhook; `oldest_age` in seconds since its oldest row was due."""
+    """What waits at one webhook; `oldest_age` is in seconds since its oldest row was due."""
 
     pending: int
     oldest_age: float
@@ -28,7 +28,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class Count:
-    """The rows of one webhook, as far as they were counted, and how its lane stood then."""
+    """The counted rows of one webhook, and the state of its lane at that time."""
 
     active: bool
     oldest: int
@@ -39,17 +39,17 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One piece: the due clock, where it ends (None at the very end), and what is in it."""
+    """One piece: the due clock, its end (None at the end of the index) and its counts."""
 
     now: int
     end: Place | None
     rows: list[Row]
     inside: int = 0
-    """Rows of the one webhook that it lies inside of; `rows` is empty then."""
+    """Rows of the one webhook that contains the whole piece; `rows` is empty then."""
     inside_due: int = 0
 
 
-# Where a piece ends. Rows of one place are never parted, however many they are.
+# The end of a piece. Rows of one position always stay together, however many they are.
 PIECE_END = """
 select webhook_id, retry, next_at from deliveries /*sqlite indexed by deliveries_ready*/
 where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3)
@@ -68,7 +68,7 @@ select r.webhook_id, l.active, r.n, r.due, r.oldest from (
 PIECE_UNTIL = PIECE.format(until=" and (webhook_id, retry, next_at) <= ($5, $6, $7)")
 LAST_PIECE = PIECE.format(until="")
 
-# Inside a long queue, where all or none is due: a fifth of the cost of the above.
+# Inside a long queue, where all or none is due: a fifth of the cost of the query above.
 INSIDE = """
 select count(*) as n from deliveries /*sqlite indexed by deliveries_ready*/
 where webhook_id = $1 and state = 'ready' and retry = $2 and next_at > $3 and next_at <= $4
@@ -84,62 +84,62 @@ class Counting:
         self._place = START
         self._partial: dict[str, Count] = {}
         self._growing: str | None = None
-        """The webhook that is told of before it is counted to its end, since none knew it."""
-        # What is told, with what follows from it kept beside it: summing up or sorting tens of
-        # thousands of webhooks for each reading would hold the loop for longer than the reading.
-        self._told: dict[str, tuple[bool, int, int]] = {}
+        """A webhook reported before its count is complete, because it was not known before."""
+        # The reported counts, with their totals kept up to date: summing or sorting tens of
+        # thousands of webhooks for each reading would block the loop for longer than the reading.
+        self._reported: dict[str, tuple[bool, int, int]] = {}
         self._order: list[str] = []
         self.waiting: dict[str, Waiting] = {}
         self.states: Counter[str] = Counter()
 
     def pace(self, took: float) -> None:
-        """Shorter pieces on a busy machine, so that no reading ends much too late."""
+        """Shorten the pieces on a busy machine, so that no reading ends much too late."""
         if took > PIECE_SECONDS:
             self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
         elif took < PIECE_SECONDS / 3:
             self._rows = min(self._rows * 2, self._most_rows)
 
     async def piece(self) -> bool:
-        """Count one piece; whether it was the last of a pass."""
+        """Count one piece; return whether it was the last of a pass."""
         piece = await self._db.scan(DUTIES, _count, self._place, self._rows)
         end = piece.end
         for row in piece.rows:
             _merge(self._partial, row, piece.now)
-        # Its first rows were met in an earlier piece, or the place would not lie inside it; only
-        # one without a lane is not told of at all.
+        # An earlier piece met its first rows, or the position would not be inside it; only a
+        # webhook without a lane is not reported at all.
         inside = self._partial.get(self._place[0])
         if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
             if self._growing == self._place[0]:
-                self._tell(self._place[0], inside)
+                self._report(self._place[0], inside)
         if end is None or end[0] != self._place[0]:
             self._finish(self._place[0], None if end is None else end[0])
-        if end is not None and end[0] not in self._told and end[0] in self._partial:
+        if end is not None and end[0] not in self._reported and end[0] in self._partial:
             self._growing = end[0]
             insort(self._order, end[0])
-            self._tell(end[0], self._partial[end[0]])
+            self._report(end[0], self._partial[end[0]])
         self._place = START if end is None else end
         return end is None
 
     def _finish(self, start: str, upto: str | None) -> None:
-        """Every webhook from `start` on and before `upto` has been counted to its end."""
+        """Complete the counts of every webhook from `start` on and before `upto`."""
         met = sorted(known for known in self._partial if upto is None or known < upto)
         first = bisect_left(self._order, start)
         last = len(self._order) if upto is None else bisect_left(self._order, upto, first)
         for webhook_id in self._order[first:last]:
             if webhook_id not in self._partial:
-                # Not met, so nothing of it is ready.
+                # The pass did not meet it, so none of its rows is ready.
                 self._withdraw(webhook_id)
                 del self.waiting[webhook_id]
         self._order[first:last] = met
         for webhook_id in met:
-            self._tell(webhook_id, self._partial.pop(webhook_id))
+            self._report(webhook_id, self._partial.pop(webhook_id))
         self._growing = None
 
-    def _tell(self, webhook_id: str, count: Count) -> None:
-        """Tell of `webhook_id` what was counted, in place of what was told before."""
-        if webhook_id in self._told:
+    def _report(self, webhook_id: str, count: Count) -> None:
+        """Report the count of `webhook_id` in place of its previous report."""
+        if webhook_id in self._reported:
             self._withdraw(webhook_id)
         states = self.states
         if count.active:
@@ -147,12 +147,12 @@ class Counting:
             states["scheduled"] += count.rows - count.due
         else:
             states["parked"] += count.rows
-        self._told[webhook_id] = count.active, count.rows, count.due
+        self._reported[webhook_id] = count.active, count.rows, count.due
         age = max(0, count.counted_at - count.oldest) / 1e6
         self.waiting[webhook_id] = Waiting(count.rows, age)
 
     def _withdraw(self, webhook_id: str) -> None:
-        active, rows, due = self._told.pop(webhook_id)
+        active, rows, due = self._reported.pop(webhook_id)
         if active:
             self.states["ready"] -= due
             self.states["scheduled"] -= rows - due
@@ -161,7 +161,7 @@ class Counting:
 
 
 async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
-    """The piece after `start`."""
+    """Count the piece after `start`."""
     await by_index(tx)
     now = await due_now(tx)
     found = await tx.one(PIECE_END, *start, rows - 1)

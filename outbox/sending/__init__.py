@@ -1,1 +1,1 @@
-"""Sending one POST to a receiver: the request, the guard, the connection and what came of it."""
+"""Send one POST to a receiver: request, egress guard, connection and outcome."""

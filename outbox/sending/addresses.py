@@ -1,7 +1,8 @@
-"""Which IP addresses and ports deliveries may go to: explicit tables and the places opened by hand.
+"""Decide which IP addresses and ports deliveries may use: fixed tables and the operator's list.
 
 The tables are IANA's special-purpose registries plus the metadata services of cloud providers.
-`ipaddress.is_global` would not do: it is true for NAT64, 6to4, v4-compatible and multicast ones.
+`ipaddress.is_global` is not enough: it is true for NAT64, 6to4, v4-compatible and multicast
+addresses.
 """
 
 from dataclasses import dataclass
@@ -52,12 +53,12 @@ REFUSED_V6 = tuple(
         "3fff::/20",  # documentation
     )
 )
-# What is dialled there is the IPv4 address in the last 32 bits.
+# The real destination is the IPv4 address in the last 32 bits.
 EMBEDDING_V6 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 LOWEST_FREE_PORT = 1024
 WEB_PORTS = frozenset({80, 443})
-# Services that act on lines of text, or on any HTTP POST, without asking who sent it.
+# Services that accept lines of text or any HTTP POST without authentication.
 REFUSED_PORTS = frozenset(
     (
         1080, 1433, 1521, 1883, 2049, 2181, 2375, 2376, 2379, 2380, 3128, 3306, 3389, 4369, 4505,
@@ -70,7 +71,7 @@ REFUSED_PORTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address range opened by hand, and the one port it is opened at (None: the usual ones)."""
+    """An allowed address range and the one port it is allowed at (None: the usual ports)."""
 
     network: IPv4Network | IPv6Network
     port: int | None = None
@@ -78,7 +79,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the operator allows beyond the tables, and by which settings: refusals name them."""
+    """The operator's additions to the tables, and their settings' names for error messages."""
 
     allow_http: bool = False
     allow: tuple[Place, ...] = ()
@@ -87,21 +88,21 @@ class Rules:
 
 
 def parse_place(text: str) -> Place:
-    """`CIDR` or `CIDR:port`, an IPv6 range in brackets when a port follows. Raises ValueError."""
+    """Parse `CIDR` or `CIDR:port`; with a port, IPv6 needs brackets. Raise ValueError."""
     network, port = text, ""
     if text.startswith("["):
         network, closed, rest = text[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
-            raise ValueError(f"{text!r} is not written as [IPv6/bits]:port")
+            raise ValueError(f"{text!r} must have the form [IPv6/bits]:port")
         port = rest[1:]
         if rest and not port:
-            raise ValueError(f"{text!r} ends without its port")
+            raise ValueError(f"{text!r} has no port after the colon")
     elif text.count(":") == 1:
         network, _, port = text.partition(":")
         if not port:
-            raise ValueError(f"{text!r} ends without its port")
+            raise ValueError(f"{text!r} has no port after the colon")
     if port and not (port.isascii() and port.isdecimal() and 1 <= int(port[:6]) <= 65535):
-        raise ValueError(f"the port of {text!r} must be 1 to 65535")
+        raise ValueError(f"the port of {text!r} must be between 1 and 65535")
     try:
         return Place(ip_network(network), int(port) if port else None)
     except ValueError as error:
@@ -109,30 +110,30 @@ def parse_place(text: str) -> Place:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the tables let `address` be dialled."""
+    """Return whether the tables allow connections to `address`."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in REFUSED_V4)
     inside = _inside(address)
     if inside is not None:
         return is_public(inside)
-    # A zone picks one of our own interfaces.
+    # A zone selects one of this machine's interfaces.
     if address.scope_id is not None or address not in GLOBAL_V6:
         return False
     return not any(address in network for network in REFUSED_V6)
 
 
 def is_usual_port(port: int) -> bool:
-    """Whether receivers may listen there without the operator opening it."""
+    """Return whether deliveries may use the port without a setting of the operator."""
     return port in WEB_PORTS or (port >= LOWEST_FREE_PORT and port not in REFUSED_PORTS)
 
 
 def port_may_open(port: int, rules: Rules) -> bool:
-    """Whether some address could be dialled at `port`; which one is judged when it is known."""
+    """Return whether any address may be allowed at `port`; the address is checked later."""
     return is_usual_port(port) or any(place.port == port for place in rules.allow)
 
 
 def may_dial(address: str, port: int, rules: Rules) -> bool:
-    """Whether `address` (a literal) may be dialled at `port`. False for what is no address."""
+    """Return whether deliveries may go to the IP address at `port`; False for invalid text."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -152,7 +153,7 @@ def may_dial(address: str, port: int, rules: Rules) -> bool:
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that dialling this one ends at, if it is such."""
+    """Return the IPv4 address that a connection to this one reaches, if any."""
     if any(address in network for network in EMBEDDING_V6):
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return None

@@ -1,7 +1,7 @@
-"""Connections to where the guard allows, and the requests that they carry.
+"""Open connections that the guard allows, for the requests of all webhooks.
 
-aiohttp's connector keeps the pool, dials and speaks TLS; a ClientSession above it would cost more
-than everything else in a send.
+aiohttp's connector keeps the pool, connects and handles TLS; a ClientSession above it would cost
+more than the rest of a send.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ CONNECT = ClientTimeout(connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
 
 
 class Route:
-    """Where requests to one URL go: what a connector asks of a request, and the head's start."""
+    """The destination of requests to one URL, as a connector needs it, and the head's start."""
 
     __slots__ = ("_start", "connection_key", "host", "port", "tls", "url")
 
@@ -58,22 +58,22 @@ class Route:
         return self.tls
 
     def apart(self) -> "Route":
-        """The same place under a key of its own, so that no pooled connection is taken."""
+        """Return the same destination with its own key, so that it takes no pooled connection."""
         route = copy.copy(self)
         route.connection_key = self.connection_key._replace(proxy_headers_hash=FRESH_KEY)
         return route
 
     def head(self, headers: Sequence[tuple[str, str]], length: int) -> bytes:
-        """The request's head. Raises ValueError for a header that would break out of its line."""
+        """Build the head of the request. Raise ValueError for a header with a line break."""
         lines = "\r\n".join([f"{name}: {value}" for name, value in headers])
         breaks = len(headers) - 1
         if lines.count("\n") != breaks or lines.count("\r") != breaks or "\0" in lines:
-            raise ValueError("a header holds a line break")
+            raise ValueError("a header contains a line break")
         return f"{self._start}{length}\r\n{lines}\r\n\r\n".encode("ascii")
 
 
 class Dialler(AbstractResolver):
-    """Connections to where the guard allows, each step noted in the progress of its attempt."""
+    """Opens connections that the guard allows, and notes each step in the attempt's progress."""
 
     def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None) -> None:
         self._guard = guard
@@ -81,18 +81,18 @@ class Dialler(AbstractResolver):
         self._connector = TCPConnector(
             limit=0,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
-            # The guard remembers, and judges anew for each connection.
+            # The guard caches names itself, and checks addresses for each connection.
             use_dns_cache=False,
             resolver=self,
             socket_factory=self._open_socket,
             ssl=True if tls is None else tls,
         )
-        # aiohttp has no parameter for this one.
+        # aiohttp has no parameter for this setting.
         made_of = cast("partial[ResponseHandler]", partial(Wire, clock=clock))
         self._connector._factory = partial(made_of, loop=asyncio.get_running_loop())
 
     async def connect(self, route: Route, progress: Progress) -> Connection:
-        """A connection, pooled or new, with its Wire in `progress`."""
+        """Return a connection, pooled or new, with its Wire in `progress`."""
         token = current.set(progress)
         try:
             connection = await self._connector.connect(cast(ClientRequest, route), [], CONNECT)
@@ -132,6 +132,6 @@ class Dialler(AbstractResolver):
             raise
 
     async def close(self) -> None:
-        """Close the pool. Also aiohttp's own way to tell a resolver that it goes."""
+        """Close the pool. aiohttp also calls this to close its resolver."""
         if not self._connector.closed:
             await self._connector.close()

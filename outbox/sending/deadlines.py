@@ -1,4 +1,4 @@
-"""One timer for all sends in flight, since a timer for each costs more than parsing its answer."""
+"""One timer for all sends in flight: a timer for each would cost more than parsing its response."""
 
 import asyncio
 from typing import Any, Protocol
@@ -6,20 +6,20 @@ from typing import Any, Protocol
 from outbox.clock import Clock
 
 TICK_SECONDS = 0.05
-"""How late a deadline may strike."""
+"""Maximum delay of a deadline, in seconds."""
 
 
 class Limited(Protocol):
-    """What runs against a deadline."""
+    """A piece of work with a deadline."""
 
     ends: float
-    """Seconds on the monotonic clock; may be changed on the way."""
+    """Seconds on the monotonic clock; may change during the work."""
     late: bool
-    """Set when the deadline struck and the task was cancelled for it."""
+    """Set when the deadline passed and the task was cancelled because of it."""
 
 
 class Deadlines:
-    """Cancels tasks whose time is over. The task itself takes the cancellation back."""
+    """Cancels tasks at their deadlines. The task itself clears the cancellation."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -27,13 +27,13 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, task: asyncio.Task[Any], limited: Limited) -> None:
-        """From now on `task` is cancelled once `limited.ends` is past."""
+        """Cancel `task` once `limited.ends` is past."""
         self._running[task] = limited
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._sweep)
 
     def forget(self, task: asyncio.Task[Any]) -> None:
-        """`task` is through with what was limited."""
+        """Stop watching `task`."""
         del self._running[task]
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""The guard on every request that we send: what may be dialled.
+"""The egress guard: checks every connection of a delivery.
 
-Two gates on the way out, since each sees what the other cannot: `Guard.resolve` judges all
-answers of a name before any is used, `Guard.open_socket` judges what is really dialled, IP
-literals included. Which addresses those are is told in outbox.sending.addresses, and how a URL is
-spelled in outbox.sending.urls.
+It checks twice, because each check sees what the other cannot: `Guard.resolve` checks all addresses
+of a name before any is used, and `Guard.open_socket` checks the address of the connection, IP
+literals included. outbox.sending.addresses lists the allowed addresses, outbox.sending.urls the
+allowed forms of a URL.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from outbox.sending.urls import refused
 
 MOST_ADDRESSES = 8
 RECEIVE_BUFFER = 32 * 1024
-"""A receiver's answer is small; a large buffer only lets a hostile one fill our memory."""
+"""Responses are small; a large buffer would only let a hostile receiver fill the memory."""
 
 
 class Guard(AbstractResolver):
-    """Both gates of one process; an aiohttp connector takes its two methods.
+    """The two checks of one process; an aiohttp connector uses both methods.
 
-    `look_up` asks the name servers; only tests hand in another.
+    `look_up` queries the name servers; only tests pass another function.
     """
 
     def __init__(self, rules: Rules, clock: Clock, look_up: LookUp = ask_system) -> None:
@@ -36,9 +36,9 @@ class Guard(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of `host`, when all of them may be dialled at `port`.
+        """Return the addresses of `host` if all of them are allowed at `port`.
 
-        Raises Refused, or LookupFailed after at most 5 s.
+        Raise Refused, or LookupFailed after at most 5 s.
         """
         addresses = await self._lookups.addresses(host)
         if not all(may_dial(address, port, self.rules) for address in addresses):
@@ -56,7 +56,7 @@ class Guard(AbstractResolver):
         ]
 
     def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
-        """A socket for the address that is about to be dialled. Raises Refused, OSError."""
+        """Create a socket for the address of the next connection. Raise Refused, OSError."""
         family, kind, protocol, _, sockaddr = address_info
         if not may_dial(str(sockaddr[0]), int(sockaddr[1]), self.rules):
             raise refused(self.rules)

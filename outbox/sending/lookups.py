@@ -1,4 +1,4 @@
-"""Host names to addresses: one look-up per host at a time, remembered, never in the loop's way."""
+"""Resolve host names: one look-up per host at a time, cached, never on the event loop."""
 
 import asyncio
 import socket
@@ -10,34 +10,34 @@ from dataclasses import dataclass, field
 from outbox.clock import Clock
 
 LookUp = Callable[[str], Sequence[str]]
-"""Takes a host name, blocks, gives its addresses or raises LookupFailed."""
+"""Takes a host name, blocks, and returns its addresses or raises LookupFailed."""
 
 DEADLINE_SECONDS = 5.0
 MOST_THREADS = 32
 MOST_SUSPECTS = 16
-"""Of those, for hosts whose last look-up failed: dead names leave threads to the living."""
+"""Of these, threads for hosts whose last look-up failed: dead names leave threads to the others."""
 SLOW_SECONDS = 1.0
 MOST_SLOW = 256
-"""Look-ups that have lasted longer than that no longer count among the threads, up to so many."""
+"""Look-ups that last longer than this no longer count as threads, up to a maximum."""
 FRESH_SECONDS = 30.0
 STALE_SECONDS = 600.0
-"""How long an old answer still serves while the name servers give none."""
+"""How long a cached result is used while the name servers give none."""
 FAILED_SECONDS = 30.0
 REFRESH_SECONDS = 0.5
-"""How long a new answer is waited for while there is an old one."""
+"""How long to wait for a new result while there is a cached one."""
 MOST_HOSTS = 10_000
 NEVER = float("-inf")
-TOO_SLOW = "the name servers did not answer in time"
-FAILED = "the look-up failed"
+TOO_SLOW = "the name servers did not respond in time"
+FAILED = "the name look-up failed"
 NO_HOST = "no such host"
 
 
 class LookupFailed(OSError):
-    """A host name that could not be resolved; the text says why in a few words."""
+    """A host name that does not resolve; the text gives the reason in a few words."""
 
 
 def ask_system(host: str) -> Sequence[str]:
-    """The system's answers for `host`, in its order of preference. Raises LookupFailed."""
+    """Return the system's addresses of `host`, in its order. Raise LookupFailed."""
     try:
         answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
@@ -51,13 +51,13 @@ def _reason(error: socket.gaierror) -> str:
     if error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None)):
         return NO_HOST
     if error.errno == socket.EAI_AGAIN:
-        return "the name servers did not answer"
+        return "the name servers did not respond"
     return FAILED
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of one name."""
+    """The state of one name."""
 
     addresses: Sequence[str] = ()
     answered_at: float = NEVER
@@ -69,7 +69,7 @@ class _Host:
 class Lookups:
     """The look-ups of one process, on threads of their own.
 
-    Daemon threads, since getaddrinfo cannot be interrupted and must not hold up the exit.
+    Daemon threads, because getaddrinfo cannot be interrupted and must not delay the exit.
     """
 
     def __init__(self, clock: Clock, look_up: LookUp = ask_system) -> None:
@@ -82,13 +82,13 @@ class Lookups:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def addresses(self, name: str) -> Sequence[str]:
-        """All answers for `name`. Raises LookupFailed after at most 5 s."""
+        """Return all addresses of `name`. Raise LookupFailed after at most 5 s."""
         host = self._host(name)
         now = self._clock.monotonic()
         if now - host.answered_at < FRESH_SECONDS:
             return host.addresses
         if host.addresses and now - host.answered_at < STALE_SECONDS:
-            # The old answer serves when a new one takes long.
+            # The cached result is used when a new one takes long.
             if now - host.failed_at >= FAILED_SECONDS:
                 await asyncio.wait({self._ask(name, host)}, timeout=REFRESH_SECONDS)
             return host.addresses
@@ -100,7 +100,7 @@ class Lookups:
         raise LookupFailed(host.error or FAILED)
 
     async def close(self) -> None:
-        """Forget the look-ups that run; their threads end by themselves."""
+        """Abandon the running look-ups; their threads end by themselves."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -120,14 +120,14 @@ class Lookups:
         running = self._ask(name, host)
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                # Shielded: other senders wait for the same answer.
+                # Shielded: other senders wait for the same result.
                 await asyncio.shield(running)
         except TimeoutError:
             host.failed_at = self._clock.monotonic()
             host.error = TOO_SLOW
 
     def _ask(self, name: str, host: _Host) -> asyncio.Future[None]:
-        """The look-up of `host` that runs, begun now if there was none."""
+        """Return the running look-up of `host`; start one if there is none."""
         if host.running is None:
             host.running = asyncio.get_running_loop().create_future()
             task = asyncio.create_task(self._run(name, host))
@@ -148,7 +148,7 @@ class Lookups:
             host.failed_at = self._clock.monotonic()
             host.error = str(error)
         except RuntimeError:
-            # The system gave no thread.
+            # The system could not start a thread.
             host.failed_at = self._clock.monotonic()
             host.error = FAILED
         else:
@@ -162,7 +162,7 @@ class Lookups:
                 running.set_result(None)
 
     async def _answer(self, name: str) -> Sequence[str]:
-        """What the name servers say; one that takes long makes room for the others."""
+        """Query the name servers; a slow query makes room for others."""
         await self._threads.acquire()
         holds = True
         look_up = asyncio.create_task(self._in_thread(name))
@@ -202,7 +202,7 @@ class Lookups:
             try:
                 loop.call_soon_threadsafe(settle, addresses, failure)
             except RuntimeError:
-                # The loop has closed meanwhile; nobody waits any more.
+                # The loop is closed by now; no caller waits any more.
                 return
 
         threading.Thread(target=run, name="dns", daemon=True).start()

@@ -1,4 +1,4 @@
-"""One request: its headers (ours, the Standard Webhooks trio, the webhook's own) and signatures."""
+"""Build one request: its body, its headers and its signatures."""
 
 import binascii
 import hmac
@@ -43,35 +43,35 @@ OURS = frozenset(
         "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
     )
 )  # fmt: skip
-"""Every name that `compose` writes by itself; nothing in their values is secret."""
+"""Every header name that `compose` writes; none of their values is secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One attempt to be made: what is sent, where to, and signed with what."""
+    """One attempt: its URL, body, headers and signing secrets."""
 
     event_id: str
     event_name: str
     timestamp: int
-    """The body's own, in seconds."""
+    """The timestamp in the body, in seconds."""
     record_version: int
     attempt: int
     origin: Origin
     url: str
     body: bytes
     secrets: tuple[str, ...]
-    """The first signs X-Webhook-Signature; each of them signs in the trio."""
+    """The first one signs X-Webhook-Signature; all of them sign webhook-signature."""
     headers: tuple[Header, ...] = ()
     traceparent: str | None = None
-    """Of the write that caused the event."""
+    """The traceparent of the write that caused the event."""
     timeout_s: float = 15.0
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
-    """All headers of the attempt except Host and Content-Length, in the order they are sent.
+    """Return all headers of the attempt except Host and Content-Length, in sending order.
 
-    `service` names us in User-Agent, `now_wall` is microseconds UTC, `span_id` (16 hex digits)
-    is this attempt's in the trace. Raises ValueError for a malformed secret.
+    `service` is the product in User-Agent, `now_wall` is microseconds UTC, `span_id` (16 hex
+    digits) is this attempt's span in the trace. Raise ValueError for a malformed secret.
     """
     event_id = request.event_id
     body = request.body
@@ -101,22 +101,22 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
 
 
 def new_secret(random: bytes) -> str:
-    """The secret's text as its owner sees it: `whsec_` and the base64 of `random` (32 bytes)."""
+    """Return the secret as its owner sees it: `whsec_` and the base64 of `random` (32 bytes)."""
     return PREFIX + _base64(random)
 
 
 def sign_body(secret: str, body: bytes) -> str:
-    """`sha256=` and the lowercase hex HMAC-SHA256 of `body`, keyed with the secret's own text.
+    """Return `sha256=` and the hex HMAC-SHA256 of `body`, keyed with the secret's text.
 
-    The scheme of GitHub's X-Hub-Signature-256.
+    The scheme of GitHub's X-Hub-Signature-256, in lowercase.
     """
     return "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()
 
 
 def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> str:
-    """One `v1,<base64>` per secret, separated by spaces, over `message_id.timestamp.body`.
+    """Return one `v1,<base64>` per secret, separated by spaces, over `message_id.timestamp.body`.
 
-    `timestamp` is in seconds. The scheme of the Standard Webhooks specification, 1.0.0. Raises
+    `timestamp` is in seconds. The scheme of the Standard Webhooks specification, 1.0.0. Raise
     ValueError for a secret that is not `whsec_` and base64.
     """
     content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
@@ -136,7 +136,7 @@ def _base64(data: bytes) -> str:
 
 
 def child_of(traceparent: str, span_id: str) -> str | None:
-    """The traceparent with `span_id` as its parent (W3C Trace Context 1); None if malformed."""
+    """Return the traceparent with `span_id` as parent (W3C Trace Context 1); None if malformed."""
     match = TRACEPARENT.fullmatch(traceparent)
     if match is None or not SPAN.fullmatch(span_id):
         return None
@@ -144,36 +144,36 @@ def child_of(traceparent: str, span_id: str) -> str | None:
 
 
 def masked(headers: Sequence[Header]) -> list[Header]:
-    """The headers as the log may keep them: a webhook's own ones lose their values."""
+    """Return the headers for the log: values of a webhook's own headers are masked."""
     return [header if header[0] in OURS else (header[0], MASK) for header in headers]
 
 
 def check_header(name: str, value: str) -> None:
-    """Judge a custom header of a webhook. Raises ValueError with a sentence for its owner."""
+    """Check a custom header of a webhook. Raise ValueError with a sentence for its owner."""
     if not TOKEN.fullmatch(name):
-        raise ValueError("A header's name holds letters, digits and hyphens only.")
+        raise ValueError("Header names can contain only letters, digits and hyphens.")
     if len(name) > LONGEST_NAME:
-        raise ValueError(f"A header's name has at most {LONGEST_NAME} characters.")
+        raise ValueError(f"Header names can have at most {LONGEST_NAME} characters.")
     folded = name.lower()
     if folded in HOP_BY_HOP:
-        raise ValueError(f"{name} belongs to the connection and cannot be set.")
+        raise ValueError(f"{name} is a connection header and cannot be set.")
     if folded in RESERVED or folded.startswith(RESERVED_PREFIXES):
-        raise ValueError(f"{name} is set by the sender; choose another name.")
+        raise ValueError(f"{name} is set automatically; choose another name.")
     if len(value) > LONGEST_VALUE:
-        raise ValueError(f"The value of {name} has at most {LONGEST_VALUE} characters.")
+        raise ValueError(f"The value of {name} can have at most {LONGEST_VALUE} characters.")
     if not VISIBLE.fullmatch(value):
         raise ValueError(
-            f"The value of {name} must be plain ASCII text with no space at either end."
+            f"The value of {name} must be printable ASCII without leading or trailing spaces."
         )
 
 
 def check_headers(headers: Sequence[Header]) -> None:
-    """Judge all custom headers of a webhook. Raises ValueError with a sentence for its owner."""
+    """Check all custom headers of a webhook. Raise ValueError with a sentence for its owner."""
     if len(headers) > MOST_CUSTOM:
-        raise ValueError(f"A webhook has at most {MOST_CUSTOM} headers of its own.")
+        raise ValueError(f"A webhook can have at most {MOST_CUSTOM} custom headers.")
     seen: set[str] = set()
     for name, value in headers:
         check_header(name, value)
         if name.lower() in seen:
-            raise ValueError(f"{name} is given twice.")
+            raise ValueError(f"{name} appears twice.")
         seen.add(name.lower())

@@ -1,4 +1,4 @@
-"""One POST to a receiver, under one deadline; whatever the receiver does, it ends as an Outcome."""
+"""Send one POST to a receiver under one deadline; every failure becomes an Outcome."""
 
 import asyncio
 import ssl
@@ -19,19 +19,19 @@ from outbox.sending.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Progress, Wir
 from outbox.states import OutcomeName
 
 BODY_SECONDS = 1.0
-"""A body may still take this long once the head has decided the outcome."""
+"""Additional seconds for a body after the head has decided the outcome."""
 MOST_ROUTES = 20_000
 
 Objection = Callable[[], str | None]
-"""Asked right before a request is written: why it must not be, or None."""
+"""Called just before a request is written; returns why it must not be sent, or None."""
 
 
 class _Withdrawn(Exception):
-    """The request was not to be sent any more when its connection was there."""
+    """The request was withdrawn before its connection was ready."""
 
 
 def no_objection() -> None:
-    """Let every request go out."""
+    """Allow every request."""
 
 
 class Sender:
@@ -54,11 +54,11 @@ class Sender:
         fresh: bool = False,
         objection: Objection = no_objection,
     ) -> Outcome:
-        """POST `body`. Raises ValueError for headers that cannot be sent, and nothing else.
+        """POST `body`; return the outcome. Raise only ValueError, for headers that cannot be sent.
 
-        `headers` are all but Host and Content-Length. `fresh` takes no kept-alive connection and
-        leaves none. An `objection` ends it as `aborted` with nothing sent. Cancelling it aborts
-        the connection.
+        `headers` are all but Host and Content-Length. `fresh` uses no kept-alive connection and
+        leaves none. An `objection` ends the attempt as `aborted` with nothing sent. Cancellation
+        aborts the connection.
         """
         began = self._clock.monotonic()
         progress = Progress(began, began + timeout_s)
@@ -80,7 +80,7 @@ class Sender:
                 return self._failed(progress, *name_failure(TimeoutError(), progress))
         except _Withdrawn as why:
             return self._failed(progress, "aborted", str(why))
-        except Exception as error:  # noqa: BLE001 - whatever a receiver causes has a name
+        except Exception as error:  # noqa: BLE001 - every failure of a receiver gets a name
             if progress.head is None:
                 stale = isinstance(error, ClientError | OSError) and gone_stale(progress)
                 return self._failed(progress, *name_failure(error, progress), stale=stale)
@@ -133,12 +133,12 @@ class Sender:
                 wire.rest()
                 connection.release()
             else:
-                # Not close(): that would wait for a receiver that may never take our bytes.
+                # Not close(), which would wait for a receiver that may never read the bytes.
                 wire.abort()
                 connection.close()
 
     async def _read(self, payload: StreamReader, progress: Progress) -> None:
-        """Read a body as it comes, until it ends or is more than we want."""
+        """Read a body until it ends or exceeds the stored size."""
         progress.ends = min(progress.ends, self._clock.monotonic() + BODY_SECONDS)
         while len(progress.body) <= LARGEST_BODY:
             part = await payload.readany()
@@ -180,7 +180,7 @@ class Sender:
     ) -> Outcome:
         wire = progress.wire
         now = self._clock.monotonic()
-        # A step that failed lasted until now.
+        # A failed step lasted until now.
         connected = progress.connected
         if connected is None and progress.stage == "connect" and progress.refused is None:
             connected = now
@@ -207,7 +207,7 @@ class Sender:
 def _odd(status: int) -> str:
     if status == SWITCHING_PROTOCOLS:
         return "the receiver switched protocols"
-    return "not an HTTP/1.1 answer"
+    return "not an HTTP/1.1 response"
 
 
 def _between(start: float | None, end: float | None) -> int | None:

@@ -1,4 +1,4 @@
-"""How a receiver's URL may be spelled; what may be dialled behind it is outbox.sending.guard."""
+"""Check the form of a receiver's URL; outbox.sending.guard checks its addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarl import URL
 from outbox.sending.addresses import Rules, may_dial, port_may_open
 
 REFUSED_ADDRESS = "deliveries to this address are not allowed"
-"""How every refusal by address begins: none tells anything of our network."""
+"""The start of every refusal by address: none reveals anything about the internal network."""
 LONGEST_URL = 2048
 LONGEST_HOST = 253
 SHAPE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)[^\s]*", re.S)
@@ -24,7 +24,10 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Refused(Exception):
-    """A URL or an address that we do not send to. `spelling` texts name the fault to the owner."""
+    """A URL or an address that deliveries may not use.
+
+    `spelling` texts name the fix to the owner.
+    """
 
     def __init__(self, text: str, kind: Literal["spelling", "address"]) -> None:
         super().__init__(text)
@@ -33,40 +36,40 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that passed: as it will be used, with its parts."""
+    """A valid URL and its parts."""
 
     url: URL
     scheme: str
     host: str
-    """Lower-case ASCII, an IPv6 literal without brackets."""
+    """Lower-case ASCII; an IPv6 literal has no brackets."""
     port: int
     literal: bool
 
 
 def check_url(url: str, rules: Rules) -> Target:
-    """Judge a receiver's URL as typed; no name is looked up. Raises Refused."""
+    """Check a receiver's URL as typed, without a name look-up. Raise Refused."""
     match = _shape(url, rules)
     scheme = match["scheme"].lower()
     if scheme not in DEFAULT_PORTS:
         raise _misspelt(_start(rules))
     if scheme == "http" and not rules.allow_http:
         raise _misspelt(
-            f"plain http is not allowed; use https, or allow it by {rules.http_setting}"
+            f"plain http is not allowed; use https, or allow it with {rules.http_setting}"
         )
     text, port, literal = _host(match["authority"], DEFAULT_PORTS[scheme])
     host = text if literal else _name(text)
     if not port_may_open(port, rules):
         raise _misspelt(
-            f"port {port} is not open to deliveries; use 443 or another above 1023, or open the "
-            f"address with this port by {rules.allow_setting}"
+            f"port {port} is not allowed; use 443 or a port above 1023, or allow the "
+            f"address with this port with {rules.allow_setting}"
         )
     dialled = (host,) if literal else _loopback(host)
     if dialled and not any(may_dial(address, port, rules) for address in dialled):
         raise refused(rules)
     parsed = URL(url)
-    # Whoever reads the URL after us must find the same place in it.
+    # Other software that reads the URL must find the same host and port.
     if (parsed.raw_host, parsed.port, parsed.scheme) != (host, port, scheme):
-        raise _misspelt("this URL can be read in more than one way; write it plainly")
+        raise _misspelt("this URL is ambiguous; write it in its standard form")
     return Target(parsed, scheme, host, port, literal)
 
 
@@ -75,8 +78,8 @@ def _misspelt(text: str) -> Refused:
 
 
 def refused(rules: Rules) -> Refused:
-    """The one refusal by address, whatever the reason."""
-    return Refused(f"{REFUSED_ADDRESS}; {rules.allow_setting} can open it", "address")
+    """Return the single refusal by address, whatever the reason."""
+    return Refused(f"{REFUSED_ADDRESS}; allow it with {rules.allow_setting}", "address")
 
 
 def _start(rules: Rules) -> str:
@@ -85,31 +88,31 @@ def _start(rules: Rules) -> str:
 
 def _shape(url: str, rules: Rules) -> re.Match[str]:
     if len(url) > LONGEST_URL:
-        raise _misspelt(f"a URL has at most {LONGEST_URL} characters")
+        raise _misspelt(f"the URL can have at most {LONGEST_URL} characters")
     if "\\" in url or any(c.isspace() or not c.isprintable() for c in url):
-        raise _misspelt("a URL holds no spaces, control characters or backslashes")
+        raise _misspelt("the URL must not contain spaces, control characters or backslashes")
     match = SHAPE.fullmatch(url)
     if match is None:
         raise _misspelt(_start(rules))
     if "#" in url:
-        raise _misspelt("a URL to deliver to has no #fragment; leave it out")
+        raise _misspelt("the URL must not have a #fragment")
     if "@" in match["authority"]:
         raise _misspelt(
-            "no user name or password in the URL; put them in a custom Authorization header"
+            "the URL must not contain a user name or password; use a custom Authorization header"
         )
     return match
 
 
 def _host(authority: str, default_port: int) -> tuple[str, int, bool]:
-    """The host, the port and whether the host is an IP literal."""
+    """Return the host, the port and whether the host is an IP literal."""
     if authority.startswith("["):
         match = BRACKETED.fullmatch(authority)
         if match is None:
-            raise _misspelt("an IPv6 address is written as [2606:4700::1111]")
+            raise _misspelt("write an IPv6 address as [2606:4700::1111]")
         return _ipv6(match["literal"]), _port(match["port"], default_port), True
     host, colon, port = authority.partition(":")
     if ":" in port:
-        raise _misspelt("an IPv6 address is written in brackets")
+        raise _misspelt("write an IPv6 address in brackets")
     if not host:
         raise _misspelt("the URL has no host")
     try:
@@ -131,22 +134,22 @@ def _ipv6(text: str) -> str:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise _misspelt("what stands in brackets is not an IPv6 address") from None
+        raise _misspelt("the text in brackets is not an IPv6 address") from None
     if address.scope_id is not None:
-        raise _misspelt("an IPv6 address in a URL has no zone")
-    # Dotted endings have two spellings, and Python versions differ on which is the canonical one.
+        raise _misspelt("the IPv6 address must not have a zone")
+    # Dotted endings have two spellings, and Python versions differ on the canonical one.
     if address.compressed != text.lower() and "." not in text:
         raise _misspelt(f"write this address as [{address.compressed}]")
     return text.lower()
 
 
 def _name(text: str) -> str:
-    """The host name in lower-case ASCII, when it means the same to every reader."""
+    """Return the host name in lower-case ASCII, if all software reads it the same way."""
     typed = text.lower()
     if "%" in typed:
-        raise _misspelt("the host is percent-encoded; write it plainly")
+        raise _misspelt("the host must not be percent-encoded")
     if typed.endswith("."):
-        raise _misspelt("leave out the dot at the end of the host")
+        raise _misspelt("the host must not end with a dot")
     name = typed
     if not typed.isascii():
         try:
@@ -156,15 +159,15 @@ def _name(text: str) -> str:
         except ValueError:
             again = None
         if again != typed:
-            raise _misspelt("this host name is not in its standard form; write it plainly")
+            raise _misspelt("the host name must be in its standard form")
     labels = name.split(".")
-    # The last label decides whether readers take the host for a number: the URL standard, 3.5.
+    # The last label decides whether software reads the host as a number: the URL standard, 3.5.
     if NUMERIC.fullmatch(labels[-1]):
         raise _misspelt("write an IPv4 address as four decimal numbers, such as 192.0.2.7")
     if len(name) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
         raise _misspelt("this is not a valid host name")
     if "xn--" in name and not _round_trips(name):
-        raise _misspelt("this host name is not in its standard form; write it plainly")
+        raise _misspelt("the host name must be in its standard form")
     return name
 
 
@@ -177,7 +180,7 @@ def _round_trips(name: str) -> bool:
 
 
 def _loopback(name: str) -> tuple[str, ...]:
-    """The addresses of names that mean this machine everywhere: RFC 6761, section 6.3."""
+    """Return the addresses of names that always mean this machine: RFC 6761, section 6.3."""
     if name == "localhost" or name.endswith(".localhost"):
         return ("127.0.0.1", "::1")
     return ()

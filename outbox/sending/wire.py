@@ -1,7 +1,7 @@
-"""One connection to a receiver: aiohttp's own, with what it leaves open to hostile ones closed.
+"""One connection to a receiver: aiohttp's own, hardened against hostile responses.
 
-The parts of aiohttp that are not its public face are used here and in outbox.sending.connect alone;
-tests/outbox/sending/test_wire.py says what is expected of them.
+Only this module and outbox.sending.connect use aiohttp's private parts;
+tests/outbox/sending/test_wire.py states what they must do.
 """
 
 import asyncio
@@ -32,33 +32,33 @@ LENGTH = re.compile(r"[0-9]{1,5}")
 NO_BODY = frozenset({"204", "304"})
 LARGEST_BODY = 16 * 1024
 LARGEST_HEAD = 64 * 1024
-"""Bytes that a receiver may send before the head of its final answer is complete."""
+"""Bytes that a receiver may send before the head of its final response is complete."""
 JOINED_BODY = 64 * 1024
-"""Up to here a body is copied behind its head, to leave in one write."""
+"""Up to this size, a body is appended to its head, to leave in one write."""
 SWITCHING_PROTOCOLS = 101
 
 
 class Head(NamedTuple):
-    """The head of a final answer."""
+    """The head of a final response."""
 
     status: int
     headers: list[Header]
     retry_after: str | None
     proper: bool = True
-    """Whether it is of HTTP/1."""
+    """Whether the response is HTTP/1."""
 
 
 Answer = tuple[Head, StreamReader | None, bytes]
-"""The head, and the body: still to be read, or there whole."""
+"""The head, and the body: unread, or complete."""
 
 
 class HeadTooLong(HttpProcessingError):
-    """The receiver went on without ever completing the head of a final answer."""
+    """The receiver sent too many bytes without completing the head of a final response."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far one attempt has come. Instants are seconds on the monotonic clock."""
+    """The progress of one attempt. Times are seconds on the monotonic clock."""
 
     began: float
     ends: float
@@ -78,7 +78,7 @@ class Progress:
 
 
 current: ContextVar[Progress] = ContextVar("current")
-"""The attempt that this task is about."""
+"""The attempt of the current task."""
 
 
 class Wire(ResponseHandler):
@@ -89,16 +89,16 @@ class Wire(ResponseHandler):
         self.address: str | None = None
         self.uses = 0
         self.received = 0
-        """Bytes of the current answer."""
+        """Received bytes of the current response."""
         self.first_byte: float | None = None
         self.broken = False
-        """Whether the body of the answer ended before its time."""
+        """Whether the body of the response ended early."""
         self._clock = clock
         self._idle = False
         self._answered = False
         self._opening = b""
         progress = current.get()
-        # Connectors make this object when TCP is up, before TLS begins.
+        # Connectors create this object after the TCP handshake and before TLS.
         progress.connected = clock.monotonic()
         progress.stage = "tls" if progress.tls else "connect"
 
@@ -110,24 +110,24 @@ class Wire(ResponseHandler):
             self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def begin(self) -> None:
-        """A request is about to be written."""
+        """Prepare for the next request."""
         self.uses += 1
         self.received = 0
         self.first_byte = None
         self._idle = self._answered = False
         self._opening = b""
         self._payload = None
-        # Made when an answer comes that needs it.
+        # Created when a response arrives that needs it.
         self._parser = None
         if self._tail:
             self._set_params()
 
     async def answer(self) -> Answer:
-        """The final answer to the request. Raises what ended the connection instead."""
+        """Return the final response to the request. Raise the error that ended the connection."""
         return cast(Answer, await self.read())
 
     def write(self, head: bytes, body: bytes) -> None:
-        """Send a request. Raises ConnectionResetError when the connection is gone already."""
+        """Send a request. Raise ConnectionResetError when the connection is closed already."""
         transport = self.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError
@@ -138,12 +138,12 @@ class Wire(ResponseHandler):
             transport.write(body)
 
     def rest(self) -> None:
-        """The answer is read; until the next request nothing may arrive here."""
+        """Mark the response as read; until the next request no data may arrive."""
         self._idle = True
 
     def data_received(self, data: bytes) -> None:
         if self._idle:
-            # An answer to nothing would be taken for the answer to the next request.
+            # A response without a request would be taken for the response to the next request.
             self._abort()
             return
         if not data or not self.uses:
@@ -168,7 +168,7 @@ class Wire(ResponseHandler):
             self._abort()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        # Called at the end of every body, where there is mostly nothing to resume.
+        # Called at the end of every body, usually with nothing to resume.
         if self._reading_paused or self._buffer_paused:
             super().resume_reading(resume_parser)
 
@@ -188,7 +188,7 @@ class Wire(ResponseHandler):
     def _hand_over(self, head: Head, payload: StreamReader | None, body: bytes) -> None:
         self._answered = True
         self._opening = b""
-        # aiohttp's queue of answers carries ours.
+        # aiohttp's queue of responses carries this one.
         super().feed_data(cast(Any, (head, payload, body)))
 
     def set_exception(self, exc: BaseException, exc_cause: BaseException = _EXC_SENTINEL) -> None:
@@ -198,9 +198,9 @@ class Wire(ResponseHandler):
         self._break_body()
 
     def _salvage(self) -> bool:
-        """Whether a good head came before what the parser choked on; then it is the answer.
+        """Return whether a valid head arrived before a parser error, and use it as the response.
 
-        The parser gives up heads together with the bad body that arrived behind them.
+        The parser discards heads together with an invalid body that arrived behind them.
         """
         rest, self._opening = self._opening, b""
         self._set_params()
@@ -222,7 +222,7 @@ class Wire(ResponseHandler):
         return self._answered
 
     def _break_body(self) -> None:
-        """End the body where the parser choked; it forgets it, and a reader would wait for ever."""
+        """End the body at a parser error; the parser drops it, and a reader would wait for ever."""
         payload = self._payload
         if payload is not None and not payload.is_eof():
             self.broken = True
@@ -234,16 +234,16 @@ class Wire(ResponseHandler):
         )
 
     def _abort(self) -> None:
-        # Not self.abort(): that forgets the exception which the reader is to see.
+        # Not self.abort(), which discards the exception for the reader.
         if self.transport is not None:
             self.transport.abort()
 
 
 def read_plain(data: bytes) -> tuple[Head, bytes] | None:
-    """Head and body of an answer that lies there whole and could not be plainer; else None.
+    """Parse a complete and simple response into head and body; return None for any other.
 
-    Most answers are one small packet with a Content-Length, and the general parser takes longer
-    over one than the rest of a send. Whatever is in any way unusual is left to that parser.
+    Most responses are one small packet with a Content-Length, and the general parser takes longer
+    for one than the rest of a send. It handles everything unusual.
     """
     end = data.find(b"\r\n\r\n")
     if end < 0 or len(data) > LARGEST_PLAIN:

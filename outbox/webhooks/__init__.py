@@ -1,7 +1,7 @@
-"""The webhooks table: units to make, read and change a webhook.
+"""The webhooks table: units to create, read and change a webhook.
 
-Pausing, activation and removal, which also decide about what waits, are in outbox.queue.parking.
-What an owner may ask for is judged at the owner's door, before a Draft is made.
+Pausing, activating and removing a webhook also affects waiting deliveries and is in
+outbox.queue.parking. The caller validates a Draft before creating it.
 """
 
 import json
@@ -18,7 +18,7 @@ MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an owner decides about a webhook, already judged. `headers` are sent with each POST."""
+    """The validated settings of a webhook. Each POST carries `headers`."""
 
     url: str
     events: tuple[str, ...]
@@ -56,7 +56,7 @@ COLUMNS = """id, owner_id, version, url, events, description, state, disabled_re
   headers, created_at, updated_at, last_success_at, failing_since, failures, last_outcome,
   last_status, last_attempt_at, circuit"""
 
-# Creations of one owner wait for each other, so that two at once cannot both take the last place.
+# Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
 
 INSERT = """
@@ -70,7 +70,7 @@ values ($1, $2, 1, $3, $4, $5, 'active', false, $6, $7, $8,
   $9, $9)
 """
 
-# Fan-out's own lock, shared: no event passes between what this sees and its commit.
+# The lock of fan-out, shared: no event is fanned out between this snapshot and its commit.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
 
 INSERT_LANE = """
@@ -86,16 +86,16 @@ where id = $1 and version = $2
 
 
 class TooMany(Exception):
-    """The owner already has as many webhooks as the installation allows."""
+    """The owner has the maximum number of webhooks."""
 
 
 async def create(
     tx: Tx, *, owner_id: str, draft: Draft, secret: str, ring: KeyRing, most: int = 0
 ) -> str:
-    """Make an active webhook with its lane; returns its id.
+    """Create an active webhook with its lane; return its id.
 
-    It gets the events whose transactions this one cannot see, whatever their order.
-    `secret` is the `whsec_…` string. Raises TooMany past `most` webhooks of one owner (0: no cap).
+    It receives the events whose transactions this one cannot see, in whatever order they commit.
+    `secret` is the `whsec_…` string. Raise TooMany above `most` webhooks per owner (0: no limit).
     """
     if most:
         await tx.one(ONE_AT_A_TIME, owner_id)
@@ -111,13 +111,13 @@ async def create(
         ring.seal(secret.encode(), webhook_id), tx.now,
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id)
-    # A fan-out that was turned away meanwhile looks again after this commit.
+    # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
 
 
 async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:
-    """Set what the owner decides, if the webhook is still at `version`; False when it is not."""
+    """Update the webhook's settings if it is still at `version`; return False otherwise."""
     done = await tx.run(
         CHANGE,
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
@@ -128,13 +128,13 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
 
 
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
-    """The webhook of this id, whoever owns it."""
+    """Return the webhook with this id, of any owner."""
     row = await tx.one(f"select {COLUMNS} from webhooks where id = $1", webhook_id)
     return None if row is None else _webhook(row)
 
 
 async def listed(tx: Tx, owner_id: str) -> list[Webhook]:
-    """All webhooks of one owner, newest first."""
+    """Return all webhooks of one owner, newest first."""
     rows = await tx.all(
         f"select {COLUMNS} from webhooks where owner_id = $1 order by created_at desc, id desc",
         owner_id,
@@ -145,12 +145,12 @@ async def listed(tx: Tx, owner_id: str) -> list[Webhook]:
 def seal_headers(
     headers: Sequence[tuple[str, str]], ring: KeyRing, webhook_id: str
 ) -> bytes | None:
-    """Custom headers as they are stored: sealed, because one of them may be an Authorization."""
+    """Encrypt custom headers for storage, because one of them may be an Authorization."""
     return ring.seal(json.dumps(headers).encode(), webhook_id) if headers else None
 
 
 def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[tuple[str, str]]:
-    """The custom headers behind `Webhook.headers`."""
+    """Decrypt the custom headers of `Webhook.headers`."""
     if sealed is None:
         return []
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
@@ -164,7 +164,7 @@ def _webhook(row: Row) -> Webhook:
 
 
 def subscription(text: str) -> tuple[str, ...] | None:
-    """The event names in a webhook's `events`; None for a damaged row, which stops nobody."""
+    """Return the event names of a webhook's `events`; None for a damaged row."""
     try:
         names = json.loads(text)
     except (ValueError, TypeError):

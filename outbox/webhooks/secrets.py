@@ -1,7 +1,7 @@
-"""Secrets at rest: AES-256-GCM under a ring of keys, each value bound to the row that holds it.
+"""Encrypt secrets at rest: AES-256-GCM with a ring of keys, each value bound to its row.
 
-The key file has one key a line, `id base64-key created-at`; `#` starts a comment. The newest key
-seals, all of them open, so a key is changed by adding one and sealing anew at leisure.
+The key file has one key per line, `id base64-key created-at`; `#` starts a comment. The newest key
+seals and every key opens, so adding a key and sealing values again replaces an old key.
 """
 
 import binascii
@@ -24,12 +24,12 @@ KEY_BYTES = 32
 NONCE_BYTES = 12
 ID_BYTES = 4
 READABLE_BY_ALL = stat.S_IRWXO
-MAKE_ONE = "make one with: carteiro secrets init"
+MAKE_ONE = "create one with: carteiro secrets init"
 KEY_ID = re.compile("[0-9a-f]{8}")
 
 
 class SealBroken(OutboxError):
-    """A sealed value does not open: another row's, another key's, or damaged."""
+    """A sealed value does not open: it belongs to another row or key, or is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Key:
 
 
 class KeyRing:
-    """Seals with its newest key and opens with any of them."""
+    """Seals with its newest key and opens with any of its keys."""
 
     def __init__(self, keys: Iterable[Key], random: Callable[[int], bytes]) -> None:
         ring = sorted(keys, key=lambda key: key.created_at)
@@ -55,13 +55,13 @@ class KeyRing:
         self._ciphers = {bytes.fromhex(key.key_id): AESGCM(key.secret) for key in ring}
 
     def seal(self, plain: bytes, row_id: str) -> bytes:
-        """Key id (4 bytes), nonce (12), ciphertext and tag, to be stored in the row `row_id`."""
+        """Encrypt `plain` for the row: key id (4 bytes), nonce (12), ciphertext and tag."""
         key_id = bytes.fromhex(self.newest)
         nonce = self._random(NONCE_BYTES)
         return key_id + nonce + self._ciphers[key_id].encrypt(nonce, plain, row_id.encode())
 
     def open(self, sealed: bytes, row_id: str) -> bytes:
-        """What `seal` was given. Raises SealBroken."""
+        """Decrypt a value of `seal`. Raise SealBroken."""
         key_id, nonce = sealed[:ID_BYTES], sealed[ID_BYTES : ID_BYTES + NONCE_BYTES]
         cipher = self._ciphers.get(key_id)
         if cipher is None:
@@ -69,17 +69,17 @@ class KeyRing:
         try:
             return cipher.decrypt(nonce, sealed[ID_BYTES + NONCE_BYTES :], row_id.encode())
         except (InvalidTag, ValueError):
-            raise SealBroken("this value was sealed for another row, or is damaged") from None
+            raise SealBroken("this value was sealed for another row or is damaged") from None
 
     def stale(self, sealed: bytes) -> bool:
-        """Whether a newer key than the one that sealed this value is there to seal it anew."""
+        """Return whether the ring has a newer key than the one that sealed this value."""
         return sealed[:ID_BYTES].hex() != self.newest
 
 
 def parse_keys(text: str, ids: Ids, source: str) -> KeyRing:
-    """The ring written in `text` (keys on lines of their own, or separated by commas).
+    """Parse the keys of `text` (one per line, or separated by commas).
 
-    `source` is what an error calls it. Raises CannotStart.
+    `source` names the text in errors. Raise CannotStart.
     """
     keys: list[Key] = []
     for number, line in enumerate(re.split("[\n,]", text), start=1):
@@ -90,25 +90,25 @@ def parse_keys(text: str, ids: Ids, source: str) -> KeyRing:
             except ValueError as error:
                 raise CannotStart(f"{source}, key line {number}: {error}") from None
     if not keys:
-        raise CannotStart(f"{source} holds no key; {MAKE_ONE}")
+        raise CannotStart(f"{source} contains no key; {MAKE_ONE}")
     if len({key.key_id for key in keys}) < len(keys):
-        raise CannotStart(f"{source} names the same key id twice")
+        raise CannotStart(f"{source} contains the same key id twice")
     return KeyRing(keys, ids.token)
 
 
 def read_key_file(path: str | Path, ids: Ids) -> KeyRing:
-    """The ring in the file at `path`. Raises CannotStart: missing, malformed, open to everybody."""
+    """Read the key file at `path`. Raise CannotStart: missing, malformed, world-readable."""
     file = Path(path)
     try:
         with file.open("rb") as handle:
             mode = os.fstat(handle.fileno()).st_mode
             content = handle.read()
     except FileNotFoundError:
-        raise CannotStart(f"there is no key file {file}; {MAKE_ONE}") from None
+        raise CannotStart(f"the key file {file} does not exist; {MAKE_ONE}") from None
     except OSError as error:
         raise CannotStart(f"the key file {file} cannot be read: {error.strerror}") from None
     if mode & READABLE_BY_ALL:
-        raise CannotStart(f"the key file {file} is open to every user; run: chmod o-rwx {file}")
+        raise CannotStart(f"the key file {file} is readable by every user; run: chmod o-rwx {file}")
     try:
         text = content.decode("ascii")
     except UnicodeDecodeError:
@@ -117,17 +117,17 @@ def read_key_file(path: str | Path, ids: Ids) -> KeyRing:
 
 
 def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
-    """Make a key file with one new key, readable by its owner alone.
+    """Create a key file with one new key, readable only by its owner.
 
-    `wall` is microseconds UTC. Raises CannotStart: an existing file is never replaced, since what
-    it sealed would be lost.
+    `wall` is microseconds UTC. Raise CannotStart; never replace an existing file, because values
+    sealed with its keys would be lost.
     """
     file = Path(path)
     try:
         if not file.parent.is_dir():
             file.parent.mkdir(private_files.FOLDER, parents=True)
     except OSError as error:
-        raise CannotStart(f"the folder {file.parent} cannot be made: {error.strerror}") from None
+        raise CannotStart(f"the folder {file.parent} cannot be created: {error.strerror}") from None
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private_files.FILE)
         with os.fdopen(descriptor, "wb") as handle:
@@ -135,13 +135,15 @@ def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
             handle.flush()
             os.fsync(handle.fileno())
     except FileExistsError:
-        raise CannotStart(f"{file} is already there; its keys are needed, so it stays") from None
+        raise CannotStart(
+            f"{file} already exists; it is kept, because its keys are needed"
+        ) from None
     except OSError as error:
         raise CannotStart(f"the key file {file} cannot be written: {error.strerror}") from None
 
 
 def new_key_line(ids: Ids, wall: int) -> str:
-    """One line of a key file with a new key in it; add it to a file to change keys."""
+    """Return a line with a new key, to add to a key file."""
     secret = binascii.b2a_base64(ids.token(KEY_BYTES), newline=False).decode("ascii")
     created = datetime.fromtimestamp(wall // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return f"{ids.token(ID_BYTES).hex()} {secret} {created}\n"
@@ -149,16 +151,16 @@ def new_key_line(ids: Ids, wall: int) -> str:
 
 def _key(entry: list[str]) -> Key:
     if len(entry) != 3:
-        raise ValueError("a key is written as: id base64-key created-at")
+        raise ValueError("write a key as: id base64-key created-at")
     key_id, encoded, created = entry
     if not KEY_ID.fullmatch(key_id):
-        raise ValueError("a key id is 8 lowercase hex digits")
+        raise ValueError("a key id must be 8 lowercase hex digits")
     try:
         secret = binascii.a2b_base64(encoded, strict_mode=True)
     except binascii.Error:
         secret = b""
     if len(secret) != KEY_BYTES:
-        raise ValueError(f"the key {key_id} is not {KEY_BYTES} bytes in base64")
+        raise ValueError(f"the key {key_id} must be {KEY_BYTES} bytes in base64")
     try:
         created_at = datetime.fromisoformat(created)
     except ValueError:

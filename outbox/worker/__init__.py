@@ -1,8 +1,8 @@
-"""The drain: the loop that turns committed events into settled deliveries.
+"""The drain: the loop that turns committed events into finished deliveries.
 
-One turn writes what has been sent and takes what is due (both in one commit on SQLite); sends run
-beside it as tasks. No transaction is open while the network is used. A fault of the loop itself
-is logged and the loop goes on with all that it holds: nothing is claimed or rescued anew for it.
+Each turn records results and takes due deliveries (both in one commit on SQLite); sends run beside
+it as tasks. No transaction is open during network access. After an internal error the loop is
+logged and continues with all its work: it neither claims nor rescues anything again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = structlog.get_logger("outbox")
 
 
 class Worker:
-    """One node's drain. `run` until `drain`; every method is for the event loop's thread."""
+    """One node's drain. `run` ends after `drain`; call every method on the event loop's thread."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class Worker:
 
     @property
     def node_id(self) -> str:
-        """The name under which this worker claims; another one after a lease was lost."""
+        """The name under which this worker claims; it changes after the loss of a lease."""
         return self._lease.node_id
 
     async def run(self) -> None:
-        """Drain until told to stop and everything under way is settled."""
+        """Deliver until stopped and until the results of all sends are recorded."""
         let_go = (
             self._db.listen(self._hear, lambda: self.node_id),
             self._db.on_change(self._sends.changed),
@@ -98,10 +98,10 @@ class Worker:
             self._ended.set()
 
     async def drain(self, grace: float) -> None:
-        """Take nothing more, give what is under way `grace` seconds, cut the rest, settle all.
+        """Take no more work, allow sends `grace` seconds, abort the rest, and record all results.
 
-        Returns when the loop has ended, or a little after `grace` if the database is away; what
-        could not be written then is rescued by whoever starts next.
+        Return when the loop has ended, or a little after `grace` if the database is unavailable;
+        the next start then rescues deliveries without a recorded result.
         """
         self._stopping = True
         self._taking.stop()
@@ -112,7 +112,7 @@ class Worker:
         await sleep_until_set(self._ended, CUT_SECONDS)
 
     async def _turn(self) -> None:
-        """One round: settle and take, then wait for a reason to go round again."""
+        """Run one turn: settle and take, then wait for a reason to run again."""
         self._wake.clear()
         slow = self._sends.take_slots_back()
         settled, taken = await _both(
@@ -148,7 +148,7 @@ class Worker:
 async def _both(
     first: Awaitable[float | None], second: Awaitable[float | None]
 ) -> tuple[float | None, float | None]:
-    """Both to their ends, also when one fails: the next round must not meet the other under way."""
+    """Await both to their ends, even when one fails: two turns must not overlap."""
     done = await asyncio.gather(first, second, return_exceptions=True)
     for result in done:
         if isinstance(result, BaseException):

@@ -1,8 +1,8 @@
-"""Duties of the installation: each is run by one node per period, whoever leads.
+"""Duties of the installation: the leading node runs each one once per period.
 
-A row per duty says when its last run began and ended. A run begins with an UPDATE that names the
-row as it was seen, so two nodes that both believed they led could not both begin. A run that
-failed, or whose node died in the middle, has no end and is begun again.
+A row per duty records the start and end of its last run. A run starts with an UPDATE that names the
+row as it was read, so that only one of two nodes that both believe they lead can start it. A run
+that failed, or whose node died, has no end and is repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from outbox.errors import DatabaseUnavailable
 from outbox.queue.lanes import due_now
 
 LOOK_SECONDS = 5.0
-# Of a period, for timers that come a little early; a second at most.
+# Tolerance for timers that fire early, as a part of a period; a second at most.
 SLACK = 0.1
 
 log = structlog.get_logger("outbox")
@@ -37,7 +37,7 @@ END = "update duties set ended_at = due_now() where name = $1 and began_at = $2"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """When the last run of a duty began and ended, by the due clock; 0 for never."""
+    """Start and end of a duty's last run, on the due clock; 0 for never."""
 
     began_at: int = 0
     ended_at: int = 0
@@ -58,9 +58,10 @@ class _Duty:
 
 
 class Duties:
-    """This node's share in them: all while it leads, none otherwise. Call `look` every few seconds.
+    """This node's share of the duties: all while it leads, none otherwise.
 
-    A duty is cancelled where it awaits when its node stops leading.
+    `look` must run every few seconds. A duty is cancelled where it awaits when its node stops
+    leading.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Duties:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
-        """Run `duty` once in each `seconds` on one node of all; the first time without waiting."""
+        """Run `duty` once in each `seconds` on one of all nodes; the first run is immediate."""
         self._duties.append(_Duty(name, seconds, duty, None))
 
     def when(
@@ -82,7 +83,7 @@ class Duties:
         name: str,
         duty: Callable[[], Awaitable[object]],
     ) -> None:
-        """Run `duty` on one node of all at each look that finds it `wanted`."""
+        """Run `duty` on one of all nodes at each look that finds it `wanted`."""
         self._duties.append(_Duty(name, self.look_seconds, duty, wanted))
 
     @property
@@ -94,17 +95,17 @@ class Duties:
         self.leadership.start()
 
     async def stop(self) -> None:
-        """Cut off what runs and give the leadership up."""
+        """Cancel running duties and give up the leadership."""
         self._drop()
         await self.idle()
         await self.leadership.stop()
 
     async def idle(self) -> None:
-        """Wait until no duty runs here."""
+        """Wait until no duty runs in this process."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def look(self) -> None:
-        """Begin what is due; returns without waiting for its end."""
+        """Start the due duties; return without waiting for their ends."""
         if not self.leadership.leads:
             self._drop()
             return
@@ -125,7 +126,7 @@ class Duties:
         if mark.began_at and not mark.ended_at:
             if mark.began_at == duty.began_at:
                 return self._db.clock.monotonic() >= duty.not_before
-            # A former leader's, which may just be learning that it was replaced.
+            # The duty of a former leader, which may not know yet that it was replaced.
             return self.leadership.settled
         slack = min(duty.seconds * SLACK, 1.0)
         return mark.began_at <= now - round((duty.seconds - slack) * 1_000_000)
@@ -147,7 +148,7 @@ class Duties:
             log.exception("duty_failed", duty=duty.name)
 
     def _put_off(self, duty: _Duty) -> None:
-        """Soon at first, and a duty that fails for good once a period."""
+        """Delay the next run: short at first, and one period for a duty that always fails."""
         wait = min(self.look_seconds * 2.0 ** min(duty.failures, 16), duty.seconds)
         duty.failures += 1
         duty.not_before = self._db.clock.monotonic() + wait
@@ -158,18 +159,18 @@ class Duties:
 
 
 async def marks_now(tx: Tx) -> tuple[dict[str, Mark], int]:
-    """The duties' marks by name, and the due clock."""
+    """Return the duties' marks by name, and the due clock."""
     rows = await tx.all("select name, began_at, ended_at from duties")
     marks = {row["name"]: Mark(row["began_at"], row["ended_at"] or 0) for row in rows}
     return marks, await due_now(tx)
 
 
 async def begin(tx: Tx, name: str, seen: Mark) -> int | None:
-    """Mark a run's beginning unless the row is no longer as it was `seen`; the mark, or None."""
+    """Mark the start of a run unless the row differs from `seen`; return the mark, or None."""
     row = await tx.one(BEGIN, name, seen.began_at, seen.ended_at)
     return None if row is None else int(row["began_at"])
 
 
 async def end(tx: Tx, name: str, began_at: int) -> bool:
-    """Mark the end of the run that began at `began_at`; False when another has begun since."""
+    """Mark the end of the run started at `began_at`; return False if another has started."""
     return await tx.run(END, name, began_at) == 1

@@ -1,7 +1,7 @@
-"""The lease of one worker: its row among the nodes, renewed beside the drain, not inside it.
+"""The lease of one worker: its row among the nodes, renewed independently of the drain.
 
-A drain that waits for the database must not lose its lease for that, so this has a connection and
-a task of its own. Here too: what a worker does for others, rescue first of all.
+A drain that waits for the database must not lose its lease, so the lease has its own connection and
+task. It also runs a worker's work for other nodes, first of all the rescue.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from outbox.worker import nodes, skew
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
 RENEW_SECONDS = LEASE_SECONDS / 3
-# Between looks for nodes whose lease has ended: rescue comes within 5 s of that.
+# Interval of checks for nodes whose lease has ended: rescue follows within 5 s.
 LOOK_SECONDS = 3.0
 BACKOFF_SECONDS = 0.25
-OVER = "this node's lease had ended"
-ASTRAY = "this node's clock is more than a minute from the database server's"
+OVER = "this node's lease has expired"
+ASTRAY = "this node's clock differs from the database server's by more than a minute"
 
 log = structlog.get_logger("outbox")
 
 
 class Lease:
-    """Joins and renews; a lost one is joined again under a new name. Tells `joined` and `lost`."""
+    """Joins and renews; after a loss it joins under a new name. Calls `joined` and `lost`."""
 
     def __init__(
         self,
@@ -58,11 +58,11 @@ class Lease:
 
     @property
     def joined(self) -> bool:
-        """Whether the row is there, whatever its age."""
+        """Whether the node's row exists, whatever its age."""
         return self._joined
 
     def objection(self) -> str | None:
-        """Why nothing may be sent now; None while the lease holds and the clock can be trusted."""
+        """Return why nothing may be sent now; None while the lease and the clock are valid."""
         if not self._joined or self._is_over():
             return OVER
         if abs(self.skew) > skew.MOST_SECONDS:
@@ -70,21 +70,21 @@ class Lease:
         return None
 
     async def run(self) -> None:
-        """Keep it until cancelled."""
+        """Keep the lease until cancelled."""
         try:
-            while True:  # noqa: ASYNC110 - it waits for time to pass, not for an event
+            while True:  # noqa: ASYNC110 - a wait for time, not for an event
                 await asyncio.sleep(await self._round())
         finally:
             self._stop_timer()
 
     async def leave(self) -> None:
-        """Give back what stands under this name, and remove it."""
+        """Release the deliveries of this node, and remove its row."""
         if self._joined:
             await self._db.write(nodes.leave, self.node_id)
             self._joined = False
 
     async def _round(self) -> float:
-        """What is due now; seconds until the next round."""
+        """Do what is due now; return seconds until the next round."""
         if not self._joined:
             if not await self._tried("lease_not_joined", self._join):
                 return BACKOFF_SECONDS
@@ -101,7 +101,7 @@ class Lease:
     async def _tried(self, name: str, step: Callable[[], Awaitable[None]]) -> bool:
         try:
             await step()
-        except Exception as error:  # noqa: BLE001 - a lease that is not kept would stop the node
+        except Exception as error:  # noqa: BLE001 - an unrenewed lease would stop the node
             log.warning(name, error=repr(error), node=self.node_id)
             if self._joined and self._is_over():
                 self._lose()
@@ -126,7 +126,7 @@ class Lease:
         await self._compare()
 
     async def _look(self) -> None:
-        """Take back what dead nodes had, and let go of what makes no difference any more."""
+        """Take back the deliveries of dead nodes, and clear data that no longer matters."""
         self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
         await self._db.write(fanout.forget_since)
 
@@ -144,7 +144,7 @@ class Lease:
             self._observer.rescued("startup" if reason == "startup" else "lease", count)
 
     def _hold_from(self, boot: int) -> None:
-        """It holds from `boot` on, when it was asked for; the answer may have taken long."""
+        """Extend the lease from `boot`, the time of the request; the reply may have taken long."""
         self._renewed = boot
         self._stop_timer()
         if self._engine == "postgres":
@@ -152,12 +152,12 @@ class Lease:
             self._end = asyncio.get_running_loop().call_later(max(left, 0.0), self._run_out)
 
     def _run_out(self) -> None:
-        # Its renewal may hang in a dead connection at this very moment.
+        # Its renewal may be stuck in a dead connection at this moment.
         if self._joined:
             self._lose()
 
     def _lose(self) -> None:
-        """Others own what was ours: come back under a new name."""
+        """Join again under a new name, because other nodes may own this node's deliveries."""
         log.error("lease_lost", node=self.node_id)
         self._stop_timer()
         self._joined = False
@@ -165,7 +165,7 @@ class Lease:
         self._tell_lost()
 
     def _is_over(self) -> bool:
-        """Whether others may have taken what is ours. On SQLite there are no others."""
+        """Return whether other nodes may have this node's deliveries; on SQLite there are none."""
         return self._engine == "postgres" and self._age(self._renewed) > LEASE_SECONDS
 
     def _age(self, boot: int) -> float:

@@ -1,4 +1,4 @@
-"""Which worker processes live: one row each, with a lease that only its process renews."""
+"""The live worker processes: one row each, with a lease that only its process renews."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from outbox.database.transaction import Tx
 from outbox.queue.rescue import rescue
 
 LEASE = 30_000_000
-"""Microseconds a node's claims hold after its last sign of life."""
+"""Microseconds that a node's claims last after its last renewal."""
 
 JOIN = """
 insert into nodes (id, epoch, started_at, alive_until)
@@ -18,7 +18,7 @@ update nodes set alive_until = (select due_now()) + $2
 where id = $1 and alive_until >= (select due_now())
 """
 
-# A node that is gone from the table may still have left something in flight.
+# A node without a row may still have deliveries in flight.
 LOST = """
 select distinct d.node_id as id from deliveries d
 left join nodes n on n.id = d.node_id
@@ -34,10 +34,10 @@ WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) a
 
 
 async def join(tx: Tx, node_id: str) -> int:
-    """Add this node; on SQLite also rescue what any earlier process left. How many were rescued."""
+    """Add this node; on SQLite also rescue deliveries of earlier processes. Return how many."""
     rescued = 0
     if tx.engine == "sqlite":
-        # One server at a time holds the file, so whatever is in flight belongs to the dead.
+        # One server at a time uses the file, so deliveries in flight belong to ended processes.
         for row in await tx.all(EVERY):
             rescued += await rescue(tx, row["id"])
         await tx.run("delete from nodes")
@@ -46,12 +46,12 @@ async def join(tx: Tx, node_id: str) -> int:
 
 
 async def renew(tx: Tx, node_id: str) -> bool:
-    """Extend this node's lease; False when it had run out, and others may have its deliveries."""
+    """Extend this node's lease; return False when it has expired."""
     return await tx.run(RENEW, node_id, LEASE) == 1
 
 
 async def server_wall(tx: Tx) -> int | None:
-    """The database server's wall clock, microseconds UTC; None on SQLite, which has none."""
+    """Return the database server's wall clock, microseconds UTC; None on SQLite."""
     if tx.engine == "sqlite":
         return None
     row = await tx.one(WALL)
@@ -60,7 +60,7 @@ async def server_wall(tx: Tx) -> int | None:
 
 
 async def rescue_lost(tx: Tx) -> int:
-    """Rescue the deliveries of nodes whose lease has ended; how many."""
+    """Rescue the deliveries of nodes whose lease has expired; return how many."""
     rescued = 0
     for row in await tx.all(LOST):
         rescued += await rescue(tx, row["id"])
@@ -69,6 +69,6 @@ async def rescue_lost(tx: Tx) -> int:
 
 
 async def leave(tx: Tx, node_id: str) -> None:
-    """Give back what this node still holds, and remove it."""
+    """Release the deliveries of this node, and remove its row."""
     await rescue(tx, node_id)
     await tx.run("delete from nodes where id = $1", node_id)

@@ -1,6 +1,6 @@
-"""From a claimed delivery and its webhook to a request ready to be sent: secrets opened, checked.
+"""Build a request from a claimed delivery and its webhook: decrypt and check the secrets.
 
-Opened webhooks are kept by version, so that a secret is decrypted once and not once a delivery.
+Decrypted webhooks are cached by version, so that a secret is decrypted once and not per delivery.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ REMEMBERED = 10_000
 
 
 class Unsendable(Exception):
-    """This delivery can never be sent; the text is the reason its owner sees."""
+    """This delivery can never be sent; the text is the reason for its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Webhook:
 
 
 class Opened:
-    """Makes requests. `timeout` (seconds) and `schedule` hold where a webhook has none."""
+    """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none."""
 
     def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:
         self._ring = ring
@@ -42,16 +42,16 @@ class Opened:
         self._opened: dict[str, _Webhook] = {}
 
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
-        """What to send, and the schedule it is on; `now` is wall microseconds.
+        """Return the request and its schedule; `now` is wall microseconds.
 
-        Raises Unsendable.
+        Raise Unsendable.
         """
         if delivery.attempt >= MOST_ATTEMPTS:
-            raise Unsendable("the number of its attempts cannot be true: it was damaged")
+            raise Unsendable("the number of attempts is damaged")
         if delivery.body is None:
-            raise Unsendable("the event has no body any more")
+            raise Unsendable("the body of the event was erased")
         if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
-            raise Unsendable("the event's body is not the one that was written: it was damaged")
+            raise Unsendable("the body of the event is damaged")
         opened = self._opened.get(endpoint.id)
         if opened is None or opened.version != endpoint.version:
             opened = self._open(endpoint)
@@ -91,18 +91,18 @@ class Opened:
 
     def _secret(self, sealed: bytes, webhook_id: str) -> str:
         secret = self._ring.open(sealed, webhook_id).decode()
-        # Signed with once here, since a secret that cannot sign would fail at each attempt.
+        # Sign once here, because a secret that cannot sign would fail each attempt.
         sign_standard((secret,), "", 0, b"")
         return secret
 
 
 @contextmanager
 def _damaged(column: str) -> Iterator[None]:
-    """Whatever goes wrong inside says that this column of the webhook is damaged."""
+    """Report any error in the block as damage to this column of the webhook."""
     try:
         yield
     except SealBroken as error:
-        raise Unsendable(f"the webhook's {column} cannot be opened: {error}") from None
+        raise Unsendable(f"the webhook's {column} cannot be decrypted: {error}") from None
     except UnicodeDecodeError:
         raise Unsendable(f"the webhook's {column} cannot be read: it is not text") from None
     except (ValueError, TypeError, ArithmeticError) as error:

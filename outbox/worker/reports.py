@@ -1,4 +1,4 @@
-"""What the drain tells of its attempts: a count for metrics and a line for the log."""
+"""Report attempts: a count for metrics and a line for the log."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ log = structlog.get_logger("outbox")
 
 
 class Reports:
-    """Tells an observer and the log; called after the commit that makes it true."""
+    """Reports to an observer and the log; called after the commit of the attempt."""
 
     def __init__(self, observer: Observer, clock: Clock) -> None:
         self._observer = observer
         self._clock = clock
 
     def settled(self, result: Result) -> None:
-        """One settled attempt."""
+        """Report one recorded attempt."""
         delivery, decision, outcome = result.delivery, result.decision, result.outcome
         seconds = outcome.total_us / 1_000_000 if outcome else 0.0
         if outcome is not None:
@@ -60,7 +60,7 @@ class Reports:
 
 
 def kind_of(delivery: Claimed) -> AttemptKind:
-    """What metrics call an attempt of this delivery."""
+    """Return the kind of an attempt of this delivery, for metrics."""
     if delivery.origin != "event":
         return delivery.origin
     return "retry" if delivery.retry else "first"

@@ -1,4 +1,4 @@
-"""A worker in the background of a process: started, drained in time, its connections closed."""
+"""Run a worker in the background of a process: start it, drain it, close its connections."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from outbox.worker import Worker, WorkerSettings
 
 
 class Running:
-    """Runs one worker with a sender of its own, from `start` to `drain`."""
+    """Runs one worker with its own sender, from `start` to `drain`."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class Running:
         self._draining: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start to deliver."""
         self._task = asyncio.create_task(self._worker.run(), name="delivery")
 
     async def drain(self, grace: float) -> None:
-        """Stop within about `grace` seconds; sends under way end or are released."""
+        """Stop within about `grace` seconds; sends in flight end or are released."""
         if self._draining is None:
             self._draining = asyncio.create_task(self._drain(grace), name="delivery-drain")
         await asyncio.shield(self._draining)
@@ -43,7 +43,8 @@ class Running:
         if self._task is None:
             return
         await self._worker.drain(grace)
-        # It has ended by now unless the database is away; then the next start rescues the rest.
+        # It has ended by now unless the database is unavailable; the next start then rescues the
+        # rest.
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await self._sender.close()

@@ -1,6 +1,6 @@
-"""Periodic duties: each is a function with a `run once`; the loop around them is APScheduler's.
+"""Run periodic duties: each is a function that runs once, and APScheduler repeats it.
 
-The drain does not hang on this: it polls and rescues by its own loop.
+The drain does not depend on this: it polls and rescues in its own loop.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ class Scheduler:
             self._jobs.shutdown(wait=False)
 
     def next_runs(self) -> dict[str, datetime]:
-        """When each duty runs next, by the wall clock."""
+        """Return the time of each duty's next run, on the wall clock."""
         return {job.id: job.next_run_time for job in self._jobs.get_jobs()}
 
     def follow_clock(self) -> None:
-        """Set the next runs anew when the wall clock has jumped.
+        """Recompute the next runs after a jump of the wall clock.
 
-        The jobs wait for wall times: after a jump back they would stand still until it caught up.
+        The jobs wait for wall times: after a jump back they would not run until the clock caught
+        up.
         """
         apart = self._apart()
         if abs(apart - self._offset) < JUMP_MICROSECONDS:
@@ -73,7 +74,7 @@ class Scheduler:
             job.modify(next_run_time=now + job.trigger.interval)
 
     async def _watch_clock(self) -> None:
-        # The loop's own waits are monotonic, so this one goes on whatever the wall clock does.
+        # The loop's own waits are monotonic, so this one continues whatever the wall clock does.
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             self.follow_clock()

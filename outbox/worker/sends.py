@@ -1,4 +1,4 @@
-"""The requests under way of one worker: each from a claimed delivery to what is to be settled."""
+"""The requests in flight of one worker, from a claimed delivery to its result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from outbox.worker.reports import kind_of
 from outbox.worker.slow import Sending
 from outbox.worker.windows import Windows
 
-CUT_OFF = "cut off by our own shutdown"
-TOO_MANY = "cut off: too many requests without an answer were open"
+CUT_OFF = "aborted by the shutdown of this node"
+TOO_MANY = "aborted: too many requests without a response were open"
 CHANGED = "the webhook was changed before the request was sent"
 
 log = structlog.get_logger("outbox")
@@ -32,7 +32,7 @@ log = structlog.get_logger("outbox")
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How this worker sends. `service` names us in User-Agent; `timeout` is seconds."""
+    """How this worker sends. `service` is the product in User-Agent; `timeout` is in seconds."""
 
     slots: int = 256
     timeout: float = 15.0
@@ -41,10 +41,10 @@ class WorkerSettings:
 
 
 class Sends:
-    """Starts requests and hands what came of each to `put`; every method is for the loop's thread.
+    """Starts requests and passes each result to `put`; call every method on the loop's thread.
 
-    Whatever goes wrong with one delivery is that delivery's: it ends, or is tried again by its
-    schedule. `objection` says why nothing may leave now.
+    A failure affects only its own delivery: it ends, or is retried by its schedule. `objection`
+    returns why nothing may be sent now.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class Sends:
         return len(self._tasks)
 
     def held(self) -> set[str]:
-        """Ids of the deliveries under way."""
+        """Ids of the deliveries in flight."""
         return {delivery.id for delivery, _, _, _ in self._tasks.values()}
 
     def watch_changes(self) -> None:
-        """From now on remember which webhooks change: what is claimed after may be older."""
+        """Start to record changed webhooks: later claims may have older data."""
         self._stale.clear()
 
     def changed(self, webhook_ids: Collection[str]) -> None:
-        """What has not left yet for these webhooks does not leave."""
+        """Withdraw unsent requests of these webhooks."""
         self._stale.update(webhook_ids)
         for _, _, sending, _ in self._tasks.values():
             if sending.webhook_id in webhook_ids:
@@ -93,7 +93,7 @@ class Sends:
     def start(
         self, claimed: Iterable[Claimed], endpoints: Mapping[str, Endpoint], node_id: str
     ) -> None:
-        """Send these; what cannot be sent is settled at once."""
+        """Send these; deliveries that cannot be sent get their results at once."""
         for delivery in claimed:
             endpoint = endpoints.get(delivery.webhook_id)
             try:
@@ -102,15 +102,15 @@ class Sends:
                 self._put_unsent(delivery, endpoint, node_id, dead(str(reason)))
             except Exception as fault:
                 log.exception("start_failed", delivery_id=delivery.id, node=node_id)
-                # An attempt that failed, so that it is tried again by the schedule alone.
+                # Record a failed attempt, so that only the schedule retries it.
                 outcome = _internal(fault, 0.0)
                 decision = self._decide(delivery, outcome, self._settings.schedule)
                 self._put_unsent(delivery, endpoint, node_id, decision, outcome)
 
     def take_slots_back(self) -> float | None:
-        """Let slow sends hold no slot, and cut those that are too many.
+        """Take the slots of slow sends back, and cut those above the limit.
 
-        Seconds until the next send becomes slow, None when there is none.
+        Return seconds until the next send becomes slow, None when there is none.
         """
         soon, cut = self.windows.take_slots_back(self._clock.monotonic())
         for sending in cut:
@@ -119,7 +119,7 @@ class Sends:
         return soon
 
     def end_all(self) -> None:
-        """Cut everything that is under way; it is settled as `aborted`."""
+        """Abort every send in flight; the results are `aborted`."""
         for task in self._tasks:
             task.cancel()
 
@@ -144,7 +144,8 @@ class Sends:
         del self._by_sending[sending]
         if not task.cancelled() and task.exception() is None:
             return
-        # Cut off before its first step, or ended by a fault of ours; all else it says itself.
+        # Cancelled before its first step, or ended by an internal error; it reports all else
+        # itself.
         if not sending.done:
             self._finish(sending, "keep")
         name: OutcomeName = "timeout" if sending.cut else "aborted"
@@ -160,7 +161,7 @@ class Sends:
         sending: Sending,
         node_id: str,
     ) -> None:
-        """One attempt, from signing to the decision; never raises."""
+        """Make one attempt, from signing to the decision; never raise."""
         wall = self._clock.wall()
         lag = max(delivery.lag_us / 1_000_000, 0.0) + self._clock.monotonic() - sending.started
         self._observer.started(kind_of(delivery), lag)
@@ -173,7 +174,7 @@ class Sends:
             )  # fmt: skip
             outcome = await self._sender.send(
                 request.url, headers, request.body, request.timeout_s,
-                # After an attempt that took no try, such as one on a connection that had closed.
+                # After an attempt that did not count, such as one on a closed connection.
                 fresh=delivery.attempt > delivery.tries + 1,
                 objection=lambda: sending.objection or self._objection(),
             )  # fmt: skip
@@ -220,7 +221,7 @@ class Sends:
         started_at: int | None = None,
         headers: Sequence[Header] = (),
     ) -> None:
-        """Put the one result of this delivery; without `started_at` it began just now."""
+        """Pass on the one result of this delivery; without `started_at` it started just now."""
         at = self._clock.wall() if started_at is None else started_at
         self._put(Result(delivery, decision, outcome, at, headers, url, node_id))
 

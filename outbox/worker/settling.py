@@ -1,4 +1,4 @@
-"""Results of sends on their way into the database: none is lost, none holds up the others."""
+"""Write results of sends to the database: none is lost, none blocks the others."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from outbox.queue.settle import settle
 from outbox.sending.outcome import unanswered
 from outbox.worker.reports import Reports
 
-# Until a result is tried again whose lane somebody else held.
+# Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
 
 log = structlog.get_logger("outbox")
 
 
 class Settling:
-    """Takes results and writes them in batches."""
+    """Collects results and writes them in batches."""
 
     def __init__(self, db: Database, clock: Clock, observer: Observer) -> None:
         self._db = db
@@ -43,21 +43,20 @@ class Settling:
         return len(self._batch)
 
     def held(self) -> set[str]:
-        """Ids of the deliveries whose results are here."""
+        """Ids of the deliveries whose results are not written yet."""
         return {s.delivery.id for s in (*self._new, *self._batch, *self._deferred)}
 
     def put(self, result: Result) -> None:
-        """One more result."""
+        """Add one result."""
         self._new.append(result)
 
     async def write(self) -> float | None:
-        """Write what there is; a batch is kept until it is written.
+        """Write the collected results; a batch stays here until it is written.
 
-        Seconds until it is worth going round again for what this has made due; None when the
-        database is away.
+        Return seconds until the next useful turn; None when the database is unavailable.
         """
         now = self._clock.monotonic()
-        # The batch is a member, so that no fault on the way can lose what is in it.
+        # The batch is an attribute, so that no error can lose its contents.
         self._batch += self._new
         self._new = []
         if self._deferred and now >= self._deferred_until:
@@ -70,19 +69,19 @@ class Settling:
             waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
         return None if waits[0] is None else min(wait for wait in waits if wait is not None)
 
-    async def _write(self, batch: list[Result], told: bool = False) -> float | None:
+    async def _write(self, batch: list[Result], reported: bool = False) -> float | None:
         try:
             settlement = await self._db.write(settle, batch)
         except DatabaseUnavailable as error:
             log.warning("settle_failed", error=str(error), waiting=len(batch))
             return None
         except Exception as error:
-            log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not told)
+            log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not reported)
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
         if later:
             if not self._deferred:
-                # Those that join them do not put them off, or they would wait for ever.
+                # Later results do not postpone earlier ones, which would otherwise wait for ever.
                 self._deferred_until = self._clock.monotonic() + DEFERRED_SECONDS
             self._deferred += settlement.deferred
             self._observer.deferred(len(later))
@@ -93,28 +92,28 @@ class Settling:
                 self._observer.fenced()
                 log.warning("settle_fenced", delivery_id=result.delivery.id, node=result.node_id)
         if settlement.wait_us is None or self._db.engine == "sqlite":
-            # There the claim that runs beside it comes after it, and has seen what is due.
+            # There the concurrent claim comes later and has seen what is due.
             return float("inf")
         return settlement.wait_us / 1_000_000
 
     async def _each(self, batch: list[Result]) -> float | None:
-        """One row that cannot be written must not hold up the others: it is written with less."""
+        """Write results one by one, with less data where needed: one bad row blocks no other."""
         if len(batch) > 1:
             for number, result in enumerate(batch):
-                if await self._write([result], told=True) is None:
-                    # The database has gone: what is written by now must not be kept.
+                if await self._write([result], reported=True) is None:
+                    # The database is unavailable: drop the written results from the batch.
                     self._batch = batch[number:]
                     return None
             return 0.0
         [result] = batch
         outcome = result.outcome
         if outcome is None:
-            # Nothing is left to leave out. It stays in flight under our name until the next
-            # comparison with what we hold, and is rescued there, ten times at most.
+            # Nothing is left to omit. It stays in flight for this node until the next comparison
+            # with the claimed deliveries, and is rescued then, ten times at most.
             log.error("settle_given_up", delivery_id=result.delivery.id)
             return 0.0
-        bare = unanswered(outcome.outcome, "its answer could not be recorded", 0.0)
-        # First without what the receiver said, then without the attempt's row.
+        bare = unanswered(outcome.outcome, "the response could not be stored", 0.0)
+        # First without the response, then without the row of the attempt.
         less = replace(bare, status=outcome.status, total_us=outcome.total_us)
         again = replace(result, outcome=None if outcome == less else less)
-        return await self._write([again], told=True)
+        return await self._write([again], reported=True)

@@ -1,4 +1,4 @@
-"""How far this node's wall clock is from the database server's."""
+"""Measure the difference between this node's wall clock and the database server's."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from outbox.worker import nodes
 
 WARN_SECONDS = 2.0
 MOST_SECONDS = 60.0
-"""Past it nothing is sent: receivers refuse signatures that are minutes off."""
+"""Above this difference nothing is sent: receivers refuse signatures with such timestamps."""
 
 
 async def measure(db: Database, clock: Clock) -> float:
-    """Seconds that this node is ahead of the server, 0 on SQLite; raises DatabaseUnavailable.
+    """Return seconds that this node is ahead of the server, 0 on SQLite; raise DatabaseUnavailable.
 
-    What the way to the server and back may explain is taken off.
+    The round-trip time is subtracted.
     """
     before = clock.wall()
     began = clock.monotonic()

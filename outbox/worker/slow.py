@@ -1,11 +1,11 @@
-"""Sends under way, and those of them that are slow: by owner, the oldest first."""
+"""Sends in flight, and the slow ones among them: by owner, the oldest first."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True, eq=False)
 class Sending:
-    """One send under way. `size` is its body's, in bytes."""
+    """One send in flight. `size` is the size of its body, in bytes."""
 
     webhook_id: str
     owner_id: str
@@ -16,11 +16,11 @@ class Sending:
     cut: bool = False
     done: bool = False
     objection: str | None = None
-    """Why its request must not leave any more."""
+    """Why its request must no longer be sent."""
 
 
 class SlowSends:
-    """The slow sends that are open, by owner, the oldest first."""
+    """The open slow sends, by owner, the oldest first."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Taking work: fan-out and claim as one worker asks for them, and claims given back."""
+"""Take work for one worker: fan-out, claims and the release of unused claims."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
 
 POLL_SECONDS = 1.0
-# After a look at what was due and could not be had, or that others held; it doubles while that
-# goes on.
+# Delay after a claim found only deliveries that it could not take or that others had locked; it
+# doubles while this continues.
 EMPTY_SECONDS = 0.005
 LONGEST_EMPTY_SECONDS = 0.32
 SHORTEST_SECONDS = 0.001
-# Between comparisons of what stands under our name with what we hold.
+# Interval of comparisons between the claims in the database and in memory.
 CHECK_SECONDS = 60.0
 RECHECK_SECONDS = 1.0
 
@@ -33,18 +33,18 @@ log = structlog.get_logger("outbox")
 
 
 async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, Taken]:
-    """Fan out what is new and claim what is due, in one transaction."""
+    """Fan out new events and claim due deliveries, in one transaction."""
     fanned = await fan_out(tx, capacity)
-    return fanned, await claim(tx, capacity, fanned.born())
+    return fanned, await claim(tx, capacity, fanned.preclaimed())
 
 
 async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
-    """Claim what is due, after a fan-out in a transaction of its own."""
+    """Claim due deliveries, after a fan-out in its own transaction."""
     return await claim(tx, capacity, {})
 
 
 class Taking:
-    """Fans out and claims for one worker; what it takes is started at once."""
+    """Fans out and claims for one worker; claimed deliveries start at once."""
 
     def __init__(
         self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
@@ -71,22 +71,22 @@ class Taking:
 
     @property
     def owes(self) -> bool:
-        """Whether claims are to be given back."""
+        """Whether claims wait for their release."""
         return bool(self._orphans)
 
     def hear(self) -> None:
-        """There may be events to fan out."""
+        """Note that there may be events to fan out."""
         self._news = True
 
     def stop(self) -> None:
-        """Take nothing more; what is taken at this moment is given back."""
+        """Take nothing more; claims of a running transaction are released."""
         self._stopped = True
 
     async def take(self, unwritten: int, held: Held) -> float | None:
-        """Take what there is room for, less `unwritten` slots.
+        """Take as much as there is room for, less `unwritten` slots.
 
-        Seconds until it is worth asking again, None when the database is away. `held` gives the
-        ids of deliveries whose results are not written yet.
+        Return seconds until the next useful call, None when the database is unavailable. `held`
+        returns the ids of deliveries whose results are not written yet.
         """
         try:
             await self._give_back()
@@ -106,7 +106,7 @@ class Taking:
         began = self._clock.monotonic()
         try:
             fanned, taken = await self._db.write(take, capacity)
-        except Exception as error:  # noqa: BLE001 - told to whoever watches, and tried again
+        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
             self._failed(error, capacity, began)
             return None
         self._note(fanned, capacity)
@@ -114,7 +114,7 @@ class Taking:
         return 0.0 if fanned.more else self._wait(taken)
 
     async def _apart(self, unwritten: int) -> float | None:
-        """Fan-out by itself, so that what it locks is free again at once."""
+        """Fan out in a separate transaction, so that its locks are free at once."""
         wait = POLL_SECONDS
         now = self._clock.monotonic()
         if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
@@ -128,7 +128,7 @@ class Taking:
                 self._failed(error, capacity, now)
                 if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
                     return None
-                # What stops the fan-out must not stop what is ready already.
+                # A failing fan-out must not block deliveries that are ready already.
                 self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
             else:
                 self._note(fanned, capacity)
@@ -137,7 +137,7 @@ class Taking:
         capacity = self._capacity(unwritten)
         try:
             if began >= self._notes_at:
-                # Those of all nodes: the one that left a note may be gone.
+                # The notes of all nodes, because the node that left a note may be dead.
                 held = await self._db.write(lanes.wake_noted)
                 self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
                 self._held = self._held + 1 if held else 0
@@ -152,12 +152,12 @@ class Taking:
         return min(wait, self._wait(taken))
 
     def _wait_for_fan_out(self, fanned: FannedOut) -> float:
-        """Seconds until the next one may find something."""
+        """Return seconds until the next fan-out may find something."""
         if not fanned.turned_away:
             self._turned_away = 0
             self._news = self._news or fanned.more
             return 0.0 if fanned.more else POLL_SECONDS
-        # Whoever is at it may have begun before the event that woke us was there.
+        # The node that fans out may have started before the event of this wake-up was committed.
         self._news = True
         self._turned_away += 1
         return _pause(self._turned_away - 1)
@@ -168,8 +168,8 @@ class Taking:
         return self._sends.windows.capacity(node_id, f"{node_id}-{self._claims}", unwritten)
 
     def _failed(self, error: Exception, capacity: Capacity, began: float) -> None:
-        # A claim that may have been committed although we were told otherwise is given back
-        # before the next one is asked for, so there is never more than this one.
+        # A claim that may be committed in spite of its error is released before the next claim, so
+        # there is never more than this one.
         self._orphans.append(capacity.claim)
         self._observer.claimed("error", self._clock.monotonic() - began)
         if isinstance(error, DatabaseUnavailable):
@@ -178,7 +178,7 @@ class Taking:
             log.error("take_failed", node=capacity.node_id, exc_info=error)
 
     def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
-        """Tell what fan-out did, and send what was born claimed."""
+        """Report a fan-out, and send the deliveries it claimed."""
         if fanned.noted:
             self._held, self._notes_at = 0, 0.0
         if fanned.events:
@@ -200,13 +200,13 @@ class Taking:
         if not claimed:
             return
         if self._stopped or self._lease.node_id != capacity.node_id or self._lease.objection():
-            # Told to stop, or stood still since: somebody else sends these.
+            # Stopped, or suspended for too long: another worker sends these.
             self._orphans.append(capacity.claim)
             return
         self._sends.start(claimed, endpoints, capacity.node_id)
 
     def _wait(self, taken: Taken) -> float:
-        """Seconds until a claim may find something; longer and longer while it does not."""
+        """Return seconds until a claim may find something, longer after each one that does not."""
         if taken.claimed or taken.wait_us is None or taken.wait_us > 0:
             self._empty = 0
         if taken.more:
@@ -219,7 +219,7 @@ class Taking:
         return _pause(self._empty)
 
     async def _give_back(self) -> None:
-        """Give back claims that nobody serves; what others hold of them a little later."""
+        """Release claims that nobody serves; those in locked lanes a little later."""
         now = self._clock.monotonic()
         if not self._orphans or now < self._give_back_at:
             return
@@ -230,14 +230,14 @@ class Taking:
                 self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
     async def _check(self, held: Held) -> None:
-        """Rescue what stands under our name and we do not hold, such as after a failover."""
+        """Rescue deliveries claimed for this node but not in memory, as after a failover."""
         now = self._clock.monotonic()
         if now - self._checked_at < CHECK_SECONDS:
             return
         node_id = self._lease.node_id
         count = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
         left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
-        # What others had locked is looked at again soon.
+        # Deliveries that others have locked are checked again soon.
         self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
         if count:
             log.warning("rescued", reason="unheld", count=count, node=node_id)
@@ -245,5 +245,5 @@ class Taking:
 
 
 def _pause(times: int) -> float:
-    """Seconds after so many looks in vain."""
+    """Return the pause after this many fruitless tries."""
     return min(EMPTY_SECONDS * (1 << min(times, 10)), LONGEST_EMPTY_SECONDS)

@@ -1,8 +1,8 @@
-"""How much this worker sends at once, in all and to each webhook. In memory, per worker.
+"""How much this worker sends at once, in total and to each webhook. In memory, per worker.
 
-Slow receivers are what this is about: a send that has lasted a second gives its slot back, and
-its webhook starts no other until it ends. Of slow sends only so many may be open, in all and of
-one owner; the oldest of whoever holds most is cut, so that a slot always comes back.
+This limits slow receivers: a send that lasts a second gives its slot back, and its webhook starts
+no other until it ends. The number of open slow sends is limited, in total and per owner; the oldest
+of the owner with the most is cut, so that a slot always becomes free.
 """
 
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ WIDEST = 32
 SLOW_SECONDS = 1.0
 MOST_SLOW = 1024
 OWNER_SHARE = 8
-"""One owner may have one part in so many of the slow sends."""
-# Of the slots, what webhooks whose last attempt failed may hold together, and what they may have
-# before the others.
+"""One owner may have this fraction (1/n) of the slow sends."""
+# Slots that all webhooks whose last attempt failed may use together, and slots that they get before
+# the others.
 FAILING_SHARE = 4
 FAILING_FLOOR = 16
 MOST_BYTES = 128 * 1024 * 1024
-"""Bodies that are held in memory for their requests; slow sends may hold half of it."""
+"""Memory for bodies of open requests; slow sends may use half of it."""
 REMEMBERED = 20_000
 
 
 @dataclass(slots=True)
 class Window:
-    """How much is under way to one webhook, and how much may be."""
+    """The sends in flight to one webhook, and their limit."""
 
     width: int
     streak: int = 0
@@ -55,7 +55,7 @@ class Windows:
 
     @property
     def busy(self) -> int:
-        """Slots in use; slow sends hold none."""
+        """Slots in use; slow sends use none."""
         return len(self._fast)
 
     @property
@@ -65,16 +65,17 @@ class Windows:
 
     @property
     def left(self) -> Mapping[str, int]:
-        """What is left of each webhook's window, as it stands at any time."""
+        """The rest of each webhook's window, as a live view."""
         return self._left
 
     def capacity(self, node_id: str, claim: str, unsettled: int) -> Capacity:
-        """What may be claimed now; `unsettled` finished sends keep their slots."""
+        """Return the capacity for a claim; `unsettled` finished sends keep their slots."""
         free = max(self.slots - self.busy - unsettled, 0)
         failing = max(max(self.slots // FAILING_SHARE, 1) - self._failing, 0)
         first = max(max(self.slots // FAILING_FLOOR, 1) - self._failing, 0)
         if free == 1:
-            # Of single places every other one, or they would have all of them.
+            # With a share of one place, only every other claim gets it, or these webhooks would get
+            # all.
             first = min(first, self._failing_next)
             self._failing_next = not self._failing_next
         return Capacity(
@@ -83,7 +84,7 @@ class Windows:
         )  # fmt: skip
 
     def start(self, delivery: Claimed, failing: bool, now: float) -> Sending:
-        """A send of `delivery` begins; `now` is monotonic seconds."""
+        """Start a send of `delivery`; `now` is monotonic seconds."""
         size = len(delivery.body or b"")
         sending = Sending(delivery.webhook_id, delivery.owner_id, size, failing, now)
         window = self._windows.get(delivery.webhook_id)
@@ -99,7 +100,7 @@ class Windows:
         return sending
 
     def finish(self, sending: Sending, step: WindowStep) -> int:
-        """It ended, with this effect on its webhook's window; the window's new width."""
+        """End a send, with this effect on its webhook's window; return the window's new width."""
         sending.done = True
         window = self._windows[sending.webhook_id]
         window.in_flight -= 1
@@ -112,7 +113,7 @@ class Windows:
             del self._fast[sending]
             self._failing -= sending.failing
         if sending.slow:
-            # Whatever it answered: its next one may hold a slot for a second too.
+            # Whatever its response: its next send may also use a slot for a second.
             window.width, window.streak = 1, 0
         elif step == "halve":
             window.width, window.streak = max(window.width // 2, 1), 0
@@ -128,7 +129,7 @@ class Windows:
     def take_slots_back(self, now: float) -> tuple[float | None, list[Sending]]:
         """Mark sends that have become slow.
 
-        Seconds until the next one would, None if none; and the sends that are to be cut now.
+        Return seconds until the next one would, None if none; and the sends to cut now.
         """
         cut: list[Sending] = []
         for sending in list(self._fast):
@@ -147,7 +148,7 @@ class Windows:
         return None, cut
 
     def _over(self, owner_id: str) -> list[Sending]:
-        """What has to go since `owner_id` has one slow send more."""
+        """Return the sends to cut after `owner_id` has one more slow send."""
         cut: list[Sending] = []
         while True:
             if self._slow.of(owner_id) > MOST_SLOW // OWNER_SHARE:
@@ -164,7 +165,7 @@ class Windows:
             cut.append(oldest)
 
     def _forget_some(self) -> None:
-        """Keep memory bounded: webhooks with nothing under way start afresh next time."""
+        """Limit memory: webhooks without a send in flight start anew next time."""
         if len(self._windows) < REMEMBERED:
             return
         for webhook_id in [w for w, window in self._windows.items() if not window.in_flight]:

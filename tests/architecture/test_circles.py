@@ -1,4 +1,4 @@
-"""No module imports itself by way of others, and each can be the first one that is imported."""
+"""No circular imports, and every module can be imported first."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Graph = Mapping[str, Set[str]]
 
 
 def name_of(path: Path) -> str:
-    """The dotted name of a module file."""
+    """Return the dotted name of a module file."""
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imports_in(source: str, names: Set[str]) -> set[str]:
-    """Which of the modules `names` are imported, at the top or inside a function."""
+    """Return which of the modules `names` a source imports, at the top or inside a function."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -35,14 +35,14 @@ def imports_in(source: str, names: Set[str]) -> set[str]:
 
 
 def graph_of(package: str) -> Graph:
-    """Each module of `package` with those of it that it imports."""
+    """Map each module of `package` to the modules of it that it imports."""
     sources = {name_of(path): (ROOT / path).read_text() for path in modules()}
     own = {name for name in sources if name.split(".")[0] == package}
     return {name: imports_in(sources[name], own) for name in own}
 
 
 def circles_in(graph: Graph) -> list[list[str]]:
-    """Groups of modules that import each other in a circle, and modules that import themselves."""
+    """Return groups of modules with circular imports, and modules that import themselves."""
     left = {name: set(targets) for name, targets in graph.items()}
     reached: dict[str, set[str]] = {}
     for start in left:
@@ -69,7 +69,7 @@ def test_no_circle_of_imports(package: str) -> None:
     assert circles_in(graph) == []
 
 
-def test_circles_are_seen() -> None:
+def test_circles_are_detected() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}, "e": {"a"}}
     assert circles_in(graph) == [["b", "c"], ["d"]]
     names = {"p", "p.a", "p.b", "p.c"}
@@ -89,7 +89,7 @@ for name in sys.argv[2:]:
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES[:1])
 def test_each_module_can_be_imported_first(package: str) -> None:
-    """A package and a module inside it may be entered from either side."""
+    """A package and a module inside it can be imported in either order."""
     names = sorted(name for name in graph_of(package) if not name.endswith("__main__"))
     done = subprocess.run(
         [sys.executable, "-c", FIRST, package, *names],

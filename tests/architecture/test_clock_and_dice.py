@@ -1,4 +1,4 @@
-"""Time and randomness are handed in: only two modules may ask the machine for them."""
+"""Time and randomness are passed as arguments: only two modules may read them from the machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CALLS = {
 
 
 def forbidden_in(source: str) -> list[str]:
-    """What `source` takes from the machine's clock or dice, as `line: dotted.name`."""
+    """Return the uses of the machine's clock or randomness in `source`, as `line: dotted.name`."""
     tree = ast.parse(source)
     names: dict[str, str] = {}
     found: list[str] = []
@@ -87,11 +87,11 @@ def test_only_clock_and_ids_ask_the_machine() -> None:
         "import uuid\nuuid.uuid4()",
     ],
 )
-def test_each_way_round_is_seen(source: str) -> None:
+def test_each_workaround_is_detected(source: str) -> None:
     assert forbidden_in(source)
 
 
-def test_what_is_handed_in_passes() -> None:
+def test_arguments_pass() -> None:
     source = (
         "from datetime import datetime\ndef f(clock): return datetime.fromtimestamp(clock.wall())"
     )

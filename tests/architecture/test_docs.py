@@ -1,4 +1,4 @@
-"""The docs tell all of it: each setting, command, metric, route and event of the code."""
+"""The docs are complete: each setting, command, metric, route and event of the code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_setting_is_in_config_toml_with_its_meaning() -> None:
 
 
 def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Metric name -> type and labels, of everything but the client library's own collectors."""
+    """Return metric name -> type and labels, without the client library's own collectors."""
     build = {"version": "", "revision": "", "sqlite": "", "backend": ""}
     metrics = Metrics(clock=SystemClock(), webhook_series=1, build=build)
     found: dict[str, tuple[str, tuple[str, ...]]] = {}

@@ -1,4 +1,4 @@
-"""Imports run downward only, and doors hold no SQL."""
+"""Imports run downward only, and doors contain no SQL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_door_is_under_contract() -> None:
 
 
 def sql_in(source: str) -> list[int]:
-    """The lines on which a string constant is an SQL statement."""
+    """Return the lines on which a string constant is an SQL statement."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))

@@ -1,4 +1,4 @@
-"""Tests are marked by what they need, so that those who choose by a mark get what they ask for."""
+"""Test marks match what the tests need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REQUIRE_ALL=1 turns a skip into a failure, in a test and in a whole module alike."""
+"""REQUIRE_ALL=1 turns a skip into a failure, for a test and for a whole module."""
 
 from __future__ import annotations
 

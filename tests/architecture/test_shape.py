@@ -27,7 +27,7 @@ def test_modules_are_named_by_what_they_do() -> None:
     assert parts & VAGUE == set()
 
 
-def test_modules_open_with_what_lives_in_them() -> None:
+def test_modules_have_a_docstring() -> None:
     silent = [
         path.as_posix()
         for path in modules()

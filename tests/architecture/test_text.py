@@ -1,4 +1,4 @@
-"""What is committed names no machine and no registry, and vendored files are what they say."""
+"""Committed files name no machine and no registry, and vendored files match their checksums."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tomllib
 
 from tests.architecture.tree import ROOT, texts
 
-# Split so that this file does not find itself.
+# Split so that this file does not match itself.
 MACHINE = re.compile(
     r"/(?:root|work|home|opt/whe" r"els|tmp/[a-z]+)/|/(?:Us" r"ers)/[a-z]|C:\\Us" r"ers"
 )

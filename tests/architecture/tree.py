@@ -1,4 +1,4 @@
-"""The source tree as the architecture tests see it: modules, text files, declared rooms."""
+"""The source tree for the architecture tests: modules, text files, declared rooms."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NOT_SOURCE_AT_THE_TOP = {".git", ".venv", "data", "build", "dist"}
 
 @cache
 def modules() -> tuple[Path, ...]:
-    """Every .py file of the product, as paths relative to the root, sorted."""
+    """Return every .py file of the product, as sorted paths relative to the root."""
     found = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     return tuple(sorted(path.relative_to(ROOT) for path in found))
 
 
 def files() -> Iterator[Path]:
-    """Every file that a clone would hold, whatever its kind."""
+    """Yield every file that a clone contains, whatever its kind."""
     for folder, names, here in os.walk(ROOT):
         top = Path(folder) == ROOT
         names[:] = [
@@ -37,7 +37,7 @@ def files() -> Iterator[Path]:
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Every text file of the tree with its text; binary files are passed over."""
+    """Yield every text file of the tree with its text; skip binary files."""
     for path in files():
         data = path.read_bytes()
         if b"\0" in data:
@@ -49,5 +49,5 @@ def texts() -> Iterator[tuple[Path, str]]:
 
 
 def doors() -> list[str]:
-    """The door packages that exist, dotted."""
+    """Return the existing door packages, dotted."""
     return [f"gateway.{door}" for door in DOORS if any((ROOT / "gateway" / door).glob("*.py"))]

@@ -1,8 +1,8 @@
-"""Baselines that serve: aiohttp on uvloop with nothing of ours in it.
+"""Baselines: servers on aiohttp and uvloop without the product's code.
 
-`echo` parses a posted body and sends it back. `statements FILE` writes a contact and its event
-with each statement awaited through aiosqlite. `fixed BODY…` answers GET with the same bytes, path
-/0, /1, … choosing which.
+`echo` parses a posted body and returns it. `statements FILE` writes a contact and its event with
+each statement awaited through aiosqlite. `fixed BODY…` responds to GET with fixed bytes, selected
+by the paths /0, /1, ….
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def echo(request: web.Request) -> web.Response:
 
 
 class Statements:
-    """The usual way with an async driver: one connection, each statement awaited."""
+    """The usual design with an async driver: one connection, each statement awaited."""
 
     def __init__(self, db: aiosqlite.Connection) -> None:
         self._db = db
@@ -92,7 +92,7 @@ async def main(words: list[str]) -> None:
         await db.execute("pragma journal_mode = wal")
         await db.execute("pragma synchronous = full")
         app.router.add_post("/{path:.*}", Statements(db).create)
-        # As our own server does; it speeds this one up too.
+        # As the product's server does; it also speeds this one up.
         sys.setswitchinterval(0.0005)
     elif words[0] == "fixed":
         app.router.add_get("/{path:.*}", fixed(words[1:]))

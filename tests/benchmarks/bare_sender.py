@@ -1,4 +1,4 @@
-"""The baseline of the send path: aiohttp's client on uvloop, which signs and posts and no more."""
+"""The baseline of the send path: aiohttp's client on uvloop, which only signs and posts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Event = tuple[str, str, str, str]
 
 
 async def send_all(session: ClientSession, events: Iterator[Event]) -> None:
-    """Post one event after the other, as long as there are any."""
+    """Post one event after the other until none is left."""
     for event_id, text, url, secret in events:
         body = text.encode()
         now = int(time.time())

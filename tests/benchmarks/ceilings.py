@@ -1,9 +1,9 @@
-"""What a write and a delivery cost, and how much one node does: the figures for sizing.
+"""The cost of a write and of a delivery, and the capacity of one node: figures for sizing.
 
-One node, twenty owners with one webhook each, a receiver that answers at once. What a write costs
-is measured with twenty owners who have no webhook, what a delivery costs is what the others cost
-more; what the same node does in the same time without a request is taken off. Figures, no bars:
-disks and cores differ, and here load, node, database and receiver share them.
+One node, twenty owners with one webhook each, a receiver that responds at once. The cost of a write
+is measured with twenty owners without webhooks; the cost of a delivery is the extra cost of the
+others. The node's cost without requests in the same time is subtracted. Figures, no bars: disks and
+cores differ, and load, node, database and receiver share them here.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from tests.support.cluster import Cluster
 
 OWNERS = 20
 PACE = 50.0
-"""Writes a second while costs are counted."""
+"""Writes per second while costs are measured."""
 DAILY = 100.0
-"""Writes a second of the day whose disk is told; each makes one delivery."""
+"""Writes per second of the day for the disk figure; each makes one delivery."""
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5)
-"""Of the rate without a pace, what is tried as a steady one."""
+"""Shares of the unpaced rate to try as a steady rate."""
 KEPT_UP_SECONDS = 1.0
-"""A pace is steady when the last delivery arrives so soon after the last write."""
+"""A pace is steady when the last delivery arrives this soon after the last write."""
 PATIENCE = 60.0
 DAY = 86_400
-# As a server is installed, but on a port and a folder of its own.
+# As an installed server, but on its own port and folder.
 SETTINGS = {"fsync": "on", "listen_addresses": "127.0.0.1"}
 
 
 @dataclass
 class _Site:
-    """A staged database, its books, and the receiver of its webhooks."""
+    """A staged database, its statistics, and the receiver of its webhooks."""
 
     stage: Stage
     books: Books
     people: Sequence[Person]
     unheard: Sequence[Person]
-    """They have no webhooks."""
+    """Owners without webhooks."""
     receiver: int
     size: Size
 
@@ -64,7 +64,7 @@ class _Site:
         return self.stage.environment(self.receiver)
 
     def load(self, running: Product, people: Sequence[Person], per_second: float | None) -> Any:
-        """Create contacts, these people taking turns; without a pace as fast as answers come."""
+        """Create contacts for these people in turn; without a pace as fast as responses come."""
         spec = {
             "port": running.port,
             "connections": self.size.connections,
@@ -79,24 +79,24 @@ class _Site:
         return answer_of("tests.benchmarks.load", self.stage.folder / "children.log", spec)
 
     async def count(self) -> int:
-        """Contacts by now."""
+        """Count the contacts."""
         async with self.stage.opened() as db:
             return await db.read(_count)
 
     async def until_arrived(self, count: int) -> None:
-        """Wait until the receiver has answered `count` requests in all."""
+        """Wait until the receiver has answered `count` requests in total."""
         async with asyncio.timeout(PATIENCE):
             while await asyncio.to_thread(_answered, self.receiver) < count:
                 await asyncio.sleep(0.01)
 
 
 async def ceilings(size: Size) -> Verdict:
-    """Costs of a write and of a delivery, disk a day, and the highest steady rate."""
+    """Measure the costs of a write and of a delivery, disk per day, and the highest steady rate."""
     verdict = Verdict("ceilings")
     verdict.figures |= {"webhooks": OWNERS, "pace_per_s": PACE, "cores": os.cpu_count()}
     for engine in size.engines:
         with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
-            # The server has a user of its own, who must reach its folder.
+            # The server runs as its own user, who must have access to its folder.
             Path(name).chmod(0o755)
             async with _staged(engine, Path(name), size) as site:
                 empty = await site.books.sizes()
@@ -130,7 +130,7 @@ async def _staged(engine: str, folder: Path, size: Size) -> AsyncIterator[_Site]
 
 async def _costs(verdict: Verdict, site: _Site) -> None:
     engine, seconds = site.books.engine, site.size.steady_seconds
-    # The very first start does what is done once; it is not on the clock.
+    # The first start does one-time work, which is not measured.
     await _run(verdict, site, (), 0.0)
     started, _ = await _run(verdict, site, (), 0.0)
     idle, _ = await _run(verdict, site, (), seconds)
@@ -151,9 +151,9 @@ async def _costs(verdict: Verdict, site: _Site) -> None:
 async def _run(
     verdict: Verdict, site: _Site, people: Sequence[Person], seconds: float
 ) -> tuple[Spent, int]:
-    """What a node did from its start to its end, and how many contacts were made meanwhile.
+    """Return the cost of a node from start to end, and the number of contacts made meanwhile.
 
-    These `people` write at PACE; with nobody the node is left alone for `seconds`.
+    These `people` write at PACE; with nobody the node is idle for `seconds`.
     """
     folder = site.stage.folder
     had = await site.count()
@@ -172,21 +172,21 @@ async def _run(
             await site.until_arrived(answered + made)
         python = used(running.process.pid, None).python
         disk = site.books.handed_to_disk(running.process.pid)
-    # Its sessions have ended, and with them the server has told of all that they did.
+    # Its sessions have ended, so the server has reported all of their work.
     after = await site.books.read()
     statements = int(file.read_text())
     return after.less(before).add(statements=statements, python=python, disk=disk), made
 
 
 async def _highest(verdict: Verdict, site: _Site) -> None:
-    """The rate without a pace, then the highest share of it that is kept up."""
+    """Measure the unpaced rate, then the highest share of it that is steady."""
     engine = site.books.engine
     had = await site.count()
     with product(site.environment(), site.stage.folder) as running:
         answered = await asyncio.to_thread(_answered, site.receiver)
 
         async def loaded(pace: float | None) -> tuple[float, float, Any, Used]:
-            """Deliveries a second, seconds behind at the end, the load's own words, CPU."""
+            """Return deliveries per second, seconds behind at the end, the load's report, CPU."""
             nonlocal had, answered
             before = used(running.process.pid, site.books.process)
             began = time.monotonic()
@@ -222,7 +222,7 @@ async def _highest(verdict: Verdict, site: _Site) -> None:
 
 
 async def _disk(verdict: Verdict, site: _Site, empty: Mapping[str, int]) -> None:
-    """What rows take, over all that was written here: as they lie, and packed as tightly as can."""
+    """Measure the size of rows, over all written here: as stored, and compacted."""
     engine, rows = site.books.engine, await site.count()
     verdict.figures[f"{engine}_rows"] = rows
     for what in ("as_written", "packed"):

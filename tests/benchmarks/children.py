@@ -1,4 +1,4 @@
-"""Processes of a benchmark: each says one JSON line when it is ready, and is ended with its run."""
+"""Processes of a benchmark: each prints one JSON line when it is ready, and ends with its run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ END_SECONDS = 30.0
 
 
 class ChildFailed(Exception):
-    """A process ended before its time; the text holds its last words."""
+    """A process ended early; the text has its last output."""
 
 
 class Child:
-    """A Python module run as a process of its own; `spec` is its standard input, as JSON."""
+    """A Python module as a separate process; `spec` is its standard input, as JSON."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Child:
             self.process.stdin.close()
 
     def line(self) -> str:
-        """The next line it prints. Raises ChildFailed when it ends instead."""
+        """Return the next line it prints. Raise ChildFailed when it ends instead."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
         if not line:
@@ -58,11 +58,11 @@ class Child:
         return line.rstrip("\n")
 
     def json(self) -> Any:
-        """The next line it prints, as JSON."""
+        """Return the next line it prints, as JSON."""
         return json.loads(self.line())
 
     def end(self) -> None:
-        """SIGTERM, and SIGKILL for what does not go."""
+        """Send SIGTERM, then SIGKILL if it does not end."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -74,7 +74,7 @@ class Child:
             self.process.stdout.close()
 
     def kill(self) -> None:
-        """SIGKILL, as a crash is."""
+        """Send SIGKILL, like a crash."""
         self.process.send_signal(signal.SIGKILL)
         self.end()
 
@@ -90,6 +90,6 @@ def child(module: str, *words: str, **how: Any) -> Iterator[Child]:
 
 
 def answer_of(module: str, log: Path, spec: Mapping[str, Any]) -> Any:
-    """Run it to its end; the one JSON line that it prints."""
+    """Run it to its end; return the one JSON line that it prints."""
     with child(module, log=log, spec=spec) as running:
         return running.json()

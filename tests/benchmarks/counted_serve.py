@@ -1,7 +1,7 @@
 """The product as a process that also counts the statements it sends to its database.
 
-Run in place of `python -m gateway`. At its end it writes the count into the file that STATEMENTS
-names. BEGIN and COMMIT count as well, and so does what its duties and its lease ask.
+Run in place of `python -m gateway`. At its end it writes the count to the file named by STATEMENTS.
+BEGIN and COMMIT count, and so do the statements of its duties and its lease.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from outbox.database.postgres.hosts import Hosts
 from outbox.database.sqlite.file import File
 
 FILE = "STATEMENTS"
-# Appending is one step whichever thread does it; adding to a number is not.
+# An append is atomic in any thread; adding to a number is not.
 SENT: list[None] = []
 
 
 async def connect(hosts: Hosts, *words: object, **options: Any) -> Any:
-    """In the place of Hosts.connect: the same connection, listened to."""
+    """Replace Hosts.connect: the same connection, with a listener."""
     connection = await CONNECT(hosts, *words, **options)
     connection.add_query_logger(lambda _: SENT.append(None))
     return connection
 
 
 def opened(file: File, writable: bool = True) -> sqlite3.Connection:
-    """In the place of File.connect: the same connection, listened to."""
+    """Replace File.connect: the same connection, with a listener."""
     connection = OPENED(file, writable)
     connection.set_trace_callback(lambda _: SENT.append(None))
     return connection
@@ -41,7 +41,7 @@ OPENED = File.connect
 
 
 def counted() -> int:
-    """Run the command line to its end; its exit status."""
+    """Run the command line to its end; return its exit status."""
     vars(import_module("outbox.database.postgres.hosts"))["Hosts"].connect = connect
     vars(import_module("outbox.database.sqlite.file"))["File"].connect = opened
     status = main()

@@ -1,6 +1,6 @@
-"""The real drain in a process of its own, wired as `carteiro serve --role worker` wires it.
+"""The real drain in a separate process, wired as in `carteiro serve --role worker`.
 
-Delivers what a database holds and says how long it took from its start to the last settle.
+It delivers a database's events and reports the time from its start to the last settle.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from outbox.worker import taking
 
 
 class Counting(Metrics):
-    """The product's metrics, which also say when everything has ended."""
+    """The product's metrics, which also signal the end of all deliveries."""
 
     def expect(self, count: int) -> asyncio.Event:
         self.left = count
@@ -50,17 +50,17 @@ class Counting(Metrics):
 
 
 def watch_claims() -> list[float]:
-    """Seconds of work in each claim from now on, without fan-out and commit.
+    """Record the seconds of work in each claim from now on, without fan-out and commit.
 
-    The thread's own time: the busy event loop beside it would be measured otherwise.
+    The thread's own time: otherwise the measurement would include the busy event loop.
     """
     seconds: list[float] = []
     claim = taking.claim  # type: ignore[attr-defined] # where the drain calls it
 
-    async def timed(tx: Tx, capacity: Capacity, born: Mapping[str, int]) -> Taken:
+    async def timed(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Taken:
         began = time.thread_time()
         try:
-            return await claim(tx, capacity, born)
+            return await claim(tx, capacity, preclaimed)
         finally:
             seconds.append(time.thread_time() - began)
 
@@ -69,7 +69,7 @@ def watch_claims() -> list[float]:
 
 
 def rss_mib() -> float:
-    """The most memory that this process has held."""
+    """Return the maximum memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -1,4 +1,4 @@
-"""An empty database of either engine for a benchmark, durable as an installation has it."""
+"""An empty database of either engine for a benchmark, as durable as in an installation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SERVER = PostgresServer()
 
 @asynccontextmanager
 async def fresh(engine: str, folder: Path) -> AsyncIterator[Stage]:
-    """A database of its own, gone with the block."""
+    """Create a database that exists only during the block."""
     if engine == "sqlite":
         yield Stage(f"sqlite:///{folder / 'carteiro.db'}", folder)
         return
     connection = await asyncpg.connect(await SERVER.url())
     try:
-        # Tests that measure nothing run without.
+        # Tests that measure nothing run without it.
         await connection.execute("alter system set fsync = on")
         await connection.execute("select pg_reload_conf()")
     finally:

@@ -1,4 +1,4 @@
-"""What a benchmark hands back, and the few sums that make figures of measurements."""
+"""The result of a benchmark, and statistics for its figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Verdict:
-    """One benchmark's outcome: its figures, the bars that were missed, and what did not work."""
+    """One benchmark's result: its figures, missed bars, and errors."""
 
     name: str
     figures: dict[str, object] = field(default_factory=dict)
     missed: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    """Requests refused, deliveries that never came: no figure beside them means anything."""
+    """Refused requests, missing deliveries: with any of these the figures mean nothing."""
 
     @property
     def holds(self) -> bool:
@@ -24,11 +24,11 @@ class Verdict:
 
     @property
     def reasons(self) -> list[str]:
-        """Why it does not hold."""
+        """Return why it fails."""
         return self.broken + self.missed
 
     def at_least(self, what: str, value: float, bar: float) -> None:
-        """`value` is a figure that must reach `bar`."""
+        """Record that the figure `value` must reach `bar`."""
         self.figures[what] = rounded(value)
         self.figures[f"{what}_bar"] = bar
         # Written so that a NaN misses.
@@ -36,7 +36,7 @@ class Verdict:
             self.missed.append(f"{what} {rounded(value)} < {bar}")
 
     def at_most(self, what: str, value: float, bar: float) -> None:
-        """`value` is a figure that must not pass `bar`."""
+        """Record that the figure `value` must not exceed `bar`."""
         self.figures[what] = rounded(value)
         self.figures[f"{what}_bar"] = bar
         if not value <= bar:
@@ -49,17 +49,17 @@ class Verdict:
 
 
 def rounded(value: float) -> float:
-    """Three significant places behind the point are more than any of these is good for."""
+    """Round to three decimal places, more than the precision of these figures."""
     return round(value, 3)
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle one. Raises on none."""
+    """Return the median. Raise for no values."""
     return statistics.median(values)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of all do not pass (nearest rank). Raises on none."""
+    """Return the value that `share` of all do not exceed (nearest rank). Raise for no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 

@@ -1,7 +1,7 @@
-"""Readings of the gauges beside a million waiting rows and ten thousand webhooks, on each engine.
+"""Gauge readings beside a million waiting rows and ten thousand webhooks, on each engine.
 
-Most rows wait at one paused webhook, the others at all of them. A reading is to end within 100 ms,
-right after the rows were written too, and what is read beside it must not wait for it.
+Most rows wait at one paused webhook, the others at all of them. A reading must end within 100 ms,
+also right after the rows were written, and concurrent reads must not wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ASKED = 500
 
 
 async def gauges(size: Size) -> Verdict:
-    """Times of readings in milliseconds, how many make a pass, and a point read beside them."""
+    """Measure readings in milliseconds, readings per pass, and a point read beside them."""
     verdict = Verdict("gauges")
     webhooks = 10 * size.webhooks
     verdict.figures |= {"waiting": size.parked, "webhooks": webhooks}
@@ -78,7 +78,7 @@ async def _measure(verdict: Verdict, db: Database, rows: int) -> None:
     verdict.figures[f"{engine}_readings_a_pass"] = passes
     verdict.figures[f"{engine}_reading_median_ms"] = in_ms(median(took))
     verdict.figures[f"{engine}_reading_max_ms"] = in_ms(max(took))
-    # What else the machine does may hold up one in ten.
+    # Other load on the machine may delay one in ten.
     verdict.at_most(f"{engine}_reading_p90_ms", in_ms(quantile(took, 0.9)), READING_MS)
     alone = await _point_reads(db)
     beside = asyncio.create_task(_again_and_again(readings, shown))
@@ -109,7 +109,7 @@ async def _again_and_again(readings: Readings, shown: list[str]) -> None:
 
 
 async def _point_reads(db: Database) -> float:
-    """Microseconds of the middle one of many."""
+    """Return the median of many point reads, in microseconds."""
 
     async def one(tx: Tx) -> None:
         await tx.one("select state from webhooks where id = $1", webhook_id(1))

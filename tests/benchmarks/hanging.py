@@ -1,9 +1,9 @@
-"""Many receivers that hang or answer late, and what the others feel of it (R8).
+"""Many receivers that hang or respond late, and their effect on the others (R8).
 
-Each run has a database of its own with 10,000 webhooks, fifty an owner, and a steady pace of
-events spread evenly over them. Times run from the start of a write's transaction to the moment
-its receiver answers 200. In runs with late receivers one owner more has fifty webhooks, fast
-until the warm-up ends, which then answer 200 after 28 seconds.
+Each run has its own database with 10,000 webhooks, fifty per owner, and a steady pace of events
+spread evenly over them. Times run from the start of a write's transaction to the 200 of its
+receiver. In runs with late receivers one additional owner has fifty webhooks that are fast until
+the warm-up ends and then respond 200 after 28 seconds.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from tests.benchmarks.sizes import Size
 from tests.benchmarks.staging import Stage
 
 SHARES = (0, 1, 30, 60, 0)
-"""Percent of the webhooks that hang; what is compared with comes first and last."""
+"""Percent of the webhooks that hang; the reference runs come first and last."""
 RESTARTED = (0, 60)
-"""Those that are killed and measured once more, right after they have started again."""
+"""Runs that are killed and measured once more, right after their restart."""
 OF_NONE = 1.5
 WITHIN_MS = 1_000.0
 THROUGHPUT = 0.95
 PER_OWNER = 50
 EVENTS_A_SECOND = 200.0
 PER_WEBHOOK = 5.0
-"""No webhook gets more than this a second, in small runs."""
+"""No webhook gets more than this per second, in small runs."""
 SETTLE_SECONDS = 10.0
 GRACE_SECONDS = 1.0
-"""After the last write of a run, for what arrives in time."""
+"""Seconds after the last write of a run for events that arrive in time."""
 SPREAD = 37
-"""Coprime to the number of webhooks: no order of ids or lanes keeps what hangs apart."""
+"""Coprime to the number of webhooks, so that no order of ids or lanes separates those that hang."""
 LATE_OWNER = "f" * 24
 LATE_TIMEOUT_MS = 30_000
-# Windows open to 27 with some 350 successes each: all of them together hold more than the slots
-# and the slow sends of a worker. Then a burst fills them at once.
+# Windows open to 27 with some 350 successes each: together they exceed the slots and the slow sends
+# of a worker. Then a burst fills them at once.
 OPENING_EVENTS = 360
 OPENING_SECONDS = 60.0
 BURST = 40
@@ -59,7 +59,7 @@ LATE_A_SECOND = 4.0
 
 @dataclass
 class Arrived:
-    """The healthy events of one phase: how long each took, and how many were written."""
+    """The healthy events of one phase: their times, and how many were written."""
 
     written: int = 0
     in_time: int = 0
@@ -72,7 +72,7 @@ class Arrived:
 
 
 async def hanging(size: Size) -> Verdict:
-    """The healthy webhooks' p99 in each run over the one with none hanging."""
+    """Compare the healthy webhooks' p99 in each run with the run where none hangs."""
     verdict = Verdict("hanging")
     verdict.figures["webhooks"] = size.webhooks
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
@@ -109,7 +109,7 @@ def _judge(verdict: Verdict, phase: str, arrived: Arrived, none: Arrived) -> Non
 
 
 class _Site:
-    """A staged database, a receiver, and the runs on copies of the one against the other."""
+    """A staged database, a receiver, and runs on copies of the database."""
 
     def __init__(self, folder: Path, port: int, size: Size) -> None:
         self._folder = folder
@@ -121,7 +121,7 @@ class _Site:
         self._next = 0
 
     async def stage(self) -> None:
-        """All webhooks of all owners, once."""
+        """Create all webhooks of all owners, once."""
         await self._template.prepare()
         url, ring = f"http://127.0.0.1:{self._port}", self._template.ring()
         late = [f"{url}/late/{n}" for n in range(PER_OWNER)]
@@ -133,19 +133,19 @@ class _Site:
             await db.write(_settle_in, LATE_OWNER, late, ring)
 
     def _rank(self, number: int) -> int:
-        """Those whose rank is below the number that hangs do hang."""
+        """Return a rank; webhooks with a rank below the number of hanging ones hang."""
         return number * SPREAD % self._size.webhooks
 
     async def run(self, share: int) -> AsyncIterator[tuple[str, Arrived]]:
-        """With `share` percent hanging: once warm, and perhaps once after a crash."""
+        """Run with `share` percent hanging: once warm, and in some cases once after a crash."""
         below = self._size.webhooks * share // 100
         await self._ask(f"hang/{below}")
         running = self._fresh()
         try:
             async with _lines(running) as write:
-                # One event for each webhook, so that those which hang do so from the start.
-                # All at once they want a slot for a second each: the others wait in that queue,
-                # and what is measured begins when those have been served.
+                # One event for each webhook, so that those that hang do so from the start. All of
+                # them need a slot for a second at once: the others wait in that queue, and the
+                # measurement begins after it.
                 before = await self._count()
                 for first in range(0, self._size.webhooks, PER_OWNER):
                     write(_owner(first), "all.made")
@@ -161,7 +161,7 @@ class _Site:
             running.kill()
 
     async def run_late(self, late: bool) -> Arrived:
-        """With one owner whose windows are wide open when its fifty webhooks turn slow, or not."""
+        """Run with one owner whose fifty webhooks have wide windows when they turn slow, or not."""
         await self._ask("hang/0")
         await self._ask("prompt")
         running = self._fresh()
@@ -193,7 +193,7 @@ class _Site:
         return Child("tests.benchmarks.host", log=self._folder / "host.log", spec=spec)
 
     async def _load(self, write: _Write, seconds: float, below: int, late: float = 0.0) -> int:
-        """Write at a steady pace; how many of the events were for healthy webhooks."""
+        """Write at a steady pace; return how many events were for healthy webhooks."""
         loop = asyncio.get_running_loop()
         began = due = loop.time()
         healthy = lates = 0
@@ -210,7 +210,7 @@ class _Site:
         return healthy
 
     async def _measured(self, write: _Write, below: int, late: float = 0.0) -> Arrived:
-        """The healthy events of a load, when all have arrived or the time is over."""
+        """Return the healthy events of a load, when all have arrived or the time is over."""
         await asyncio.to_thread(arrivals, self._port)
         began = _now_ms()
         written = await self._load(write, self._size.hanging_seconds, below, late)
@@ -227,12 +227,12 @@ class _Site:
         latest = (ended + GRACE_SECONDS * 1000) * 1000
         in_time = sum(at <= latest for at in mine.values())
         micros = [at - int(event[:12], 16) * 1000 for event, at in mine.items()]
-        # What never came waited at least as long as we did.
+        # Missing events count with the time that this run waited.
         micros += [round(SETTLE_SECONDS * 1_000_000)] * (written - len(mine))
         return Arrived(written, in_time, micros)
 
     async def _until(self, count: int) -> None:
-        """Wait until the receiver has answered so many. Raises TimeoutError."""
+        """Wait until the receiver has answered `count` requests. Raise TimeoutError."""
         async with asyncio.timeout(OPENING_SECONDS):
             while await self._count() < count:
                 await asyncio.sleep(0.1)
@@ -278,7 +278,7 @@ async def _lines(host: Child) -> AsyncIterator[_Write]:
 
 
 async def _settle_in(tx: Tx, owner: str, urls: Sequence[str], ring: KeyRing) -> None:
-    """An owner's webhooks: each has an event of its own, and one that all get."""
+    """Create an owner's webhooks: each has its own event, and all share one."""
     ids = Ids()
     for number, url in enumerate(urls):
         draft = Draft(

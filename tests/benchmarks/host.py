@@ -1,6 +1,6 @@
-"""A program that embeds the engine, in a process of its own: it writes events and drains them.
+"""A program that embeds the engine, in a separate process: it writes events and drains them.
 
-Each line that reaches its port (`owner event`) becomes one event in a transaction of its own.
+Each line on its port (`owner event`) becomes one event in its own transaction.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DATA = {
 
 
 async def write(tx: Tx, owner: str, name: str) -> None:
-    """One event."""
+    """Write one event."""
     record = tx.new_id()
     data = {"id": record, **DATA}
     enqueue(tx, owner_id=owner, name=name, record_id=record, record_version=1, data=data)

@@ -1,4 +1,4 @@
-"""How soon an idle system sends: from a write's commit to the request at its receiver."""
+"""The latency of an idle system: from a write's commit to the request at its receiver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITES_A_SECOND = 20.0
 
 
 async def idle_commit(size: Size) -> Verdict:
-    """Median and p99 on each engine; from the transaction's start, so the commit is in it."""
+    """Measure median and p99 on each engine, from the transaction's start, commit included."""
     verdict = Verdict("idle_commit")
     for engine in size.engines:
         with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
@@ -40,7 +40,7 @@ async def idle_commit(size: Size) -> Verdict:
 
 
 async def _times(stage: Stage, size: Size) -> list[int]:
-    """Microseconds from the start of each write's transaction to its arrival."""
+    """Return microseconds from the start of each write's transaction to its arrival."""
     log = stage.folder / "children.log"
     with child("tests.benchmarks.receiver", "record", log=log) as receiver:
         port = receiver.json()["port"]
@@ -65,12 +65,12 @@ async def _times(stage: Stage, size: Size) -> list[int]:
 
 
 def arrivals(port: int) -> list[tuple[str, str, int]]:
-    """What the receiver got since it was last asked: path, event id, wall microseconds."""
+    """Return arrivals since the previous call: path, event id, wall microseconds."""
     with urlopen(f"http://127.0.0.1:{port}/report", timeout=30) as answer:
         return [(path, event, at) for path, event, at in json.load(answer)]
 
 
 async def events(tx: Tx) -> Sequence[Row]:
-    """All events: id, owner and when their transactions began."""
+    """Return all events: id, owner and the start of their transactions."""
     found: Any = await tx.all("select id, owner_id, occurred_at from events")
     return list(found)

@@ -1,9 +1,8 @@
-"""Lists of an owner with 100,000 records beside the same lists of one with 1,000, on each engine.
+"""Lists of an owner with 100,000 records beside those of one with 1,000, on each engine.
 
-What may grow: a page far down walks over the index entries before it (ten times as many, ten times
-the walk), and a search looks at the folded text of each of the owner's records, since an index of
-trigrams finds nothing for two letters. Both keep to the owner's own records, and a search runs
-beside the reads of single records, not before them.
+Two costs may grow: a page far down reads the index entries before it, and a search reads the folded
+text of each of the owner's records, because an index of trigrams finds nothing for two letters.
+Both read only the owner's own records, and a search does not delay reads of single records.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ AT_ONCE = 1_280
 """Ten statements of the largest size that outbox.database.sql makes."""
 ASKED = 31
 FOUND = 10
-"""Records that the search finds, however many there are."""
+"""Records that the search finds, in lists of any size."""
 SOUGHT = quote("conceicao orgao")
 SAME = 2.0
-"""What costs the same however many records there are; the rest is noise of the machine."""
+"""The maximum growth of operations with a constant cost; the rest is noise of the machine."""
 PAGE = 20
 STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
 
@@ -46,7 +45,7 @@ Values = Callable[[int, int], dict[str, Any]]
 
 
 async def lists(size: Size) -> Verdict:
-    """Medians in milliseconds, and how much they grow."""
+    """Measure medians in milliseconds, and their growth."""
     verdict = Verdict("lists")
     for engine in size.engines:
         with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
@@ -95,7 +94,7 @@ def _measure(
 
 
 def _asked(port: int, key: str, path: str, verdict: Verdict) -> float:
-    """Microseconds of the middle one of ASKED requests, one after another."""
+    """Return the median of sequential requests, in microseconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     found = []
     for number in range(ASKED + 3):
@@ -115,7 +114,7 @@ def _asked(port: int, key: str, path: str, verdict: Verdict) -> float:
 
 
 def contact(number: int, count: int) -> dict[str, Any]:
-    """FOUND of all, evenly among them, are what the search looks for."""
+    """Make a contact; FOUND of all, evenly spread, match the search."""
     sought = number % (count // FOUND) == 0
     return {
         "name": f"Maria da Conceição {'Órgão' if sought else 'Silva'} {number}",
@@ -139,7 +138,7 @@ def deal(number: int, count: int) -> dict[str, Any]:
 
 
 async def fill(db: Database, resource: Resource, owner_id: str, count: int, values: Values) -> None:
-    """`count` records of an owner, as creates leave them; nothing is announced."""
+    """Insert `count` records of an owner, as creates leave them, without events."""
     for first in range(0, count, AT_ONCE):
         numbers = range(first, min(first + AT_ONCE, count))
         await db.write(_some, resource, owner_id, [values(n, count) for n in numbers])

@@ -1,8 +1,8 @@
-"""The load: keep-alive clients on bare sockets, in a process of their own.
+"""The load: keep-alive clients on bare sockets, in a separate process.
 
-As lean as Python allows, so that the server is what is measured (benchmark `load_generator` shows
-by how much). Reads one JSON object, prints one JSON line. Times are seconds of CLOCK_MONOTONIC,
-which all processes of a machine share.
+It is as fast as Python allows, so that the server is the bottleneck (benchmark `load_generator`
+shows by how much). It reads one JSON object and prints one JSON line. Times are seconds of
+CLOCK_MONOTONIC, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PATIENCE = 30.0
 
 
 class Client(asyncio.Protocol):
-    """One connection with at most one request under way."""
+    """One connection with at most one open request."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -68,7 +68,7 @@ class Client(asyncio.Protocol):
 
 
 class Load:
-    """What all clients share: the requests, the clock and the counts."""
+    """The shared state of all clients: the requests, the clock and the counts."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._requests = [text.encode("latin-1") for text in spec["requests"]]
@@ -78,7 +78,7 @@ class Load:
         self._until = float("inf")
         self._per_second = float(spec.get("per_second") or 0)
         self._keep = bool(spec.get("keep_answers"))
-        # First in, first out: a connection that sends nothing for long is closed by the server.
+        # First in, first out: the server closes connections that are idle for long.
         self._free: deque[Client] = deque()
         self._waiting = 0
         self._under_way = 0
@@ -91,7 +91,7 @@ class Load:
         self._idle = asyncio.Event()
 
     async def run(self, spec: dict[str, Any]) -> dict[str, Any]:
-        """Connect, load, and say how it went."""
+        """Connect, send the load, and return the report."""
         loop = asyncio.get_running_loop()
         clients: list[Client] = []
         for _ in range(int(spec["connections"])):
@@ -113,7 +113,7 @@ class Load:
         return self._report(float(spec["seconds"]))
 
     async def _paced(self, began: float) -> None:
-        """So many a second whatever the answers do; what finds no connection free waits."""
+        """Send at a fixed rate whatever the responses; requests without a free connection wait."""
         step = 1 / self._per_second
         due = began
         while due < self._until:
@@ -126,7 +126,7 @@ class Load:
                 self._waiting += 1
                 self.late += 1
             due += step
-        # Answers that come before the last slot's end are the last ones as well.
+        # Responses that come before the end of the last slot are the last ones as well.
         self._until = time.perf_counter()
         if not self._under_way:
             self._idle.set()
@@ -181,7 +181,7 @@ class Load:
 
 
 def request(method: str, path: str, body: bytes = b"", **headers: str) -> str:
-    """One HTTP/1.1 request as the text that a spec's `requests` holds."""
+    """Return one HTTP/1.1 request as text for the `requests` of a spec."""
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Accept: */*"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     if body:

@@ -1,4 +1,4 @@
-"""Whether the load could be the limit: its rate against a server that does next to nothing."""
+"""Check that the load generator is not the limit: its rate against a minimal server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OVER_BARE = 1.5
 
 
 async def load_generator(size: Size) -> Verdict:
-    """The load on a raw socket server, against the fastest server that is measured with it."""
+    """Compare the load on a raw socket server with the fastest server measured."""
     verdict = Verdict("load_generator")
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name, ExitStack() as ends:
         log = Path(name) / "children.log"

@@ -1,4 +1,4 @@
-"""A drain beside a million rows that wait: parked at a paused webhook, or scheduled for later."""
+"""A drain beside a million waiting rows: parked at a paused webhook, or scheduled for later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MORE_MIB = 64.0
 DAYS = 10
 MICROSECONDS_A_DAY = 86_400_000_000
 
-# Replays of one event: only deliveries of origin `event` are one a webhook.
+# Replays of one event: only deliveries of origin `event` are limited to one per webhook.
 WAITING = """
 insert into deliveries
   (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, record_id,
@@ -35,7 +35,7 @@ from webhooks, number where id = $1
 
 
 async def parked(size: Size) -> Verdict:
-    """Drain rate and the claim's time beside waiting rows, against a table without them."""
+    """Measure the drain rate and the claim time beside waiting rows and without them."""
     verdict = Verdict("parked")
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
         folder = Path(name)
@@ -71,7 +71,7 @@ async def parked(size: Size) -> Verdict:
 
 
 async def _stage(folder: Path, url: str, size: Size) -> None:
-    """Two databases with the same committed events; one of them also has what waits."""
+    """Create two databases with the same committed events; one of them also has waiting rows."""
     empty = Stage(f"sqlite:///{folder}/empty.db", folder)
     await empty.prepare()
     people = await empty.people([[url]] * OWNERS)
@@ -85,7 +85,7 @@ async def _stage(folder: Path, url: str, size: Size) -> None:
 
 
 async def _let_wait(tx: Tx, owner_id: str, count: int) -> None:
-    """Half of the rows at a paused webhook, half as retries of an active one, days ahead."""
+    """Insert half of the rows at a paused webhook, half as retries of an active one, days ahead."""
     paused, active = [webhook.id for webhook in await webhooks.listed(tx, owner_id)]
     await parking.pause(tx, paused)
     event = await tx.one("select id from events limit 1")

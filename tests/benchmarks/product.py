@@ -1,4 +1,4 @@
-"""`carteiro serve` as the process that is measured."""
+"""`carteiro serve` as the measured process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Product(Child):
 def product(
     environment: Mapping[str, str], folder: Path, role: str = "all", module: str = "gateway"
 ) -> Iterator[Product]:
-    """Serve until the block ends; `module` stands in for `python -m gateway`."""
+    """Serve until the block ends; `module` replaces `python -m gateway`."""
     running = Product(environment, folder, role, module)
     try:
         yield running

@@ -24,7 +24,7 @@ PAGE_OF_BARE = 0.3
 
 
 async def read_path(size: Size) -> Verdict:
-    """Ratios of reads a second."""
+    """Measure ratios of reads per second."""
     verdict = Verdict("read_path")
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name, ExitStack() as ends:
         folder = Path(name)

@@ -27,7 +27,7 @@ LATE_MS = 28_000
 
 
 class Arrivals:
-    """What has arrived at all connections."""
+    """All requests that have arrived."""
 
     def __init__(self, record: bool) -> None:
         self.record = record
@@ -38,7 +38,7 @@ class Arrivals:
         self.odd: int | None = 1
         self.hanging = 0
         self.rows: list[tuple[str, str, int]] = []
-        """Path, event id, wall clock in microseconds when it came; what hangs is not here."""
+        """Path, event id and wall clock in microseconds of each arrival; without hanging ones."""
 
 
 class Connection(asyncio.Protocol):

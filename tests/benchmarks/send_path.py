@@ -20,7 +20,7 @@ GOAL = 0.9
 
 
 async def send_path(size: Size) -> Verdict:
-    """Deliveries a second from the drain's start to its last settle, SQLite FULL."""
+    """Measure deliveries per second from the drain's start to its last settle, SQLite FULL."""
     verdict = Verdict("send_path")
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
         folder = Path(name)
@@ -58,7 +58,7 @@ async def send_path(size: Size) -> Verdict:
 
 
 async def _written_out(stage: Stage, people: list[Person], url: str) -> str:
-    """A file with what the baseline sends: each event with its URL and its secret."""
+    """Write a file for the baseline: each event with its URL and its secret."""
     secrets = {person.id: person.secrets[0] for person in people}
     async with stage.opened() as db:
         rows = await db.read(_events)

@@ -1,4 +1,4 @@
-"""How much a benchmark measures: in full, or just enough to see that it runs."""
+"""The size of each benchmark: in full, or just enough to see that it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Size:
-    """`seconds` and `warm_up` are of one run of the load; `runs` alternate with the baselines'."""
+    """`seconds` and `warm_up` apply to one run of the load; `runs` alternate with baselines."""
 
     runs: int
     connections: int
@@ -18,15 +18,15 @@ class Size:
     singles: int
     """Single writes of the idle benchmark."""
     webhooks: int
-    """Of the hanging benchmark, and how long it warms them up and loads them."""
+    """Webhooks of the hanging benchmark, and the seconds of its warm-up and load."""
     hanging_warm_up: float
     hanging_seconds: float
     parked: int
     """Rows that wait at webhooks which do not take them."""
     records: int
-    """Of the owner whose lists are long."""
+    """Records of the owner with long lists."""
     steady_seconds: float
-    """Of each run whose costs are counted."""
+    """Seconds of each run whose costs are measured."""
     engines: tuple[str, ...] = ("sqlite", "postgres")
 
 

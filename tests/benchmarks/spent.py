@@ -1,4 +1,4 @@
-"""What a database was made to do, read before and after from its own books."""
+"""The work of a database, read from its own statistics before and after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.benchmarks.figures import rounded
 from tests.benchmarks.usage import used, written_bytes
 from tests.support.cluster import Cluster
 
-# Contacts stand for whatever record a program keeps; the rest is what Carteiro adds to it.
+# Contacts stand for any record of a program; the rest is what Carteiro adds to it.
 TABLES = ("contacts", "events", "deliveries", "attempts")
 
 _BOOKS = """
@@ -28,7 +28,7 @@ select (select xact_commit from pg_stat_database where datname = current_databas
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was done: counts, bytes, and seconds of time or CPU. None where nobody counts it."""
+    """The work done: counts, bytes, and seconds of time or CPU. None for an unknown figure."""
 
     statements: float = 0
     commits: float | None = None
@@ -36,9 +36,9 @@ class Spent:
     wal: float | None = None
     """Bytes of PostgreSQL's write-ahead log."""
     disk: float | None = None
-    """Bytes that SQLite handed to the disk, its log and its file."""
+    """Bytes that SQLite wrote to the disk, log and file."""
     active: float | None = None
-    """Seconds in which PostgreSQL's sessions were at something, waits for the disk included."""
+    """Seconds in which PostgreSQL's sessions were active, waits for the disk included."""
     server: float | None = None
     python: float = 0
 
@@ -82,7 +82,7 @@ class Spent:
 
 
 class Books(Protocol):
-    """Where a database's own figures are read."""
+    """Where to read a database's own figures."""
 
     engine: Literal["sqlite", "postgres"]
 
@@ -91,20 +91,20 @@ class Books(Protocol):
         """PostgreSQL's first process."""
 
     def handed_to_disk(self, node: int) -> int | None:
-        """Bytes, where the node itself is the one that writes the files."""
+        """Bytes, where the node itself writes the files."""
 
     async def read(self) -> Spent:
-        """Everything so far."""
+        """Return all figures so far."""
 
     async def sizes(self) -> Mapping[str, int]:
-        """Bytes on disk, with the indexes, by table where that can be told."""
+        """Return the bytes on disk with the indexes, by table where possible."""
 
     async def pack(self) -> None:
-        """Write the tables anew, without what updates have left behind."""
+        """Rewrite the tables, without the remains of updates."""
 
 
 class PostgresBooks:
-    """Of a server of our own, of PostgreSQL 18 or newer."""
+    """The figures of a PostgreSQL server, version 18 or newer."""
 
     engine: Literal["sqlite", "postgres"] = "postgres"
 
@@ -148,7 +148,7 @@ class PostgresBooks:
 
 
 class SqliteBooks:
-    """Of a file."""
+    """The figures of an SQLite file."""
 
     engine: Literal["sqlite", "postgres"] = "sqlite"
     process = None

@@ -1,4 +1,4 @@
-"""A database made ready for a benchmark: people with keys and webhooks, through our own units."""
+"""Prepare a database for a benchmark: people with keys and webhooks, through our own units."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVENTS_A_UNIT = 500
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a database is, and the settings with which `carteiro` uses it."""
+    """The address of a database, and the settings for `carteiro`."""
 
     url: str
     folder: Path
@@ -35,7 +35,7 @@ class Stage:
         return self.folder / "carteiro.key"
 
     def environment(self, receiver_port: int = 0, **settings: str) -> dict[str, str]:
-        """Everything as a stranger has it, but for limits of rate and of where to send."""
+        """Default settings, without limits of rates and of destinations."""
         return {
             "CARTEIRO_SERVER__PORT": "0",
             "CARTEIRO_DATABASE__URL": self.url,
@@ -58,13 +58,13 @@ class Stage:
         return read_key_file(self.key_file, Ids())
 
     async def prepare(self) -> None:
-        """The schema and the key file."""
+        """Create the schema and the key file."""
         write_key_file(self.key_file, Ids(), SystemClock().wall())
         async with self.opened() as db:
             await migrate(db, SOURCES)
 
     async def people(self, webhooks: Sequence[Sequence[str]], first: int = 0) -> list[Person]:
-        """One person for each list of URLs, with a webhook to each; numbered from `first`."""
+        """Create one person per list of URLs, with a webhook to each; numbered from `first`."""
         ring = self.ring()
         async with self.opened() as db:
             hired: list[Person] = []
@@ -81,7 +81,7 @@ class Person:
     id: str
     key: str
     secrets: tuple[str, ...]
-    """Of the webhooks, in their order."""
+    """Ids of the webhooks, in order."""
 
 
 async def _hire(
@@ -108,7 +108,7 @@ async def _hire(
 
 
 async def commit_events(db: Database, owners: Sequence[str], count: int) -> None:
-    """`count` events as creating contacts makes them, the owners taking turns."""
+    """Write `count` events as creating contacts does, the owners taking turns."""
     for first in range(0, count, EVENTS_A_UNIT):
         await db.write(_some_events, owners, first, min(EVENTS_A_UNIT, count - first))
 

@@ -1,4 +1,4 @@
-"""That every benchmark runs and prints. What it measures is judged by `make bench` alone."""
+"""Every benchmark runs and prints. Only `make bench` judges the figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import QUICK
 
 LONG = ("hanging", "ceilings")
-"""Those that take most of a minute even in their short form run with the fault runs."""
+"""Benchmarks that take most of a minute even in short form run with the fault runs."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What processes have used of the machine so far, as the kernel counts it (Linux)."""
+"""The resources that processes have used so far, from the kernel (Linux)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Seconds of CPU by now: of our Python, of PostgreSQL, and of the whole machine."""
+    """Seconds of CPU so far: of our Python, of PostgreSQL, and of the whole machine."""
 
     python: float
     server: float
@@ -26,17 +26,17 @@ class Used:
 
 
 def used(python: int, server: int | None) -> Used:
-    """By process ids; `server` is PostgreSQL's first process, None where there is none."""
+    """Return the usage by process ids; `server` is PostgreSQL's first process, if any."""
     return Used(seconds([python]), seconds(_family(server)) if server else 0.0, _machine())
 
 
 def seconds(processes: Iterable[int]) -> float:
-    """CPU of these, and of those of their children that have ended."""
+    """Return the CPU time of these processes and of their ended children."""
     return sum(sum(map(int, _fields(process)[11:15])) for process in processes) / TICK
 
 
 def written_bytes(process: int) -> int:
-    """What it has handed to the disk."""
+    """Return the bytes it has written to the disk."""
     lines = (PROC / str(process) / "io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["write_bytes"])
 
@@ -55,7 +55,7 @@ def _family(first: int) -> list[int]:
 
 
 def _fields(process: int) -> list[str]:
-    """What follows the name in its `stat`: the name itself may hold anything."""
+    """Return the fields after the name in its `stat`: the name itself may contain anything."""
     return (PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
 
 

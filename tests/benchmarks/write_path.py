@@ -29,7 +29,7 @@ OF_BARE = 0.3
 
 
 async def write_path(size: Size) -> Verdict:
-    """Ratios of writes a second, delivery off; with delivery on, printed beside."""
+    """Measure ratios of writes per second without delivery; with delivery, printed beside."""
     verdict = Verdict("write_path")
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name, ExitStack() as ends:
         folder = Path(name)

@@ -1,6 +1,6 @@
-"""What a declaration can say beyond what contacts and companies use, on both engines.
+"""Tests features of declarations that no product resource needs, on both engines.
 
-The resources here exist for these tests alone; their tables are made by them.
+The resources here exist only for these tests, which create their tables.
 """
 
 import json
@@ -147,7 +147,7 @@ async def test_money_defaults_nulls_and_derived_fields(db: Database) -> None:
     assert len(found.records) == 1
 
 
-async def test_null_is_refused_where_a_field_always_has_a_value(db: Database) -> None:
+async def test_null_is_refused_in_a_field_that_is_not_nullable(db: Database) -> None:
     trip = await made(db, TRIPS, title="T", price=1)
     with pytest.raises(Refusal) as caught:
         await changed(db, TRIPS, trip["id"], status=None)
@@ -180,7 +180,7 @@ async def test_a_list_of_references(db: Database) -> None:
     assert await by_stop(a) == 2
 
 
-async def test_what_belongs_to_a_record_goes_with_it(db: Database) -> None:
+async def test_a_delete_removes_the_dependants(db: Database) -> None:
     place, other = [(await made(db, PLACES, title=t))["id"] for t in "ab"]
     trip = await made(db, TRIPS, title="T", price=1, placeId=place)
     for about in (place, place, other):
@@ -197,7 +197,7 @@ async def test_what_belongs_to_a_record_goes_with_it(db: Database) -> None:
     assert [name for name, _ in await events(db)] == ["trip.created", "place.deleted"]
 
 
-async def test_a_reference_whose_kind_stands_beside_it(db: Database) -> None:
+async def test_a_reference_with_its_kind_in_another_field(db: Database) -> None:
     place = (await made(db, PLACES, title="a"))["id"]
     trip = (await made(db, TRIPS, title="T", price=1))["id"]
     remark = await made(db, REMARKS, text="x", about=place, aboutKind="place")
@@ -218,7 +218,7 @@ async def test_a_reference_whose_kind_stands_beside_it(db: Database) -> None:
     assert (moved["about"], moved["aboutKind"]) == (trip, "trip")
 
 
-async def test_a_free_object_comes_back_digit_for_digit(db: Database) -> None:
+async def test_a_free_object_keeps_its_digits(db: Database) -> None:
     place = (await made(db, PLACES, title="a"))["id"]
     more = {"n": 10**30, "f": 1.5, "é": [None, True, {"x": "\x01"}]}
     made_remark = await made(db, REMARKS, text="x", about=place, aboutKind="place", more=more)
@@ -227,7 +227,7 @@ async def test_a_free_object_comes_back_digit_for_digit(db: Database) -> None:
 
 
 @pytest.mark.parametrize(("price", "found"), [("1", 2), ("1.01", 1), ("0", 2), ("99", 0)])
-async def test_a_filter_may_compare(db: Database, price: str, found: int) -> None:
+async def test_a_filter_compares(db: Database, price: str, found: int) -> None:
     for amount in (1, 50):
         await made(db, TRIPS, title="T", price=amount)
     page, _, _ = await listed(db, ANA, TRIPS, {"minPrice": price})
@@ -235,7 +235,7 @@ async def test_a_filter_may_compare(db: Database, price: str, found: int) -> Non
 
 
 @pytest.mark.parametrize("price", ["", "x", "-1", "1.001", "true", "null", '"1"', "NaN", "1e400"])
-async def test_what_a_filter_cannot_read_matches_nothing(db: Database, price: str) -> None:
+async def test_an_invalid_filter_value_matches_nothing(db: Database, price: str) -> None:
     await made(db, TRIPS, title="T", price=1)
     found, _, _ = await listed(db, ANA, TRIPS, {"minPrice": price})
     assert (found.total, found.records) == (0, [])

@@ -1,6 +1,6 @@
-"""What a door other than REST asks of records: typed values, walks both ways, scopes, uniqueness.
+"""Tests records as other doors use them: typed values, cursors, scopes, uniqueness.
 
-The resource here exists for these tests alone; its tables are made by them.
+The resource here exists only for these tests, which create its tables.
 """
 
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def titles(page: Page) -> list[str]:
     return [record["title"] for record in page.records]
 
 
-async def test_typed_values_are_kept_and_shown(db: Database) -> None:
+async def test_typed_values_are_stored_and_shown(db: Database) -> None:
     day = dates.parse("2026-12-15")
     assert day is not None
     parts = [{"name": "Leaf", "price": 1_050, "quantity": 1_500}]
@@ -124,14 +124,14 @@ async def test_typed_values_are_checked(
 
 
 @pytest.mark.parametrize("changed", [False, True])
-async def test_a_walk_leads_there_and_back(db: Database, changed: bool) -> None:
+async def test_a_cursor_pages_in_both_directions(db: Database, changed: bool) -> None:
     async def at_once(tx: Tx) -> None:
         for number in range(4):
             sent = {"title": f"b{number}", "price": 1, "storeId": ANA.store_id}
             await actions.create(tx, ANA, OFFERS, check(OFFERS, sent, creating=True))
 
     await made(db, title="a")
-    # Of one instant, so the id decides.
+    # They share one instant, so the id decides the order.
     await db.write(at_once)
     await made(db, title="c")
     since = {"since": 0} if changed else {}
@@ -155,7 +155,7 @@ async def test_a_walk_leads_there_and_back(db: Database, changed: bool) -> None:
     assert (titles(start), start.onward) == (walked[0], None)
 
 
-async def test_a_list_is_narrowed_by_typed_values(db: Database) -> None:
+async def test_a_list_is_filtered_by_typed_values(db: Database) -> None:
     day = dates.parse("2026-12-15")
     assert day is not None
     await made(db, title="a", price=100, endsAt=day + 5)
@@ -177,7 +177,7 @@ async def test_a_list_is_narrowed_by_typed_values(db: Database) -> None:
     ("name", "within", "alike"),
     [("code", "owner", "T"), ("slug", "store", "CAFÉ"), ("host", "installation", "SHOP.example")],
 )
-async def test_a_value_is_used_once_within_its_scope(
+async def test_a_value_is_unique_within_its_scope(
     db: Database, name: str, within: Within, alike: Any
 ) -> None:
     value: Any = {"code": "T", "slug": "cafe", "host": "shop.example"}[name]

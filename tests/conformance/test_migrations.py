@@ -1,4 +1,4 @@
-"""Migrations on both engines: once each, all or nothing, refused when they do not fit."""
+"""Tests migrations on both engines: each runs once and completely, or is refused."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ insert into birds (name) values ('sabia');
 async def bare(
     request: pytest.FixtureRequest, tmp_path: Path, postgres_server: PostgresServer
 ) -> AsyncIterator[str]:
-    """The address of an empty database."""
+    """Return the address of an empty database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/bare.db"
         return
@@ -59,7 +59,7 @@ async def birds(tx: Tx) -> list[str]:
     return [row["name"] for row in await tx.all("select name from birds order by name")]
 
 
-async def test_each_runs_once_and_in_order(db: Database, folder: Path) -> None:
+async def test_each_migration_runs_once_and_in_order(db: Database, folder: Path) -> None:
     sources = [("test", folder)]
     assert await pending(db, sources) == ["0001_birds"]
     assert await migrate(db, sources) == ["0001_birds"]
@@ -69,9 +69,7 @@ async def test_each_runs_once_and_in_order(db: Database, folder: Path) -> None:
     assert await db.read(birds) == ["arara", "sabia"]
 
 
-async def test_one_that_fails_leaves_nothing_and_can_be_run_again(
-    db: Database, folder: Path
-) -> None:
+async def test_a_failed_migration_rolls_back_and_can_be_retried(db: Database, folder: Path) -> None:
     sources = [("test", folder)]
     second = folder / "0002_more.sql"
     second.write_text("insert into birds (name) values ('arara');\ninsert into fish values (1);\n")
@@ -83,7 +81,7 @@ async def test_one_that_fails_leaves_nothing_and_can_be_run_again(
     assert await db.read(birds) == ["arara", "sabia"]
 
 
-async def test_two_processes_at_once_apply_each_once(bare: str, folder: Path) -> None:
+async def test_two_concurrent_processes_apply_each_migration_once(bare: str, folder: Path) -> None:
     dbs = [await database.open(bare, clock=SystemClock(), ids=Ids()) for _ in range(3)]
     applied = await asyncio.gather(*(migrate(db, [("test", folder)]) for db in dbs))
     assert sorted(len(names) for names in applied) == [0, 0, 1]

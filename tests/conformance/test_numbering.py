@@ -1,4 +1,4 @@
-"""Numbers of documents on both engines: none is left out, none is given twice."""
+"""Tests the numbers of documents on both engines: no gaps and no repeats."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def take_and_fail(tx: Tx) -> None:
     raise Refusal("conflict", "no")
 
 
-async def test_two_hundred_at_once(db: Database) -> None:
+async def test_two_hundred_concurrent_units_get_consecutive_numbers(db: Database) -> None:
     async def fail() -> None:
         with pytest.raises(Refusal):
             await db.write(take_and_fail)
@@ -41,14 +41,14 @@ async def test_two_hundred_at_once(db: Database) -> None:
     assert sorted(others) == [f"INV-{n:06d}" for n in range(1, 11)]
 
 
-async def test_a_failed_unit_gives_its_number_back(db: Database) -> None:
+async def test_a_failed_unit_returns_its_number(db: Database) -> None:
     assert await issue(db) == "INV-000001"
     with pytest.raises(Refusal):
         await db.write(take_and_fail)
     assert await issue(db) == "INV-000002"
 
 
-async def test_a_series_is_of_one_owner_and_kind(db: Database) -> None:
+async def test_a_series_belongs_to_one_owner_and_kind(db: Database) -> None:
     async def unit(tx: Tx) -> list[str]:
         return [
             await numbering.take(tx, owner.owner_id, series, "X")
@@ -66,8 +66,8 @@ async def test_numbers_grow_past_six_digits(db: Database) -> None:
     assert await db.write(unit) == "INV-1000000"
 
 
-async def test_a_value_that_is_used_once(db: Database) -> None:
-    """Field.unique_in: a race has one winner, and neither engine raises."""
+async def test_a_unique_value(db: Database) -> None:
+    """One concurrent create with the same unique value succeeds on both engines."""
 
     async def make() -> str:
         draft = asked(PRODUCTS, {"name": "P", "price": 1, "sku": "A"}, creating=True)

@@ -1,4 +1,4 @@
-"""Records on both engines: create, read, change, remove, their events, totals and references."""
+"""Tests create, read, change and delete of records, with events and totals, on both engines."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ async def events(db: Database) -> list[dict[str, Any]]:
 
 
 async def total(db: Database, resource: Resource, owner_id: str = ANA.owner_id) -> tuple[int, int]:
-    """The running total and the true count."""
+    """Return the running total and the true count."""
 
     async def unit(tx: Tx) -> tuple[int, int]:
         row = await tx.one(
@@ -72,7 +72,7 @@ async def refused(awaited: Any) -> Refusal:
     return caught.value
 
 
-async def test_a_record_comes_back_as_it_was_made(db: Database) -> None:
+async def test_a_created_record_is_read_unchanged(db: Database) -> None:
     company = await made(db, COMPANIES, cnpj="11.222.333/0001-81")
     contact = await made(
         db, email="maria@example.com", phone="(11) 98888-7777", position="Buyer",
@@ -103,7 +103,7 @@ async def test_an_upper_case_id_is_the_same_id(db: Database) -> None:
 
 
 @pytest.mark.parametrize("record_id", [NOWHERE, "x", "", "a" * 23, "é" * 24, "a" * 25])
-async def test_what_is_not_there_is_not_found(db: Database, record_id: str) -> None:
+async def test_an_unknown_id_is_not_found(db: Database, record_id: str) -> None:
     assert (await refused(seen(db, record_id))).code == "not_found"
     assert (await refused(changed(db, record_id, name=1))).code == "not_found"
     assert (await refused(db.write(actions.remove, ANA, CONTACTS, record_id))).code == "not_found"
@@ -118,7 +118,7 @@ async def test_another_users_record_is_forbidden_before_anything_else(db: Databa
     assert await seen(db, record_id) == contact
 
 
-async def test_a_key_that_may_only_read_writes_nothing(db: Database) -> None:
+async def test_a_read_only_key_cannot_write(db: Database) -> None:
     contact = await made(db)
     record_id = contact.members["id"]
     assert (await refused(made(db, who=READER))).code == "forbidden"
@@ -129,7 +129,7 @@ async def test_a_key_that_may_only_read_writes_nothing(db: Database) -> None:
     assert (await seen(db, record_id, READER)) == contact
 
 
-async def test_a_change_moves_version_and_updated_at(db: Database) -> None:
+async def test_a_change_increments_the_version_and_sets_updated_at(db: Database) -> None:
     contact = await made(db, notes="old", email="m@example.com")
     after = await changed(db, contact.members["id"], name="Ana", notes=None)
     assert after.members["name"] == "Ana"
@@ -140,7 +140,7 @@ async def test_a_change_moves_version_and_updated_at(db: Database) -> None:
     assert await seen(db, contact.members["id"]) == after
 
 
-async def test_a_change_that_changes_nothing_leaves_no_trace(db: Database) -> None:
+async def test_an_update_without_changes_has_no_effect(db: Database) -> None:
     contact = await made(db, tags=["a"], consent=True, phone="123")
     same = {"name": "Maria", "tags": ["a", "a"], "consent": True, "notes": None, "phone": "123"}
     record_id = contact.members["id"]
@@ -150,7 +150,7 @@ async def test_a_change_that_changes_nothing_leaves_no_trace(db: Database) -> No
     assert [e["event"] for e in await events(db)] == ["contact.created"]
 
 
-async def test_if_match_guards_change_and_removal(db: Database) -> None:
+async def test_if_match_guards_updates_and_deletes(db: Database) -> None:
     contact = await made(db)
     record_id = contact.members["id"]
     await changed(db, record_id, '"1"', name="Two")
@@ -163,7 +163,7 @@ async def test_if_match_guards_change_and_removal(db: Database) -> None:
         ).code == "precondition_failed"
     await changed(db, record_id, '"7", "2"', name="Three")
     await changed(db, record_id, "*", name="Four")
-    # What is wrong with the body is told before that the state is stale.
+    # Faults of the body take precedence over a stale ETag.
     assert (await refused(changed(db, record_id, '"1"', name=""))).code in BAD
     await db.write(actions.remove, ANA, CONTACTS, record_id, expected_of('"4"'))
 
@@ -191,7 +191,7 @@ async def test_a_refused_write_leaves_no_row_event_or_count(db: Database) -> Non
     assert await total(db, CONTACTS) == (0, 0)
 
 
-async def test_a_missing_and_a_foreign_reference_are_told_alike(db: Database) -> None:
+async def test_a_missing_and_a_foreign_reference_have_the_same_fault(db: Database) -> None:
     foreign = (await made(db, COMPANIES, BIA)).members["id"]
     told = [await refused(made(db, companyId=company)) for company in (foreign, NOWHERE, "rubbish")]
     assert {(r.code, r.message, r.faults) for r in told} == {
@@ -202,13 +202,13 @@ async def test_a_missing_and_a_foreign_reference_are_told_alike(db: Database) ->
     assert (await refused(changed(db, contact.members["id"], companyId=foreign))).code in BAD
 
 
-async def test_reference_faults_join_the_others(db: Database) -> None:
+async def test_reference_faults_are_reported_with_the_others(db: Database) -> None:
     told = await refused(made(db, companyId=NOWHERE, email="nope"))
     assert told.code == "validation_error"
     assert {f.field for f in told.faults} == {"companyId", "email"}
 
 
-async def test_a_company_that_goes_is_taken_off_its_contacts(db: Database) -> None:
+async def test_a_deleted_company_is_removed_from_its_contacts(db: Database) -> None:
     company = (await made(db, COMPANIES)).members["id"]
     other = (await made(db, COMPANIES)).members["id"]
     linked = [(await made(db, companyId=company)).members["id"] for _ in range(3)]
@@ -235,7 +235,7 @@ async def test_totals_follow_every_write(db: Database) -> None:
     assert await total(db, CONTACTS, BIA.owner_id) == (1, 1)
 
 
-async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
+async def test_totals_are_correct_under_concurrent_writes(db: Database) -> None:
     views = await asyncio.gather(*(made(db) for _ in range(40)))
     await asyncio.gather(
         *(db.write(actions.remove, ANA, CONTACTS, v.members["id"]) for v in views[:15]),
@@ -244,7 +244,7 @@ async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
     assert await total(db, CONTACTS) == (35, 35)
 
 
-async def test_racing_changes_are_all_counted(db: Database) -> None:
+async def test_concurrent_changes_all_count(db: Database) -> None:
     contact = (await made(db)).members["id"]
     await asyncio.gather(*(changed(db, contact, notes=f"note {i}") for i in range(20)))
     after = await seen(db, contact)
@@ -253,7 +253,7 @@ async def test_racing_changes_are_all_counted(db: Database) -> None:
     assert sorted(versions) == list(range(1, 22))
 
 
-async def test_racing_changes_under_one_if_match_let_one_win(db: Database) -> None:
+async def test_one_of_the_concurrent_changes_with_the_same_if_match_succeeds(db: Database) -> None:
     contact = (await made(db)).members["id"]
     outcomes = await asyncio.gather(
         *(changed(db, contact, '"1"', notes=f"note {i}") for i in range(8)), return_exceptions=True
@@ -264,7 +264,7 @@ async def test_racing_changes_under_one_if_match_let_one_win(db: Database) -> No
     assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8
 
 
-async def test_a_company_cannot_go_between_the_check_and_the_write(db: Database) -> None:
+async def test_a_company_cannot_be_deleted_between_the_check_and_the_write(db: Database) -> None:
     for _ in range(10):
         company = (await made(db, COMPANIES)).members["id"]
         await asyncio.gather(
@@ -284,7 +284,7 @@ async def test_a_company_cannot_go_between_the_check_and_the_write(db: Database)
     assert await db.read(dangling) == 0
 
 
-async def test_tags_are_found_as_they_change(db: Database) -> None:
+async def test_the_tag_filter_follows_changes(db: Database) -> None:
     contact = (await made(db, tags=["red", "blue"])).members["id"]
 
     async def tagged(tag: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Deals and tasks on both engines: running totals, races, and what a race may not break."""
+"""Tests deals and tasks on both engines: running totals and concurrent writes."""
 
 import asyncio
 from collections import Counter
@@ -56,12 +56,12 @@ from deal_totals group by owner_id, stage, status order by 1, 2, 3
 
 
 async def totals_hold(db: Database) -> None:
-    """The running totals are what counting gives, and keep no row of nothing."""
+    """Assert that the running totals equal the counts and have no empty row."""
     assert await rows(db, KEPT) == await rows(db, COUNTED)
     assert await rows(db, "select n from deal_totals where n <= 0") == []
 
 
-async def test_totals_follow_every_way_to_write_a_deal(db: Database) -> None:
+async def test_totals_follow_every_write_of_a_deal(db: Database) -> None:
     ids = [
         await made(db, DEALS, title="D", value=i, stage=stage)
         for i in range(8)
@@ -88,7 +88,7 @@ async def test_totals_follow_every_way_to_write_a_deal(db: Database) -> None:
     assert await rows(db, "select n from deal_totals") == []
 
 
-async def test_a_refused_write_moves_no_total(db: Database) -> None:
+async def test_a_refused_write_changes_no_total(db: Database) -> None:
     await made(db, DEALS, title="D", value=5, stage="lead")
 
     async def fails(tx: Tx) -> None:
@@ -103,7 +103,7 @@ async def test_a_refused_write_moves_no_total(db: Database) -> None:
 
 
 class Faults(Unwatched):
-    """Counts what goes wrong between transactions."""
+    """A counter of conflicts between transactions."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -112,8 +112,8 @@ class Faults(Unwatched):
         self.seen[kind] += 1
 
 
-async def test_deals_that_move_in_opposite_directions(db: Database) -> None:
-    """All counters of one stage and status are one row here, so that every move meets another."""
+async def test_deals_that_change_stage_in_opposite_directions(db: Database) -> None:
+    """Each stage and status has one counter row here, so that all changes conflict."""
     ids: list[str] = []
 
     async def fill(tx: Tx) -> None:
@@ -140,7 +140,7 @@ async def test_deals_that_move_in_opposite_directions(db: Database) -> None:
     await totals_hold(db)
 
 
-async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
+async def test_totals_are_correct_under_concurrent_writes(db: Database) -> None:
     ids = await asyncio.gather(
         *(made(db, DEALS, title="D", value=i, stage="abc"[i % 3]) for i in range(24))
     )
@@ -154,7 +154,7 @@ async def test_totals_hold_under_concurrent_writes(db: Database) -> None:
     assert (await db.read(deals.pipeline_stats, ANA)).total_deals == 24
 
 
-async def test_figures_do_not_grow_with_the_deals(db: Database) -> None:
+async def test_the_totals_do_not_grow_with_the_deals(db: Database) -> None:
     for i in range(60):
         await made(db, DEALS, title="D", value=1, stage="ab"[i % 2])
     [(n,)] = await rows(db, "select cast(count(*) as bigint) as n from deal_totals")
@@ -162,8 +162,8 @@ async def test_figures_do_not_grow_with_the_deals(db: Database) -> None:
     assert n <= 32
 
 
-async def test_a_sum_past_64_bits_is_still_told(db: Database) -> None:
-    """More than the engines can add up: two stages near the end of BIGINT."""
+async def test_a_sum_above_64_bits_is_returned(db: Database) -> None:
+    """Two stages near the maximum of BIGINT exceed the sums of the engines."""
     for stage in "ab":
         await made(db, DEALS, title="D", value=1, stage=stage)
 
@@ -175,7 +175,7 @@ async def test_a_sum_past_64_bits_is_still_told(db: Database) -> None:
     assert found.total_value == 180_000_000_000_000_000
 
 
-async def test_racing_completions_announce_one(db: Database) -> None:
+async def test_concurrent_completions_emit_one_event(db: Database) -> None:
     task = await made(db, TASKS, title="T")
     views = await asyncio.gather(*(db.write(tasks.complete, ANA, task) for _ in range(12)))
     assert {task.version for task in views} == {2}
@@ -184,7 +184,7 @@ async def test_racing_completions_announce_one(db: Database) -> None:
     assert names == [("task.created",), ("task.completed",)]
 
 
-async def test_a_contact_cannot_go_between_the_check_and_the_write(db: Database) -> None:
+async def test_a_contact_cannot_be_deleted_between_the_check_and_the_write(db: Database) -> None:
     for _ in range(8):
         contact = await made(db, CONTACTS, name="M")
         deal = await made(db, DEALS, title="D", value=1)
@@ -204,7 +204,7 @@ async def test_a_contact_cannot_go_between_the_check_and_the_write(db: Database)
     assert dangling == []
 
 
-async def test_racing_changes_of_a_pipeline_follow_one_another(db: Database) -> None:
+async def test_concurrent_changes_of_a_pipeline_run_one_after_the_other(db: Database) -> None:
     async def put(version: str | None = None, **body: Any) -> int:
         draft, expected = asked(PIPELINE, body), None if version is None else frozenset({version})
         return (await db.write(pipelines.change, ANA, draft, expected)).version
@@ -218,8 +218,8 @@ async def test_racing_changes_of_a_pipeline_follow_one_another(db: Database) -> 
     assert {o.code for o in outcomes if isinstance(o, Refusal)} == {"precondition_failed"}
 
 
-async def test_changes_that_collide_are_walked_once(db: Database) -> None:
-    """Deals by the time of their change, which is one instant for many of them."""
+async def test_changes_of_one_instant_are_listed_once(db: Database) -> None:
+    """Many deals share the time of their last change."""
 
     async def at_once(tx: Tx) -> None:
         for i in range(7):

@@ -1,4 +1,4 @@
-"""Scans take turns by owner, leave reads and writes alone, and end with whoever asked for them."""
+"""Tests scans: owners take turns, reads and writes continue, and cancellation ends a scan."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ async def quick(tx: Tx) -> int:
 
 
 async def at_work(db: Database, count: int) -> None:
-    """Until so many statements are under way; on SQLite threads take them up at once."""
+    """Wait until `count` statements are running; on SQLite threads start them at once."""
 
     async def working(tx: Tx) -> bool:
         row = await tx.one(
@@ -45,7 +45,7 @@ async def at_work(db: Database, count: int) -> None:
     await asyncio.sleep(0.05)
 
 
-async def test_a_scan_that_nobody_waits_for_is_interrupted(db: Database) -> None:
+async def test_a_cancelled_scan_is_interrupted(db: Database) -> None:
     for _ in range(5):
         scans = [asyncio.create_task(db.scan("ana", count_long)) for _ in range(2)]
         await at_work(db, 1 if db.engine == "sqlite" else 2)
@@ -59,7 +59,7 @@ async def test_a_scan_that_nobody_waits_for_is_interrupted(db: Database) -> None
     await at_work(db, 0)
 
 
-async def test_a_scan_that_nobody_waits_for_is_dropped_from_the_line(db: Database) -> None:
+async def test_a_cancelled_scan_leaves_the_queue(db: Database) -> None:
     ran = 0
 
     async def note(tx: Tx) -> None:
@@ -77,7 +77,7 @@ async def test_a_scan_that_nobody_waits_for_is_dropped_from_the_line(db: Databas
     assert ran == 0
 
 
-async def test_another_owner_has_a_place_beside_a_flood(db: Database) -> None:
+async def test_a_flood_of_one_owner_leaves_a_place_for_another(db: Database) -> None:
     flood = [asyncio.create_task(db.scan("ana", count_long)) for _ in range(3)]
     await asyncio.sleep(0.05)
     try:
@@ -93,7 +93,7 @@ async def test_another_owner_has_a_place_beside_a_flood(db: Database) -> None:
         await asyncio.wait(flood)
 
 
-async def test_one_owner_has_only_so_many_waiting(db: Database) -> None:
+async def test_the_waiting_scans_of_an_owner_are_limited(db: Database) -> None:
     flood = [asyncio.create_task(db.scan("ana", count_long)) for _ in range(SCANS_WAITING + 1)]
     await asyncio.sleep(0)
     try:

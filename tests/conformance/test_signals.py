@@ -1,4 +1,4 @@
-"""What a commit tells: work to one worker, changes to everybody. The same cases on both engines."""
+"""Tests signals of commits on both engines: work wakes one worker, changes reach all nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMITS = 40
 
 
 class Ear:
-    """One node: its handle and what it has heard."""
+    """One node: its handle and its received signals."""
 
     def __init__(self, db: Database, node: str) -> None:
         self.db = db
@@ -40,7 +40,7 @@ class Ear:
 
 @pytest.fixture
 async def ears(db: Database, db_url: str) -> AsyncIterator[list[Ear]]:
-    """Four live nodes that know each other; on SQLite there is one."""
+    """Yield four nodes that know each other; on SQLite one."""
 
     async def join(tx: Tx, names: Collection[str]) -> None:
         await tx.many(
@@ -56,7 +56,7 @@ async def ears(db: Database, db_url: str) -> AsyncIterator[list[Ear]]:
     ]
     ears = [Ear(handle, name) for handle, name in zip([db, *others], names, strict=True)]
     if db.engine == "postgres":
-        # Each looks once when it begins to listen, and the first asks who is there now and then.
+        # Each node polls once when it starts to listen, and the first lists the nodes regularly.
         await heard_by(ears)
         await known_to(ears)
         await quiet()
@@ -76,7 +76,7 @@ async def heard_by(ears: list[Ear]) -> None:
 
 
 async def known_to(ears: list[Ear]) -> None:
-    """Until the first has chosen each of them once."""
+    """Wait until the first node has woken each node once."""
     async with asyncio.timeout(SECONDS):
         while not all(ear.woken for ear in ears):
             await ears[0].db.write(work)
@@ -84,7 +84,7 @@ async def known_to(ears: list[Ear]) -> None:
 
 
 async def quiet() -> None:
-    """Until what is under way has arrived: nodes look around, and a word takes a moment."""
+    """Wait until signals in transit have arrived."""
     await asyncio.sleep(0.3)
 
 
@@ -108,13 +108,13 @@ async def change(tx: Tx, *ids: str) -> None:
 async def test_a_commit_wakes_one_worker_in_turn(ears: list[Ear]) -> None:
     for _ in range(COMMITS):
         await ears[0].db.write(work)
-        # Words to one node that come closer together than 5 ms are one.
+        # Signals to one node within 5 ms are merged.
         await asyncio.sleep(0.01)
     await until(ears, COMMITS)
     assert {ear.woken for ear in ears} == {COMMITS // len(ears)}
 
 
-async def test_what_is_left_is_announced_to_another(ears: list[Ear]) -> None:
+async def test_remaining_work_wakes_another_worker(ears: list[Ear]) -> None:
     for _ in range(100):
         ears[0].db.announce()
     if len(ears) > 1:
@@ -124,13 +124,13 @@ async def test_what_is_left_is_announced_to_another(ears: list[Ear]) -> None:
     assert sum(ear.woken for ear in ears) == (len(ears) > 1)
 
 
-async def test_a_change_is_known_here_before_the_writer_goes_on(ears: list[Ear]) -> None:
+async def test_the_local_node_gets_a_change_before_the_write_returns(ears: list[Ear]) -> None:
     for number in range(20):
         await ears[0].db.write(change, f"w{number}")
         assert ears[0].changed[-1:] == [f"w{number}"]
 
 
-async def test_a_change_is_told_to_all_others_once(ears: list[Ear]) -> None:
+async def test_all_other_nodes_get_a_change_once(ears: list[Ear]) -> None:
     ids = [f"{number:024d}" for number in range(1000)]
     await ears[0].db.write(change, *ids)
     async with asyncio.timeout(1):
@@ -140,10 +140,10 @@ async def test_a_change_is_told_to_all_others_once(ears: list[Ear]) -> None:
     assert [sorted(ear.changed) for ear in ears] == [ids] * len(ears)
 
 
-async def test_a_process_that_ends_says_what_it_has_to_say(ears: list[Ear], db_url: str) -> None:
-    """As a command beside a server does."""
+async def test_a_process_sends_its_signals_before_it_ends(ears: list[Ear], db_url: str) -> None:
+    """A command beside a server behaves like this."""
     if len(ears) == 1:
-        return  # on SQLite other processes are not told
+        return  # on SQLite other processes get no signal
     command = await database.open(db_url, clock=SystemClock(), ids=Ids())
     await command.write(change, "w1")
     await command.close()
@@ -152,7 +152,7 @@ async def test_a_process_that_ends_says_what_it_has_to_say(ears: list[Ear], db_u
             await asyncio.sleep(0.01)
 
 
-async def test_what_was_rolled_back_is_told_to_nobody(ears: list[Ear]) -> None:
+async def test_a_rollback_sends_no_signal(ears: list[Ear]) -> None:
     async def failing(tx: Tx) -> None:
         await change(tx, "w1")
         await work(tx)
@@ -164,8 +164,8 @@ async def test_what_was_rolled_back_is_told_to_nobody(ears: list[Ear]) -> None:
     assert [(ear.woken, ear.changed) for ear in ears] == [(0, [])] * len(ears)
 
 
-async def test_a_node_goes_by_the_name_that_it_has_now(ears: list[Ear]) -> None:
-    """One whose lease ended comes back under another."""
+async def test_a_node_uses_its_current_name(ears: list[Ear]) -> None:
+    """A node whose lease expired returns with another name."""
     if len(ears) == 1:
         ears[0].node = "other"
         await ears[0].db.write(work)

@@ -1,4 +1,4 @@
-"""What `read` and `write` promise, the same cases on both engines."""
+"""Tests the guarantees of `read` and `write` on both engines."""
 
 import asyncio
 import time
@@ -38,13 +38,13 @@ async def events(tx: Tx) -> list[str]:
     return [row["record_id"] for row in await tx.all("select record_id from events order by pos")]
 
 
-async def test_a_write_is_there_when_it_returns(db: Database) -> None:
+async def test_a_write_is_committed_when_it_returns(db: Database) -> None:
     await db.write(add, 1)
     assert await db.read(names) == ["record 1"]
     assert await db.read(events) == ["record 1"]
 
 
-async def test_a_unit_that_raises_takes_only_its_own_work_with_it(db: Database) -> None:
+async def test_a_unit_that_raises_rolls_back_only_itself(db: Database) -> None:
     results = await asyncio.gather(
         *(db.write(add, n, fail=n % 3 == 0) for n in range(30)), return_exceptions=True
     )
@@ -55,7 +55,7 @@ async def test_a_unit_that_raises_takes_only_its_own_work_with_it(db: Database) 
     assert sorted(await db.read(events)) == sorted(f"record {n}" for n in kept)
 
 
-async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
+async def test_only_commits_with_events_wake_listeners(db: Database) -> None:
     heard = asyncio.Event()
     db.listen(heard.set)
 
@@ -63,7 +63,7 @@ async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
         await tx.run("insert into nodes (id, epoch, started_at, alive_until) values ('p', 1, 1, 1)")
 
     if db.engine == "postgres":
-        # A new listener looks once for what was announced before it came.
+        # A new listener polls once for earlier events.
         await asyncio.wait_for(heard.wait(), 10)
         heard.clear()
     await db.write(plain)
@@ -72,7 +72,7 @@ async def test_listeners_hear_of_commits_with_events_only(db: Database) -> None:
     await asyncio.wait_for(heard.wait(), 10)
 
 
-async def test_the_origin_of_the_caller_is_kept_with_the_event(db: Database) -> None:
+async def test_the_event_stores_the_origin_of_the_caller(db: Database) -> None:
     cause.set(Cause(request_id="req-7", traceparent="00-1-2-01"))
     await db.write(add, 1)
 
@@ -127,8 +127,8 @@ SECOND = Insert(
 )
 
 
-async def test_rows_put_off_are_written_with_the_unit_and_in_order(db: Database) -> None:
-    """Rows of several tables; the unit's own statements do not see them yet."""
+async def test_deferred_rows_are_written_with_the_unit_and_in_order(db: Database) -> None:
+    """The rows of several tables are not visible to the unit's own statements yet."""
 
     async def tables(tx: Tx) -> None:
         await tx.run("create table first (id text primary key, n integer)")
@@ -156,7 +156,7 @@ async def test_rows_put_off_are_written_with_the_unit_and_in_order(db: Database)
     assert await db.read(found) == [("False-0", 0), ("False-1", 1), ("False-2", 2)]
 
 
-async def test_many_returns_what_each_statement_gave(db: Database) -> None:
+async def test_many_returns_the_result_of_each_statement(db: Database) -> None:
     async def put(tx: Tx) -> list[str]:
         rows = await tx.many(
             "insert into nodes (id, epoch, started_at, alive_until) values ($1, $2, 0, 0)"
@@ -175,7 +175,7 @@ async def test_rows_of_one_transaction_share_an_instant(db: Database) -> None:
     assert len(await db.write(nows)) == 1
 
 
-async def test_the_due_clock_is_close_to_the_wall_and_goes_on(db: Database) -> None:
+async def test_the_due_clock_is_close_to_the_wall_clock_and_advances(db: Database) -> None:
     async def due(tx: Tx) -> tuple[int, int]:
         row = await tx.one("select due_now() as due")
         assert row is not None
@@ -197,7 +197,7 @@ async def test_a_cancelled_caller_leaves_the_database_usable(db: Database) -> No
 
 
 class Timings:
-    """A DatabaseObserver that keeps what it is told."""
+    """A DatabaseObserver that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, float]] = []
@@ -208,7 +208,7 @@ class Timings:
     def fault(self, kind: DatabaseFault) -> None: ...
 
 
-async def test_each_unit_is_timed_once_from_call_to_answer(db: Database) -> None:
+async def test_each_unit_is_timed_once_from_call_to_result(db: Database) -> None:
     db.observer = timings = Timings()
     began = db.clock.monotonic()
     await asyncio.gather(
@@ -222,7 +222,7 @@ async def test_each_unit_is_timed_once_from_call_to_answer(db: Database) -> None
 
 
 async def test_waiting_is_part_of_the_time(db: Database) -> None:
-    """Of a unit that waits for another on the same row, or behind it in line."""
+    """A unit waits for another on the same row, or behind it in the queue."""
     db.observer = timings = Timings()
     await db.write(add, 1)
 
@@ -236,7 +236,7 @@ async def test_waiting_is_part_of_the_time(db: Database) -> None:
     assert second >= 0.2
 
 
-async def test_what_stands_apart_is_the_same_database(db: Database) -> None:
+async def test_a_separate_handle_uses_the_same_database(db: Database) -> None:
     purposes: tuple[Purpose, ...] = ("drain", "lease", "migration")
     for number, purpose in enumerate(purposes):
         await db.apart(purpose).write(add, number)

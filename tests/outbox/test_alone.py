@@ -1,4 +1,4 @@
-"""The engine by itself: a process without a web server drains what another one enqueues."""
+"""The engine alone: a process without a web server delivers events of another process."""
 
 import asyncio
 import signal
@@ -44,7 +44,7 @@ async def test_a_process_without_a_web_server_delivers(tmp_path: Path) -> None:
     await db.close()
 
 
-async def test_it_removes_what_is_past_its_time(tmp_path: Path) -> None:
+async def test_it_deletes_rows_past_their_retention(tmp_path: Path) -> None:
     clock, ids = SystemClock(), Ids()
     url, keys = f"sqlite:///{tmp_path}/app.db", tmp_path / "app.key"
     write_key_file(keys, ids, clock.wall())
@@ -67,7 +67,7 @@ async def test_it_removes_what_is_past_its_time(tmp_path: Path) -> None:
 
 
 async def _aged(tx: Tx, event_id: str, at: int) -> None:
-    # An id begins with its milliseconds; and fan-out has seen it, as all events after a moment.
+    # An id begins with its milliseconds; fan-out has processed it, as all events after a moment.
     old_id = f"{at // 1000:012x}{event_id[12:]}"
     await tx.run(
         "update events set id = $2, occurred_at = $3, seq = 0 where id = $1", event_id, old_id, at
@@ -85,5 +85,5 @@ async def test_a_missing_key_file_is_one_clear_line(tmp_path: Path) -> None:
     )  # fmt: skip
     _, errors = await process.communicate()
     assert process.returncode == 1
-    assert errors.decode().startswith("there is no key file")
+    assert "no.key does not exist; create one with:" in errors.decode()
     assert errors.count(b"\n") == 1

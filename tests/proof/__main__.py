@@ -23,7 +23,7 @@ SEEDS = 1_000_000
 
 
 def main(words: list[str]) -> int:
-    """The exit status."""
+    """Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.proof", description=__doc__)
     parser.add_argument("lines", nargs="*", metavar="LINE", help=", ".join(LINES))
     parser.add_argument("--seed", type=int, help="repeat a run that printed this seed")
@@ -32,7 +32,7 @@ def main(words: list[str]) -> int:
     if unknown:
         parser.error(f"there is no line {', '.join(unknown)}; there are {', '.join(LINES)}")
     seed = random.SystemRandom().randrange(SEEDS) if given.seed is None else given.seed
-    # Engines that run in this process log here; the processes of others have files of their own.
+    # Engines that run in this process log here; other processes have their own log files.
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -40,7 +40,7 @@ def main(words: list[str]) -> int:
     held = True
     for name in given.lines or LINES:
         began = time.monotonic()
-        # Runs that print records of their own do so beside the proof's.
+        # Runs with records of their own write them beside the proof's.
         with contextlib.redirect_stdout(sys.stderr):
             outcome = asyncio.run(_run(LINES[name], seed))
         print(told(name, outcome, seed, time.monotonic() - began), flush=True)
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
 async def _run(line: Line, seed: int) -> Outcome:
     try:
         return await line(seed)
-    # A line that breaks, or that skips for want of a tool, is a line that does not hold.
+    # A line fails when it raises, or skips because a tool is missing.
     except (Exception, pytest.skip.Exception) as error:  # noqa: BLE001
         return Outcome(reasons=[f"{type(error).__name__}: {error}"])
 

@@ -1,4 +1,4 @@
-"""The line of the attacks: what each costs the server, and that its guard is what holds it."""
+"""The line of the attacks: the cost of each to the server, with its guard on and off."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from tests.proof.outcome import Line, Outcome
 from tests.support.engines import Engine
-from tests.system.attacks import connections, deletes, forms, memory, searches, sign_in
+from tests.system.attacks import bodies, connections, deletes, forms, memory, searches, sign_in
 from tests.system.attacks.attack import Attack, run_attack
 
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 ATTACKS: tuple[Attack, ...] = (
     *forms.ATTACKS,
+    *bodies.ATTACKS,
     *memory.ATTACKS,
     *connections.ATTACKS,
     *searches.ATTACKS,
@@ -19,25 +20,26 @@ ATTACKS: tuple[Attack, ...] = (
     *sign_in.ATTACKS,
 )
 ON_BOTH = {attack.name for attack in (*searches.ATTACKS, *deletes.ATTACKS)}
-"""Attacks on what the two engines do each in its own way."""
+"""Attacks on code that differs between the engines."""
 UNGUARDED = "tests.system.unguarded_serve"
 UNBOUNDED = "tests.system.unbounded_serve"
 CONTROLS = {
     "forms": "punycode form",
+    "values": "bodies of very many values",
     "budgets": "ten slow readers of a calendar",
     "heads": "heads that do not end",
     "places": "idle connections",
 }
-"""Guards that are turned off, and an attack that must then show."""
+"""Guards to turn off, and an attack that must then succeed."""
 MODULES = {
     "search flood": "tests.system.crowding_serve",
     "many accounts": "tests.system.open_serve",
 }
-"""Attacks that must show when a program without turns or bounds is in the product's place."""
+"""Attacks that must succeed against a program without turns or bounds."""
 
 
 async def attacks(seed: int) -> Outcome:
-    """Each attack within its bars; with its guard off it must not be."""
+    """Run each attack within its bars; with its guard off it must exceed them."""
     outcome = Outcome()
     by_name = {attack.name: attack for attack in ATTACKS}
     for attack in ATTACKS:
@@ -55,7 +57,7 @@ async def attacks(seed: int) -> Outcome:
 async def _goes_red(
     outcome: Outcome, attack: Attack, module: str, guard: str, by: str = ""
 ) -> None:
-    """Whether there is a finding, one that begins with `by`."""
+    """Run with the guard off; require a finding that begins with `by`."""
     found = (await run_attack(attack, module=module))["findings"]
     outcome.figures[f"control: {guard}"] = found
     outcome.need(

@@ -1,4 +1,4 @@
-"""Commands that a line runs: to their end, with their last words when they fail."""
+"""Run commands to their end, and keep their last output for errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended and all that it printed."""
+    """The exit status of a command and its output."""
 
     status: int
     text: str
@@ -35,13 +35,13 @@ class Ended:
 
 NOT_HANDED_ON = (
     "CARTEIRO_", "MAKE", "PYTEST_", "VIRTUAL_ENV", "PYTHONPATH",
-    # The folder of a PostgreSQL server of this process, if it has started one.
+    # The folder of a PostgreSQL server of this process, if one was started.
     "XDG_RUNTIME_DIR",
 )  # fmt: skip
 
 
 def clean_environment() -> dict[str, str]:
-    """Ours without settings of the product, of a virtual environment or of our own servers."""
+    """Return this environment without settings of the product, a virtual environment or servers."""
     return {name: value for name, value in os.environ.items() if not name.startswith(NOT_HANDED_ON)}
 
 
@@ -52,7 +52,7 @@ async def run(
     folder: Path = ROOT,
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run a command; one that does not end in time is killed with all it started."""
+    """Run a command; one that exceeds its time is killed with its children."""
     process = await asyncio.create_subprocess_exec(
         *words,
         cwd=folder,
@@ -74,7 +74,7 @@ async def run(
 
 @dataclass(frozen=True)
 class Counts:
-    """What pytest's own record says of a run."""
+    """The counts in pytest's own record of a run."""
 
     tests: int
     failed: int
@@ -84,7 +84,7 @@ class Counts:
 
 
 def counts_of(file: Path) -> Counts:
-    """Read a junit file. Raises OSError when there is none."""
+    """Read a junit file. Raise OSError when there is none."""
     cases = list(ElementTree.parse(file).iter("testcase"))
     failures = [
         f"{case.get('classname')}.{case.get('name')}"
@@ -101,7 +101,7 @@ def counts_of(file: Path) -> Counts:
 
 
 async def select(outcome: Outcome, *words: str, at_least: int, seconds: float = 600) -> None:
-    """Run tests, none of which may skip, and put their counts into `outcome`."""
+    """Run tests, none of which may skip, and add their counts to `outcome`."""
     with tempfile.TemporaryDirectory(prefix="carteiro-proof-") as home:
         file = Path(home) / "junit.xml"
         ended = await run(

@@ -1,4 +1,4 @@
-"""The lines of the CRM API: its contract, its events, its document, its numbers, its lists."""
+"""The lines of the CRM API: contract, events, document, numbers and lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOW = "test_answers_that_are_not_in_the_document_are_found"
 
 
 async def contract(seed: int) -> Outcome:
-    """Every documented operation as owner, another, nobody, with a missing and a malformed id."""
+    """Run every documented operation as owner, other user and nobody, also with bad ids."""
     outcome = Outcome()
     await select(
         outcome, CONTRACT, "-k", "facts or each_caller or what_fails or on_a_route",
@@ -29,7 +29,7 @@ async def contract(seed: int) -> Outcome:
 
 
 async def events(seed: int) -> Outcome:
-    """Each of the 20 events by a real request, delivered, verified; none where none is due."""
+    """Cause each of the 20 events by a real request, and verify its delivery."""
     outcome = Outcome()
     await select(
         outcome, CONTRACT, "tests/gateway/rest/test_events_feed.py",
@@ -39,7 +39,7 @@ async def events(seed: int) -> Outcome:
 
 
 async def generated_calls(seed: int) -> Outcome:
-    """schemathesis against the served document, all checks on; answers that lie must be found."""
+    """Run schemathesis on the served document with all checks; it must find wrong responses."""
     outcome = Outcome()
     for engine in ENGINES:
         told = await run_generated_calls(engine, seed)
@@ -53,7 +53,7 @@ async def generated_calls(seed: int) -> Outcome:
 
 
 async def numbering(seed: int) -> Outcome:
-    """200 invoices at once on each engine: no gap, no repeat; raced moves are never illegal."""
+    """Create 200 invoices at once on each engine: no gap, no repeat, no illegal move."""
     outcome = Outcome()
     await select(
         outcome, "tests/gateway/domain/test_invoices.py", "tests/gateway/domain/test_quotes.py",
@@ -63,7 +63,7 @@ async def numbering(seed: int) -> Outcome:
 
 
 async def lists(seed: int) -> Outcome:
-    """Lists with 100,000 records beside 1,000, and reads beside a bare handler."""
+    """Read lists with 100,000 records beside 1,000, and single records beside a bare handler."""
     outcome = Outcome()
     for name in ("lists", "read_path"):
         verdict = await BENCHMARKS[name](FULL)
@@ -73,7 +73,7 @@ async def lists(seed: int) -> Outcome:
 
 
 async def conformance(seed: int) -> Outcome:
-    """The same cases on both engines."""
+    """Run the same cases on both engines."""
     outcome = Outcome()
     await select(outcome, "tests/conformance", at_least=20)
     return outcome

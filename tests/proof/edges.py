@@ -1,4 +1,4 @@
-"""The lines of the gateway's edges: big deletes, and the size of the metrics page."""
+"""The lines of the gateway's limits: big deletes, and the size of the metrics page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNBOUNDED = "tests.system.unbounded_serve"
 
 
 async def big_deletes(seed: int) -> Outcome:
-    """100,000 and 200,000 dependants beside others' writes, killed twice; unbounded goes red."""
+    """Delete 200,000 dependants beside other writes, killed twice; without the bound it fails."""
     outcome = Outcome()
     for engine in ENGINES:
         for delete in DELETES:
@@ -24,7 +24,7 @@ async def big_deletes(seed: int) -> Outcome:
 
 
 async def metric_series(seed: int) -> Outcome:
-    """Every operation by three callers, odd methods, hosts and paths: series and bytes."""
+    """Call every operation as three callers in odd ways: series and bytes of the metrics page."""
     outcome = Outcome()
     for engine in ENGINES:
         outcome.add(engine, await run_every_operation(engine))

@@ -1,4 +1,4 @@
-"""The lines of the engine: damage, turns, locks and plans, as they go beside ordinary traffic."""
+"""The lines of the engine: damage, turns, locks and plans, beside ordinary traffic."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tests.system.turns import run_starvation
 
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 TURNS = ((20, 256, 5), (20, 8, 5), (2_000, 256, 3), (2_000, 16, 3))
-"""Lanes with a backlog, slots of the worker, and how often somebody asks for a turn beside them."""
+"""Lanes with a backlog, slots of the worker, and the number of turns requested beside them."""
 COLLISION_SECONDS = 300.0
 COMMITS = 20_000
 
 
 async def commit_race(seed: int) -> Outcome:
-    """20,000 COMMITs raced with the question of their fate: none judged wrongly."""
+    """Race 20,000 COMMITs with queries of their outcome: none is wrong."""
     outcome = Outcome()
     outcome.add("postgres", await run_commit_race(COMMITS, seed))
     return outcome
 
 
 async def damaged_rows(seed: int) -> Outcome:
-    """A damaged row of each kind beside traffic: dead with a reason, nothing repeated or late."""
+    """Deliver a damaged row of each kind beside traffic: dead with a reason, nothing repeated."""
     outcome = Outcome()
     for engine in ENGINES:
         outcome.add(engine, await run_damage(engine, seed))
@@ -33,7 +33,7 @@ async def damaged_rows(seed: int) -> Outcome:
 
 
 async def starvation(seed: int) -> Outcome:
-    """20 and 2,000 lanes with long backlogs: a first event and a retry get their turn in 2 s."""
+    """Fill 20 and 2,000 lanes with backlogs: a first event and a retry get their turn in 2 s."""
     outcome = Outcome()
     for engine in ENGINES:
         for lanes, slots, rounds in TURNS:
@@ -43,14 +43,14 @@ async def starvation(seed: int) -> Outcome:
 
 
 async def deadlocks(seed: int) -> Outcome:
-    """Three workers, half the receivers failing, owners at work: none, as the server counts."""
+    """Run three workers, failing receivers and busy owners: the server counts no deadlock."""
     outcome = Outcome()
     outcome.add("postgres", await run_collisions(COLLISION_SECONDS, seed))
     return outcome
 
 
 async def plans(seed: int) -> Outcome:
-    """100,000 ready rows over a million kept, with statistics from an empty queue."""
+    """Drain 100,000 ready rows over a million kept, with statistics from an empty queue."""
     outcome = Outcome()
     outcome.add("postgres", await run_plans(Size()))
     return outcome

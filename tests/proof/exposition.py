@@ -1,4 +1,4 @@
-"""`promtool check metrics` on the page of a server that has written and delivered."""
+"""Run `promtool check metrics` on the page of a server that has written and delivered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITES = 20
 
 
 async def exposition(seed: int) -> Outcome:
-    """Metrics of a gateway after some writes, each with its delivery."""
+    """Check the metrics of a gateway after some writes, each with its delivery."""
     outcome = Outcome()
     page = await _page(outcome)
     path = shutil.which("promtool", path=SEARCH_PATH)

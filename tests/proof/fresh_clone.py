@@ -1,4 +1,4 @@
-"""What a stranger does: clone, demo, test, run; and what the first demo costs."""
+"""The first steps of a new user: clone, demo, test, run; and the cost of the first demo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINK = re.compile(r"(http://\S+/console/first-account\?token=\S+)")
 
 
 async def fresh_clone(seed: int) -> Outcome:
-    """`make demo ARGS=--once`, `make test` and `make run` in a clone of what is committed."""
+    """Run `make demo ARGS=--once`, `make test` and `make run` in a clone of the committed files."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="carteiro-clone-") as home:
         folder = Path(home) / "carteiro"
@@ -38,7 +38,7 @@ async def fresh_clone(seed: int) -> Outcome:
 
 
 async def first_demo(seed: int) -> Outcome:
-    """The first `make demo ARGS=--once` of a clone: its time, and the size of what it installs.
+    """Run the first `make demo ARGS=--once` of a clone: its time, and the size of the installation.
 
     Every package is downloaded: pip's cache is off.
     """
@@ -60,7 +60,7 @@ async def first_demo(seed: int) -> Outcome:
 
 
 def _size_of(folder: Path) -> int:
-    """Bytes that the files of a folder take on the disk."""
+    """Return the bytes that the files of a folder take on disk."""
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
 
 
@@ -78,7 +78,7 @@ async def _cloned(outcome: Outcome, folder: Path) -> bool:
 
 
 async def _demo(outcome: Outcome, folder: Path, **environment: str) -> float:
-    """Run it; how long it took, in seconds."""
+    """Run the demo; return its seconds."""
     began = time.monotonic()
     demo = await run(
         ["make", "demo", "ARGS=--once"],

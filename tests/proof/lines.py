@@ -1,4 +1,4 @@
-"""The lines of the proof: each promise of the project under the name that `make proof` knows."""
+"""The lines of the proof: each promise of the project by its name in `make proof`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ KILLS = 20
 POWER_CUTS = 5
 COMMITS = 20
 TRIES = 3
-"""A negative control must go red in this many runs."""
+"""A negative control must fail within this many runs."""
 
 
 async def third_party_signatures(seed: int) -> Outcome:
-    """Signatures verified by gidgethub, @octokit/webhooks-methods and standardwebhooks."""
+    """Verify signatures with gidgethub, @octokit/webhooks-methods and standardwebhooks."""
     outcome = Outcome()
     await select(
         outcome, "tests/outbox", "-k", "gidgethub or octokit or standardwebhooks", at_least=3
@@ -39,7 +39,7 @@ async def third_party_signatures(seed: int) -> Outcome:
 
 
 async def kill_ledger(seed: int) -> Outcome:
-    """Kill -9 under load on both engines; settling before sending must go red."""
+    """Kill -9 under load on both engines; recording results before sending must fail."""
     outcome = Outcome()
     for engine in ENGINES:
         outcome.add(engine, await run_kills(KILLS, engine, seed))
@@ -49,7 +49,7 @@ async def kill_ledger(seed: int) -> Outcome:
 
 
 async def power_cut(seed: int) -> Outcome:
-    """The disk goes dead under load on both engines; synchronous=normal must go red."""
+    """Cut the disk's power under load on both engines; synchronous=normal must fail."""
     outcome = Outcome()
     for engine in ENGINES:
         outcome.add(engine, await run_power_cuts(POWER_CUTS, engine, seed))
@@ -59,7 +59,7 @@ async def power_cut(seed: int) -> Outcome:
 
 
 async def commit_kill(seed: int) -> Outcome:
-    """PostgreSQL goes away during COMMIT; guessing what became of it must go red."""
+    """Stop PostgreSQL during COMMIT; guessing the outcome must fail."""
     outcome = Outcome()
     outcome.add("connections_cut", await run_commit_cuts(COMMITS, seed))
     outcome.add("server_killed", await run_database_crashes(COMMITS, seed))
@@ -77,7 +77,7 @@ async def _goes_red(
     seed: int,
     figure: str = "lost",
 ) -> None:
-    """A run that breaks the rule on purpose must show it in `figure`, in one of a few tries."""
+    """Run with a rule broken on purpose; `figure` must show it in one of a few tries."""
     for tried in range(TRIES):
         found = int((await run(seed=seed + tried))[figure])
         outcome.figures[f"control: {control}"] = {figure: found, "tries": tried + 1}
@@ -87,24 +87,24 @@ async def _goes_red(
 
 
 async def batch_failure(seed: int) -> Outcome:
-    """One write of three finds no room; the other two stand."""
+    """Let one write of three find no space; the other two are committed."""
     outcome = Outcome()
     outcome.add("sqlite", await run_batch_failures(20, seed))
     return outcome
 
 
 async def benchmarks(seed: int) -> Outcome:
-    """Write path, send path, and the time from an idle commit to the request."""
+    """Measure the write path, the send path, and the time from an idle commit to the request."""
     return await _measure("load_generator", "write_path", "send_path", "idle_commit")
 
 
 async def hanging_receivers(seed: int) -> Outcome:
-    """10,000 webhooks of which many hang, or one owner answers late: what the others feel."""
+    """Let many of 10,000 webhooks hang, or one owner respond late: the effect on the others."""
     return await _measure("hanging")
 
 
 async def duties_and_gauges(seed: int) -> Outcome:
-    """One run a period on four nodes, taken over within 35 s; gauges beside a million rows."""
+    """One run per period on four nodes, takeover within 35 s; gauges beside a million rows."""
     outcome = await _measure("gauges")
     files = (
         "outbox/database/test_leadership.py",
@@ -117,14 +117,14 @@ async def duties_and_gauges(seed: int) -> Outcome:
 
 
 async def browser(seed: int) -> Outcome:
-    """A webhook made in a browser, a write, its delivery on the page."""
+    """Create a webhook in a browser, write, and see its delivery on the page."""
     outcome = Outcome()
     await select(outcome, "tests/browser", "-k", "first_account", at_least=1)
     return outcome
 
 
 async def lint(seed: int) -> Outcome:
-    """`make check`, and docs whose map of rooms and lists equal the code."""
+    """Run `make check`, and compare the README's map with the tree."""
     outcome = Outcome()
     check = await run(["make", "check"], seconds=600)
     outcome.figures["check_status"] = check.status

@@ -40,9 +40,9 @@ UNFENCED = "tests.system.unfenced_serve"
 
 
 async def four_nodes(seed: int) -> Outcome:
-    """Each fault of a node or of the database, and the ledger after it.
+    """Run each fault of a node or of the database, and the ledger after it.
 
-    A settle that does not ask whose the claim is must go red.
+    Recording results without a check of the claim must fail.
     """
     outcome = Outcome()
     for told in (
@@ -70,7 +70,7 @@ async def four_nodes(seed: int) -> Outcome:
 
 
 async def failover(seed: int) -> Outcome:
-    """The primary dies and a standby takes over, with and without a piece of history lost."""
+    """Kill the primary and promote a standby, with and without a loss of history."""
     outcome = Outcome()
     for told in (await run_synchronous(seed), await run_asynchronous(seed)):
         _add(outcome, told)
@@ -78,7 +78,7 @@ async def failover(seed: int) -> Outcome:
 
 
 async def standby_wait(seed: int) -> Outcome:
-    """Each way of ending a COMMIT's wait for its standby; trusting that COMMIT must go red."""
+    """End a COMMIT's wait for its standby in each way; trusting that COMMIT must fail."""
     outcome = Outcome()
     for way in WAYS:
         _add(outcome, await run_standby_wait(way, WAITS, seed))

@@ -1,4 +1,4 @@
-"""What a line of the proof comes to."""
+"""The outcome of a line of the proof."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Outcome:
-    """Figures of a run, and each reason why the line does not hold."""
+    """Figures of a run, and each reason why the line fails."""
 
     figures: dict[str, object] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
     def need(self, holds: bool, reason: str) -> None:
-        """Note `reason` unless it holds."""
+        """Note `reason` unless `holds` is true."""
         if not holds:
             self.reasons.append(reason)
 
     def add(self, name: str, told: Mapping[str, object]) -> None:
-        """Take in the record of a run that says itself whether it passed."""
+        """Add the record of a run that includes its own verdict."""
         self.figures[name] = dict(told)
         self.need(bool(told.get("pass")), f"{name}: {told.get('findings') or 'did not pass'}")
 
 
 Line = Callable[[int], Awaitable[Outcome]]
-"""Runs with a seed. What it raises is a reason as well."""
+"""Runs with a seed. An exception also counts as a reason."""
 
 
 def told(name: str, outcome: Outcome, seed: int, seconds: float) -> str:
-    """The JSON line of an outcome."""
+    """Return the JSON line of an outcome."""
     record: dict[str, object] = {
         "line": name,
         "pass": not outcome.reasons,

@@ -1,4 +1,4 @@
-"""That the proof says no when a promise does not hold."""
+"""The proof fails when a promise is broken."""
 
 from __future__ import annotations
 

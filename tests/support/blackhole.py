@@ -1,7 +1,7 @@
-"""A TCP proxy that can go dark: no byte passes in either direction, and nothing is closed.
+"""A TCP proxy that can drop all traffic: no byte passes in either direction, and nothing closes.
 
-What a node sees of a network that drops its packets. Connections made meanwhile are taken in and
-get no answer; when light returns, what was held back passes, however late.
+A node sees this as a network that drops its packets. Connections opened meanwhile are accepted and
+get no reply; afterwards the delayed data passes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CHUNK = 65_536
 
 
 class BlackHole:
-    """`port` leads to `upstream`, both on 127.0.0.1, while there is light."""
+    """`port` leads to `upstream`, both on 127.0.0.1, unless dark."""
 
     def __init__(self, upstream: int) -> None:
         self.upstream = upstream
@@ -24,15 +24,15 @@ class BlackHole:
         self._links: set[asyncio.Task[None]] = set()
 
     def darken(self) -> None:
-        """Nothing passes from now on."""
+        """Stop all traffic."""
         self._lit.clear()
 
     def lighten(self) -> None:
-        """All passes again, and first what was held back."""
+        """Let all traffic pass, delayed data first."""
         self._lit.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end or to that of the proxy."""
+        """Forward one connection until it or the proxy ends."""
         task = asyncio.current_task()
         assert task is not None
         self._links.add(task)
@@ -60,7 +60,7 @@ class BlackHole:
             up_writer.transport.abort()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Bytes of one direction, and its end, which does not pass in the dark either."""
+        """Forward the bytes of one direction and its end; neither passes in the dark."""
         try:
             while data := await reader.read(CHUNK):
                 await self._lit.wait()
@@ -71,7 +71,7 @@ class BlackHole:
         await self._lit.wait()
 
     async def close(self) -> None:
-        """Cut every connection."""
+        """Close every connection."""
         for task in self._links:
             task.cancel()
         await asyncio.gather(*self._links, return_exceptions=True)
@@ -79,7 +79,7 @@ class BlackHole:
 
 @asynccontextmanager
 async def black_hole(upstream: int) -> AsyncIterator[BlackHole]:
-    """A proxy on a free port of 127.0.0.1 to `upstream`, a port there too."""
+    """Run a proxy on a free port of 127.0.0.1 to `upstream`, a port there too."""
     hole = BlackHole(upstream)
     server = await asyncio.start_server(hole.serve, "127.0.0.1", 0)
     hole.port = server.sockets[0].getsockname()[1]

@@ -1,6 +1,6 @@
-"""A PgBouncer of a test's own, in transaction mode, before a PostgreSQL server.
+"""A PgBouncer for one test, in transaction mode, before a PostgreSQL server.
 
-The command is `pgbouncer`, or what TEST_PGBOUNCER names.
+The command is `pgbouncer`, or the value of TEST_PGBOUNCER.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests.support.process import free_port
 from tests.support.requirements import need
 
 RENAMES = (1, 21)
-"""The first version that carries prepared statements in transaction mode."""
+"""The first version that supports prepared statements in transaction mode."""
 SESSIONS = 3
 START_SECONDS = 20.0
 
 
 def bouncer_version() -> tuple[int, ...]:
-    """The version of the command at hand; skips without one."""
+    """Return the version of the installed command; skip without one."""
     said = subprocess.run([_command(), "--version"], capture_output=True, text=True, check=True)
     found = re.search(r"PgBouncer (\d+)\.(\d+)", said.stdout)
     assert found, said.stdout
@@ -40,7 +40,7 @@ def bouncer_version() -> tuple[int, ...]:
 
 
 def need_renaming() -> None:
-    """Skip unless the command carries prepared statements."""
+    """Skip unless the command supports prepared statements."""
     version = bouncer_version()
     if version < RENAMES:
         have, want = (".".join(map(str, numbers)) for numbers in (version, RENAMES))
@@ -49,7 +49,7 @@ def need_renaming() -> None:
 
 @asynccontextmanager
 async def bouncer(url: str, prepared: int = 200) -> AsyncIterator[str]:
-    """The address of the database at `url` through a bouncer with few sessions there."""
+    """Return the address of the database at `url` through a bouncer with few sessions."""
     with tempfile.TemporaryDirectory(prefix="carteiro-bouncer-") as home:
         async with _running(url, Path(home), prepared) as through:
             yield through
@@ -102,7 +102,7 @@ def _command() -> str:
 
 
 def _who() -> dict[str, Any]:
-    """It refuses to be root, as the server does."""
+    """PgBouncer refuses to run as root, as the server does."""
     if os.geteuid() != 0:
         return {}
     entry = pwd.getpwnam(USER)

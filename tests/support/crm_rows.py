@@ -1,4 +1,4 @@
-"""Many records of the CRM put straight into their tables, with the running totals kept."""
+"""Insert many CRM records straight into their tables, with correct running totals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBERS = """
   select n from c) as numbers*/
 /*postgres generate_series(1, cast($1 as bigint)) as numbers (n)*/
 """
-# Ids of one place and time, in the order in which they were made.
+# Ids of one time and source, in the order of creation.
 _ID = """
 /*sqlite $2 || printf('%012x', numbers.n)*/
 /*postgres cast($2 as text) || lpad(to_hex(numbers.n), 12, '0')*/
@@ -40,7 +40,7 @@ select owner_id, $2, id from deals where owner_id = $1 and title = 'Deal'
 
 
 async def add_contacts(tx: Tx, owner_id: str, count: int, company_id: str) -> None:
-    """So many contacts of a company."""
+    """Insert `count` contacts of a company."""
     await tx.run(_CONTACTS, count, tx.new_id()[:12], owner_id, tx.now, company_id)
     await _tally(tx, owner_id, "contacts", count)
 
@@ -48,14 +48,14 @@ async def add_contacts(tx: Tx, owner_id: str, count: int, company_id: str) -> No
 async def add_activities(
     tx: Tx, owner_id: str, count: int, related_id: str, kind: str = "contact"
 ) -> None:
-    """So many activities about a record."""
+    """Insert `count` activities about a record."""
     prefix = tx.new_id()[:12]
     await tx.run(_ACTIVITIES, count, prefix, owner_id, tx.now, related_id, kind)
     await _tally(tx, owner_id, "activities", count)
 
 
 async def add_deals(tx: Tx, owner_id: str, count: int, contact_id: str) -> None:
-    """So many deals with one contact, called `Deal`; once for an owner."""
+    """Insert `count` deals with one contact, called `Deal`; once per owner."""
     await tx.run(_DEALS, count, tx.new_id()[:12], owner_id, tx.now, contact_id)
     await tx.run(_DEAL_CONTACTS, owner_id, contact_id)
     await _tally(tx, owner_id, "deals", count)

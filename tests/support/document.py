@@ -1,4 +1,4 @@
-"""The OpenAPI document as tests use it: its entries, what they refer to, and what does not fit."""
+"""The OpenAPI document for tests: its entries, their references, and checks against them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi.document(ROUTES)))
 
 
 def entries() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Method, path and entry of each operation."""
+    """Yield method, path and entry of each operation."""
     for path, item in DOCUMENT["paths"].items():
         for method, entry in item.items():
             yield method, path, entry
 
 
 def resolved(node: Any) -> Any:
-    """What a reference into the document stands for."""
+    """Return the target of a reference into the document."""
     while isinstance(node, dict) and "$ref" in node:
         target: Any = DOCUMENT
         for step in node["$ref"].removeprefix("#/").split("/"):
@@ -32,7 +32,7 @@ def resolved(node: Any) -> Any:
 
 
 def answer_faults(method: str, path: str, status: int, body: Any) -> list[str]:
-    """Why an answer is not the documented one; a status that is not documented is one reason."""
+    """Return why a response differs from the document; an undocumented status is one reason."""
     answers = DOCUMENT["paths"][path][method.lower()]["responses"]
     if str(status) not in answers:
         return [f"{status} is not documented"]
@@ -40,14 +40,14 @@ def answer_faults(method: str, path: str, status: int, body: Any) -> list[str]:
 
 
 def faults(schema: Any, value: Any) -> list[str]:
-    """Why `value` does not fit; nothing that the schema leaves unnamed may be in it."""
+    """Return why `value` does not match; it may contain only members named in the schema."""
     whole = {"$ref": "#/whole", "whole": _strict(schema), "components": COMPONENTS}
     validator = jsonschema_rs.validator_for(whole, validate_formats=True)
     return [f"{list(e.instance_path)}: {e.message}" for e in validator.iter_errors(value)]
 
 
 def _strict(node: Any) -> Any:
-    """The same schemas, in which an object has the members named and no other."""
+    """Return the schemas with objects limited to their named members."""
     if isinstance(node, list):
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
@@ -59,4 +59,4 @@ def _strict(node: Any) -> Any:
 
 
 COMPONENTS: dict[str, Any] = _strict(DOCUMENT["components"])
-"""What every schema may refer to; read once, since it is most of the document."""
+"""The components for references; read once, because they are most of the document."""

@@ -37,7 +37,7 @@ def ring() -> KeyRing:
 
 @dataclass
 class Got:
-    """One request as it arrived."""
+    """One received request."""
 
     path: str
     headers: dict[str, str]
@@ -46,7 +46,7 @@ class Got:
 
 @dataclass
 class Inbox:
-    """An HTTP receiver; `answer` may be replaced, and `until` waits for what it got."""
+    """An HTTP receiver; tests may replace `answer`, and `until` waits for requests."""
 
     url: str = ""
     got: list[Got] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Inbox:
         return await self.answer(request) if self.answer else web.Response()
 
     async def until(self, count: int, path: str | None = None, seconds: float = 20) -> list[Got]:
-        """The requests (to `path`), once there are `count` of them."""
+        """Wait for `count` requests (to `path`), and return them."""
 
         def mine() -> list[Got]:
             return [got for got in self.got if path is None or got.path == path]
@@ -88,7 +88,7 @@ async def inbox() -> AsyncIterator[Inbox]:
 
 
 class Counted:
-    """An observer that wakes whoever waits for a count."""
+    """An observer that counts calls and wakes tests that wait for a count."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -104,7 +104,7 @@ class Counted:
         return note
 
     async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
-        """Until `key` (a method, or it and its arguments but floats) was called `count` times."""
+        """Wait until `key` (a method, or it and non-float arguments) was called `count` times."""
         async with asyncio.timeout(seconds):
             while self.counts.get(key, 0) < count:
                 self._changed.clear()
@@ -113,7 +113,7 @@ class Counted:
 
 @dataclass
 class Drain:
-    """A running worker and what it hangs on."""
+    """A running worker with its parts."""
 
     db: Database
     ring: KeyRing
@@ -128,7 +128,7 @@ class Drain:
 async def add_webhook(
     db: Database, ring: KeyRing, url: str, *events: str, owner: str = OWNER, **draft: Any
 ) -> tuple[str, str]:
-    """Its id and its secret."""
+    """Create a webhook; return its id and its secret."""
     secret = new_secret(Ids().token(32))
     webhook_id = await db.write(
         webhooks.create,
@@ -141,7 +141,7 @@ async def add_webhook(
 
 
 async def make(tx: Tx, record: str, name: str = "thing.made", owner: str = OWNER) -> str:
-    """A unit that writes one event."""
+    """Return a unit that writes one event."""
     return enqueue(
         tx, owner_id=owner, name=name, record_id=record, record_version=1, data={"id": record}
     )
@@ -174,7 +174,7 @@ def worker_for(
 async def drain(
     db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
 ) -> AsyncIterator[Drain]:
-    """A worker that runs until the block ends; `settings` are WorkerSettings' own."""
+    """Run a worker until the block ends; `settings` are those of WorkerSettings."""
     watch = Counted()
     worker, sender = worker_for(db, ring, watch, clock, **settings)
     task = asyncio.create_task(worker.run())

@@ -18,12 +18,12 @@ from tests.support.ledger import Held, held
 Engine = Literal["sqlite", "postgres"]
 
 _SERVER = PostgresServer()
-"""Started when first asked for; ends with the process."""
+"""Started on first use; ends with the process."""
 
 
 @asynccontextmanager
 async def empty_database(engine: Engine, folder: Path) -> AsyncIterator[str]:
-    """Its address; on SQLite a file in `folder` that is not there yet."""
+    """Return its address; on SQLite a file in `folder` that does not exist yet."""
     if engine == "sqlite":
         yield f"sqlite:///{folder / 'carteiro.db'}"
         return
@@ -33,9 +33,9 @@ async def empty_database(engine: Engine, folder: Path) -> AsyncIterator[str]:
 
 
 async def state_after_kill(url: str) -> tuple[Held, str]:
-    """What was in flight when the process died, and `ok` or what is wrong with the file.
+    """Return deliveries in flight at the death, and `ok` or the damage of the file.
 
-    On SQLite a copy is looked at, so that recovering the file itself stays the product's work.
+    On SQLite this reads a copy, so that the product itself recovers the file.
     """
     if url.startswith("sqlite"):
         with tempfile.TemporaryDirectory() as aside:
@@ -52,7 +52,7 @@ async def state_after_kill(url: str) -> tuple[Held, str]:
             return await held(f"sqlite:///{aside}/copy.db"), str(verdict)
     connection = await asyncpg.connect(url)
     try:
-        # A COMMIT that was on its way when the client died may still be at work.
+        # A COMMIT under way when the client died may still run.
         while await connection.fetchval(
             "select count(*) from pg_stat_activity"
             " where application_name = 'carteiro' and datname = current_database()"

@@ -1,7 +1,7 @@
-"""A TCP proxy before PostgreSQL that cuts a connection as a COMMIT goes by.
+"""A TCP proxy before PostgreSQL that cuts a connection during a COMMIT.
 
-It follows the frontend's messages (PostgreSQL manual, chapter "Message Formats"), so that it knows
-the COMMIT of a transaction that wrote to a certain table from any other.
+It follows the frontend's messages (PostgreSQL manual, chapter "Message Formats"), so that it
+recognises the COMMIT of a transaction that wrote to a certain table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Cut = Literal["before", "sent", "answered"]
-"""COMMIT is not forwarded; it is, and the client is cut off at once; its answer is swallowed."""
+"""Do not forward the COMMIT; or forward it and close at once; or drop its reply."""
 
 SSL_REQUEST = 80877103
 ANSWER_SECONDS = 5.0
@@ -36,9 +36,9 @@ class FaultProxy:
     orders: list[_Order] = field(default_factory=list)
 
     async def cut_next(self, cut: Cut, statement: str = "", seconds: float = 20.0) -> None:
-        """Cut the next COMMIT of a transaction that ran a statement beginning so (any, if empty).
+        """Cut the next COMMIT of a transaction with a statement that begins so (any, if empty).
 
-        Returns when that has happened.
+        Return after the cut.
         """
         done = asyncio.get_running_loop().create_future()
         self.orders.append(_Order(cut, statement.encode(), done))
@@ -68,7 +68,7 @@ class FaultProxy:
 
 @asynccontextmanager
 async def fault_proxy(upstream: int) -> AsyncIterator[FaultProxy]:
-    """A proxy on a free port of 127.0.0.1 to `upstream`, a port there too."""
+    """Run a proxy on a free port of 127.0.0.1 to `upstream`, a port there too."""
     proxy = FaultProxy(upstream)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]
@@ -93,7 +93,7 @@ class _Link:
         self._answered = asyncio.Event()
 
     async def forth(self, reader: asyncio.StreamReader) -> None:
-        """Client to server, message by message."""
+        """Forward from client to server, message by message."""
         try:
             while True:
                 head = await reader.readexactly(4)
@@ -115,7 +115,7 @@ class _Link:
             return
 
     async def back(self, reader: asyncio.StreamReader) -> None:
-        """Server to client."""
+        """Forward from server to client."""
         try:
             while data := await reader.read(65_536):
                 if self._cut is not None:
@@ -127,7 +127,7 @@ class _Link:
             return
 
     def _note(self, kind: bytes, body: bytes) -> _Order | None:
-        """Follow the transaction; the order to carry out, when this is the COMMIT it waits for."""
+        """Follow the transaction; return the order to carry out at the COMMIT it applies to."""
         if kind == b"P":
             name, text, _ = body.split(b"\0", 2)
             self._statements[name] = text.strip().lower()

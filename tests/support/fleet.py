@@ -1,4 +1,4 @@
-"""Several nodes of the product on one PostgreSQL server of their own, under load."""
+"""Several nodes of the product on their own PostgreSQL server, under load."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ RATE = 50.0
 OWNERS = 20
 RECEIVERS = 30
 LATENCY = (0.05, 0.3)
-"""Seconds that a receiver takes: each node always has some sends under way."""
+"""Response time of a receiver in seconds: each node always has some sends in flight."""
 QUIET_SECONDS = 3.0
 POLL_SECONDS = 0.05
 
-# Each node signs in as a role of its own, so that its rows and its backends can be told.
+# Each node signs in with its own role, which identifies its rows and backends.
 WHO = """
 create table who_is (id text primary key, who text not null);
 create function note_who() returns trigger language plpgsql as $$
@@ -47,7 +47,7 @@ select d.event_id, d.webhook_id, d.claim from deliveries d join who_is w on w.id
 where d.state = 'in_flight' and w.who = '{}'
 """
 IDS_OF = "select id from who_is where who = '{}'"
-# A backend that got half of what a client has to say is active, and waits for the rest.
+# A backend with half a message of a client is active, and waits for the rest.
 IN_TRANSACTION = """
 select count(*) from pg_stat_activity where usename = '{}' and (state like 'idle in transaction%'
   or state = 'active' and wait_event = 'ClientRead')
@@ -60,7 +60,7 @@ select count(*) from pg_stat_activity where usename = '{}' and state = 'active'
 
 @dataclass
 class Node:
-    """One process: its role in the database is its name, its service name tells its requests."""
+    """One process: its role in the database is its name, its service name marks its requests."""
 
     name: str
     product: Product
@@ -68,13 +68,13 @@ class Node:
 
     @property
     def agent(self) -> str:
-        """How its requests name it."""
+        """The User-Agent of its requests."""
         return f"{self.name}-Webhook/1.0"
 
 
 @dataclass(frozen=True)
 class Spell:
-    """A fault of one node while it lasted: which webhooks it held then, and who answered late."""
+    """A fault of one node: the webhooks it had claimed then, and who responded late."""
 
     start: float
     end: float
@@ -84,7 +84,7 @@ class Spell:
 
 @dataclass
 class Fleet:
-    """What a fault run needs."""
+    """The parts of a fault run."""
 
     cluster: Cluster
     there: Recipients
@@ -93,38 +93,38 @@ class Fleet:
     dice: random.Random
     spells: list[Spell] = field(default_factory=list)
     in_flight: list[Held] = field(default_factory=list)
-    """What each fault met that others may send again."""
+    """Deliveries that each fault interrupted and that others may send again."""
     standby: Standby | None = None
 
     @property
     def url(self) -> str:
-        """Where the rows are."""
+        """The address of the database."""
         return self.standby.both if self.standby else self.cluster.url
 
     def writing(self) -> AbstractAsyncContextManager[None]:
-        """Load on all nodes."""
+        """Run load on all nodes."""
         return self.load.writing_to([node.product.address for node in self.nodes], rate=RATE)
 
     async def writes(self, low: int, high: int) -> None:
-        """Until some number of writes between these two went out."""
+        """Wait until a random number of writes between these two was sent."""
         await self.load.until_sent(self.load.count + self.dice.randint(low, high))
 
     async def seconds(self, low: float, high: float) -> None:
-        """Load for a time drawn between these two, so that a fault falls anywhere."""
+        """Run load for a random time between these two, so that a fault can hit at any point."""
         await asyncio.sleep(self.dice.uniform(low, high))
 
     async def held_by(self, node: Node) -> Held:
-        """What `node`, which is silent by now, has in flight."""
+        """Return the deliveries in flight of `node`, which is silent by now."""
         await until(lambda: self._silent(node), QUIET_SECONDS)
         rows = await query(self.url, HELD_BY.format(node.name))
         return {(event, webhook): claim for event, webhook, claim in rows}
 
     async def ids_of(self, node: Node) -> set[str]:
-        """The names it has had in the database."""
+        """Return its names in the database."""
         return {id_ for (id_,) in await query(self.url, IDS_OF.format(node.name))}
 
     async def in_transaction(self, node: Node) -> bool:
-        """Whether `node`, which is silent by now, has left a transaction open."""
+        """Return whether `node`, which is silent by now, has left a transaction open."""
         [(count,)] = await query(self.url, IN_TRANSACTION.format(node.name))
         return bool(count)
 
@@ -133,26 +133,26 @@ class Fleet:
         return not count
 
     def busy(self, node: Node) -> bool:
-        """Whether a receiver is working on a request of `node` now."""
+        """Return whether a receiver is handling a request of `node` now."""
         now = time.monotonic()
         return any(r.agent == node.agent and r.open_at(now) for r in self.there.got[-500:])
 
     def freeze(self, node: Node) -> float:
-        """SIGSTOP, and no more writes for it; when."""
+        """Send SIGSTOP, and no more writes to the node; return the time."""
         self.load.resting.add(node.product.address)
         node.product.send(signal.SIGSTOP)
         return time.monotonic()
 
     def thaw(self, node: Node) -> float:
-        """SIGCONT; when."""
+        """Send SIGCONT; return the time."""
         node.product.send(signal.SIGCONT)
         self.load.resting.discard(node.product.address)
         return time.monotonic()
 
     async def until_acked(self, node: Node, since: float, seconds: float) -> float:
-        """The seconds from `since` to the first 2xx of `node` to a write sent after it.
+        """Return the seconds from `since` to the first 2xx of `node` to a write sent after it.
 
-        `seconds` when there is none in that time.
+        Return `seconds` when there is none in that time.
         """
         address, load = node.product.address, self.load
 
@@ -172,7 +172,7 @@ class Fleet:
 
 
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Wait until `holds()`; whether it did in time."""
+    """Wait until `holds()`; return whether it did in time."""
     end = time.monotonic() + seconds
     while not await holds():
         if time.monotonic() > end:
@@ -191,9 +191,9 @@ async def fleet(
     module: str = "gateway",
     environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Fleet]:
-    """`nodes` processes that serve; the first `dark` of them reach the server through a hole.
+    """Run `nodes` serving processes; the first `dark` of them reach the server through a hole.
 
-    With a `follower` the server has a standby, and the nodes know the addresses of both.
+    With a `follower` the server has a standby, and the nodes have the addresses of both.
     """
     async with AsyncExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="carteiro-nodes-"))
@@ -235,7 +235,7 @@ async def _followed(
     folder: Path,
     follower: Literal["asynchronous", "synchronous"],
 ) -> Standby:
-    """A standby of `cluster` that follows it."""
+    """Run a standby of `cluster`."""
     standby = Standby(cluster, folder / "standby")
     stack.push_async_callback(standby.close)
     await standby.create()
@@ -248,7 +248,7 @@ async def _followed(
 
 
 async def prepare(url: str, names: Sequence[str]) -> None:
-    """Give each node a role, and have the database note whose names in `nodes` are whose."""
+    """Give each node a role, and let the database record which names in `nodes` belong to it."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(WHO)

@@ -1,4 +1,4 @@
-"""A way to PostgreSQL on which packets can vanish, as in a partition or a failover without RST."""
+"""A route to PostgreSQL that can drop packets, as in a partition or a failover without RST."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hole:
 
 @asynccontextmanager
 async def hole(url: str) -> AsyncIterator[Hole]:
-    """A hole before the server at `url`, open at first."""
+    """Run a hole before the server at `url`, open at first."""
     parts = urlsplit(url)
     folder = parse_qs(parts.query).get("host", [""])[0]
 

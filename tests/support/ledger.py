@@ -1,7 +1,7 @@
-"""The ledger: what clients were told × what the database holds × what receivers got.
+"""The ledger: responses to clients × rows in the database × requests at receivers.
 
-Joined by event id (an event bears the request id of the write that caused it). A promise is kept
-when `lost` and `unexpected` are 0.
+Joined by event id (an event has the request id of the write that caused it). A promise holds when
+`lost` and `unexpected` are 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.tenants import Tenants
 Pair = tuple[str, str]
 """(event id, webhook id)"""
 Held = dict[Pair, str]
-"""What was in flight, and under which claim."""
+"""Deliveries in flight, and their claims."""
 
 CONTACTS = "select id, owner_id, name from contacts"
 EVENTS = "select id, owner_id, record_id, request_id from events"
@@ -38,7 +38,7 @@ POLL_SECONDS = 0.1
 
 @dataclass
 class Rows:
-    """What the database holds."""
+    """The rows of the database."""
 
     contacts: list[tuple[str, str, str]]
     events: list[tuple[str, str, str, str]]
@@ -46,7 +46,7 @@ class Rows:
 
 
 async def query(url: str, sql: str) -> list[Any]:
-    """Rows of one statement, read beside the product and without touching its files' state."""
+    """Read the rows of one statement beside the product, without touching its files."""
     if url.startswith("sqlite"):
         return await asyncio.to_thread(_query_sqlite, url.removeprefix("sqlite:///"), sql)
     connection = await asyncpg.connect(url)
@@ -65,23 +65,23 @@ def _query_sqlite(path: str, sql: str) -> list[Any]:
 
 
 async def read_rows(url: str) -> Rows:
-    """All that the judgement needs."""
+    """The inputs of the judgement."""
     return Rows(await query(url, CONTACTS), await query(url, EVENTS), await query(url, DELIVERIES))
 
 
 async def held(url: str) -> Held:
-    """What is in flight: after a death, what the dead process held."""
+    """Return deliveries in flight: after a death, those of the dead process."""
     return {(event, webhook): claim for event, webhook, claim in await query(url, IN_FLIGHT)}
 
 
 def newly(met: Held, earlier: Iterable[Held]) -> Held:
-    """What `met` holds under claims that no `earlier` death had met already."""
+    """Return what `met` has under claims that no `earlier` death had met already."""
     known = {claim for before in earlier for claim in before.values()}
     return {pair: claim for pair, claim in met.items() if claim not in known}
 
 
 async def until_drained(url: str, seconds: float) -> int:
-    """Wait until nothing is left to deliver; how much was left when time ran out (0: all done)."""
+    """Wait until nothing is left to deliver; return how much was left at the end (0: all done)."""
     left = 1
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -94,7 +94,7 @@ async def until_drained(url: str, seconds: float) -> int:
 
 @dataclass
 class Verdict:
-    """One run's figures, as they are printed."""
+    """The printed figures of one run."""
 
     fault: str
     seed: int
@@ -106,22 +106,22 @@ class Verdict:
     duplicated: int = 0
     recovered: int = 0
     unknown: int = 0
-    """Writes answered 503 because the fate of their COMMIT was not known, whose rows are there."""
+    """Writes answered 503 because the outcome of their COMMIT was unknown, with existing rows."""
     p50_ms: float = 0.0
     p99_ms: float = 0.0
     max_ms: float = 0.0
     rss_mib: float = 0.0
     figures: dict[str, Any] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
-    """What is wrong, a line each (the first twenty)."""
+    """The findings, one line each (the first twenty)."""
 
     @property
     def kept(self) -> bool:
-        """Whether nothing was lost, nothing came from nowhere, and no finding stands."""
+        """Whether nothing was lost, nothing is unexpected, and there is no finding."""
         return not self.lost and not self.unexpected and not self.findings
 
     def told(self) -> dict[str, Any]:
-        """The run as one flat record with its `pass`; prints it as a JSON line."""
+        """Return the run as one flat record with its `pass`; print it as a JSON line."""
         record = asdict(self)
         figures = record.pop("figures")
         record |= figures
@@ -130,7 +130,7 @@ class Verdict:
         return record
 
     def find(self, count: int, what: str) -> int:
-        """Note that `count` things are wrong (a bool: that it is so); returns `count`."""
+        """Record `count` faults (a bool counts as 0 or 1); return `count`."""
         if count and len(self.findings) < 20:
             self.findings.append(what if count is True else f"{count} {what}")
         return count
@@ -146,11 +146,11 @@ def judge(
     unknown_allowed: bool = False,
     rss: float = 0.0,
 ) -> Verdict:
-    """Join the three. `in_flight` is what each kill met: only that may arrive twice.
+    """Join the three. `in_flight` is the set that each kill met: only these may arrive twice.
 
-    `unknown_allowed`: a write answered 503 may be there all the same, when the database went
-    during its COMMIT and could not be asked. Call it when nothing is left to deliver and
-    receivers answered 2xx to everything.
+    `unknown_allowed`: a write answered 503 may exist, when the connection to the database was lost
+    during its COMMIT. Call it when nothing is left to deliver and receivers responded 2xx to
+    everything.
     """
     verdict = Verdict(fault, load.seed, acks=len(load.acked), rss_mib=rss)
     verdict.rows = len(rows.events)
@@ -170,7 +170,7 @@ def judge(
 
 
 def _records(verdict: Verdict, load: Load, rows: Rows, unknown_allowed: bool) -> None:
-    """Writes against rows: every 2xx is there once, what was refused is not."""
+    """Compare writes with rows: every 2xx has one, refused writes have none."""
     by_request: dict[str, list[str]] = {}
     for _, _, record, request in rows.events:
         by_request.setdefault(request, []).append(record)
@@ -207,7 +207,7 @@ def _records(verdict: Verdict, load: Load, rows: Rows, unknown_allowed: bool) ->
 
 
 def _deliveries(verdict: Verdict, rows: Rows, wanted: set[Pair]) -> None:
-    """Events against deliveries: one for each webhook that is subscribed, and ended."""
+    """Compare events with deliveries: one finished delivery per subscribed webhook."""
     had = Counter((event, webhook) for event, webhook, _ in rows.deliveries)
     verdict.deliveries = len(rows.deliveries)
     verdict.lost += verdict.find(len(wanted - set(had)), "deliveries never made")
@@ -226,7 +226,7 @@ def _arrivals(
     got: list[Receipt],
     in_flight: list[Held],
 ) -> None:
-    """Deliveries against arrivals: each answered with 2xx, again only after a kill, same bytes."""
+    """Compare deliveries with arrivals: each got a 2xx, repeated only after a kill, same bytes."""
     came: dict[Pair, list[Receipt]] = {}
     for receipt in got:
         pair = (receipt.event_id, tenants.paths.get(receipt.path, receipt.path))

@@ -1,4 +1,4 @@
-"""Clients of the REST API that write at a steady rate and remember what they were told."""
+"""Clients of the REST API that write at a steady rate and record the responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONNECTION = (aiohttp.ClientError, TimeoutError, OSError)
 
 @dataclass(slots=True)
 class Refused:
-    """An answer other than 2xx."""
+    """A response other than 2xx."""
 
     status: int
     code: str
@@ -29,24 +29,24 @@ class Refused:
 
     @property
     def unavailable(self) -> bool:
-        """Whether it is a 503 as the API promises it."""
+        """Whether it is a 503 as the API documents it."""
         return (self.status, self.code) == (503, "unavailable") and self.retry_after is not None
 
 
 @dataclass
 class Load:
-    """Writes of many owners. Each carries a request id of its own, which its event will bear."""
+    """Writes of many owners. Each has its own request id, which its event repeats."""
 
     tenants: Tenants
     seed: int
     acked: dict[str, str] = field(default_factory=dict)
-    """Record id by request id: what was answered with 2xx."""
+    """Record id by request id: writes with a 2xx response."""
     refused: dict[str, Refused] = field(default_factory=dict)
-    """By request id: what was answered with something else."""
+    """By request id: writes with another response."""
     broken: dict[str, str] = field(default_factory=dict)
-    """By request id: what got no answer, and how the connection ended."""
+    """By request id: writes without a response, and how the connection ended."""
     open: dict[str, float] = field(default_factory=dict)
-    """By request id, when it was sent: what has no answer yet."""
+    """By request id, the time of sending: writes that still wait for a response."""
     milliseconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -63,8 +63,10 @@ class Load:
     async def writing(
         self, address: str, *, rate: float = 50.0, notes: int = 0
     ) -> AsyncIterator[None]:
-        """Write at `rate` a second while the block runs; at its end every write has its answer,
-        or has lost its connection."""
+        """Write at `rate` per second while the block runs.
+
+        At its end every write has its response or has lost its connection.
+        """
         task = asyncio.create_task(self._run(address, rate, notes))
         try:
             yield
@@ -73,7 +75,7 @@ class Load:
             await asyncio.gather(task, return_exceptions=True)
 
     async def until_sent(self, count: int, seconds: float = PATIENCE) -> None:
-        """Wait for the moment at which write number `count` goes out."""
+        """Wait until write number `count` is sent."""
         async with asyncio.timeout(seconds):
             while self.count < count:
                 self._sent.clear()
@@ -87,7 +89,7 @@ class Load:
         http = aiohttp.ClientSession(address, connector=connector)
         try:
             while True:
-                # An open loop: what is slow does not slow down what comes after it.
+                # An open loop: slow responses do not slow down later writes.
                 due = began + (self.count - first) / rate
                 await asyncio.sleep(max(due - time.monotonic(), 0.0))
                 task = asyncio.create_task(self.write(http, notes))
@@ -98,11 +100,11 @@ class Load:
             await http.close()
 
     def owner(self) -> str:
-        """Who writes next."""
+        """Return the next writer."""
         return self.dice.choice(self._owners)
 
     async def write(self, http: aiohttp.ClientSession, notes: int = 0) -> str:
-        """One POST; its request id, whatever became of it."""
+        """Send one POST; return its request id, whatever the result."""
         self.count += 1
         request_id = f"r{self.seed}-{self.count}"
         body = {"name": request_id} | ({"notes": "x" * notes} if notes else {})

@@ -1,4 +1,4 @@
-"""What a statement reads on PostgreSQL, in buffers, whichever way it is planned."""
+"""Measure the buffers that a statement reads on PostgreSQL under each plan mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODES = ("force_custom_plan", "force_generic_plan")
 
 
 async def buffers(tx: Tx, name: str, statement: str, args: tuple[Any, ...]) -> dict[str, int]:
-    """Run `statement` under each plan mode; the buffers that each touched, by `name` and mode."""
+    """Run `statement` under each plan mode; return its buffers by `name` and mode."""
     values = ", ".join(f"'{value}'" for value in args)
     plan = "the_" + "".join(c if c.isalnum() else "_" for c in name)
     await tx.run(f"prepare {plan} as {translate(statement, 'postgres')}")

@@ -1,4 +1,4 @@
-"""`carteiro` as a process of its own, on a folder and a port of its own."""
+"""`carteiro` as a separate process, with its own folder and port."""
 
 import contextlib
 import io
@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
-    """Only what a test says: no setting of whoever runs it."""
+    """Return an environment with only the test's settings."""
     base = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
     base["PYTHONPATH"] = str(ROOT)
     base["CARTEIRO_DATABASE__URL"] = f"sqlite:///{folder / 'carteiro.db'}"
@@ -48,7 +48,7 @@ def carteiro(
 def command(
     *words: str, folder: Path, stdin: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end inside this process, which takes a tenth of the time.
+    """Run one command to its end in this process, in a tenth of the time.
 
     For every command but `serve` and `demo`, and from outside an event loop.
     """
@@ -73,7 +73,7 @@ def command(
 
 
 class Serving:
-    """A `carteiro serve` that runs."""
+    """A running `carteiro serve`."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
         self.process = process
@@ -90,7 +90,7 @@ class Serving:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes, dict[str, str]]:
-        """One request; status 0 when nobody answers."""
+        """Send one request; return status 0 when nobody responds."""
         data = None if body is None else json.dumps(body).encode()
         given = {"Content-Type": "application/json"} | dict(headers or {})
         request = urllib.request.Request(self.url + path, data, given, method=method)
@@ -104,7 +104,7 @@ class Serving:
             return 0, b"", {}
 
     def until(self, path: str, status: int, seconds: float = 20.0) -> None:
-        """Wait until `path` answers so."""
+        """Wait until `path` responds with `status`."""
         end = time.monotonic() + seconds
         while self.ask(path)[0] != status:
             assert time.monotonic() < end, (path, status, self.err.read_text())
@@ -112,13 +112,13 @@ class Serving:
             time.sleep(0.02)
 
     def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = 20.0) -> int:
-        """Send a signal; the exit status."""
+        """Send a signal; return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(seconds)
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """What it has logged."""
+        """Return its log."""
         return [json.loads(line) for line in self.err.read_text().splitlines()]
 
 
@@ -126,9 +126,9 @@ class Serving:
 def serving_process(
     folder: Path, *words: str, module: str = "gateway", **settings: str
 ) -> Iterator[Serving]:
-    """`carteiro serve` from ready to whatever end the test brings it to.
+    """Run `carteiro serve` until the test ends it.
 
-    `module` is another entry point in its place.
+    `module` replaces its entry point.
     """
     port = free_port()
     settings = {"CARTEIRO_SERVER__PORT": str(port)} | settings

@@ -1,4 +1,4 @@
-"""The product as a process of its own: started, killed, frozen, asked to stop."""
+"""The product as a separate process: start it, kill it, freeze it, stop it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DELIVERS = b"delivers; health and metrics at"
 
 
 class NotStarted(Exception):
-    """The process ended or said nothing in time; the text ends with its last words."""
+    """The process ended or printed nothing in time; the text ends with its last output."""
 
 
 class Product:
     """`python -m gateway serve` on the database at `url`, always on the same port.
 
-    `module` is another entry point in its place (tests/system has some that break a rule on
-    purpose); `prefix` is a command to run it under, such as strace.
+    `module` is another entry point (tests/system has some that break a rule on purpose); `prefix`
+    is a command to run it under, such as strace.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Product:
         self._command = (sys.executable, "-m", module, "serve", *arguments)
         self._folder = folder
         self._process: Process | None = None
-        # Nothing of the caller's shell or folder reaches it but what stands here.
+        # The process gets only these settings, none of the caller's shell or folder.
         self._environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CARTEIRO_")
         } | {
@@ -77,7 +77,7 @@ class Product:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> float:
-        """Start it and wait until it says that it is ready; the seconds that took."""
+        """Start it and wait until it is ready; return the seconds."""
         began = time.monotonic()
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -109,23 +109,23 @@ class Product:
         raise NotStarted(f"exit {process.returncode}: {self.last_words()}")
 
     def kill(self) -> float:
-        """SIGKILL to the whole group, now; the monotonic time at which it was sent."""
+        """Send SIGKILL to the whole group; return the monotonic time."""
         if self._process is not None and self._process.returncode is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         return time.monotonic()
 
     async def ended(self, seconds: float = STOP_SECONDS) -> int:
-        """Wait for its end; the exit status (negative: the signal that ended it)."""
+        """Wait for its end; return the exit status (negative: the signal that ended it)."""
         assert self._process is not None
         async with asyncio.timeout(seconds):
             return await self._process.wait()
 
     def send(self, number: signal.Signals) -> None:
-        """A signal to the process alone."""
+        """Send a signal to the process alone."""
         os.kill(self.pid, number)
 
     async def stop(self, seconds: float = STOP_SECONDS) -> int:
-        """SIGTERM and wait; its exit status. One that does not end in time is killed."""
+        """Send SIGTERM and wait; return the exit status. Kill it if it does not end in time."""
         if self._process is None:
             return 0
         if self._process.returncode is None:
@@ -137,13 +137,13 @@ class Product:
         return await self.ended()
 
     async def close(self) -> None:
-        """End it whatever its state, for the end of a test."""
+        """End it in any state, at the end of a test."""
         if self._process is not None:
             self.kill()
             await self.ended()
 
     def rss(self) -> float:
-        """Resident memory now, MiB; 0 when it is gone."""
+        """Return its resident memory in MiB; 0 when it has ended."""
         try:
             status = Path(f"/proc/{self.pid}/status").read_text()
         except OSError:
@@ -152,6 +152,6 @@ class Product:
         return round(int(line.split()[1]) / 1024, 1)
 
     def last_words(self) -> str:
-        """The last line of its log."""
+        """Return the last line of its log."""
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"

@@ -1,4 +1,4 @@
-"""Real HTTP receivers on loopback: one that behaves and checks signatures, one that does not."""
+"""Real HTTP receivers on loopback: a well-behaved one that checks signatures, and a hostile one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it arrived."""
+    """One received request."""
 
     method: str
     path: str
@@ -31,7 +31,7 @@ class Received:
 
 @dataclass
 class Receiver:
-    """A well-behaved receiver. With a `secret` it answers 401 to what is not signed with it."""
+    """A well-behaved receiver. With a `secret` it responds 401 to wrong signatures."""
 
     secret: str | None = None
     answer: Answer | None = None
@@ -61,7 +61,7 @@ class Receiver:
         return hmac.compare_digest(headers["X-Webhook-Signature"], f"sha256={digest}")
 
     async def wait(self, count: int, seconds: float = 20) -> list[Received]:
-        """All requests, once there are `count` of them."""
+        """Wait for `count` requests, and return all."""
         async with asyncio.timeout(seconds), self.arrived:
             await self.arrived.wait_for(lambda: len(self.requests) >= count)
         return self.requests
@@ -75,7 +75,7 @@ async def receiver(
     tls: ssl.SSLContext | None = None,
     keepalive: float = 75.0,
 ) -> AsyncIterator[Receiver]:
-    """A Receiver at its own port, ended on leaving."""
+    """Run a Receiver on its own port."""
     behaved = Receiver(secret, answer)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", behaved.handle)
@@ -91,7 +91,7 @@ async def receiver(
 
 
 class Visit:
-    """One connection to a hostile receiver: what its script may do with it."""
+    """One connection to a hostile receiver, with the operations for its script."""
 
     def __init__(
         self, server: Hostile, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -100,12 +100,12 @@ class Visit:
         self.number = server.visits
         self._reader = reader
         self._writer = writer
-        # What the sender does not read stays here, where `written` counts it.
+        # Data that the sender does not read stays here, where `written` counts it.
         connection: socket.socket = writer.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
 
     async def request(self) -> bytes:
-        """Read one whole request; its body."""
+        """Read one whole request; return its body."""
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = next(
             int(line.partition(b":")[2])
@@ -128,7 +128,7 @@ class Visit:
             await self.write(data)
 
     async def gone(self) -> None:
-        """Until the sender has closed the connection."""
+        """Wait until the sender has closed the connection."""
         while await self._reader.read(65_536):
             pass
 
@@ -153,7 +153,7 @@ class Hostile:
 
     async def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.visits += 1
-        # Senders hang up in the middle of things; that is the point. uvloop's RuntimeError says so.
+        # Senders may disconnect at any time here; uvloop reports that as a RuntimeError.
         with suppress(OSError, EOFError, RuntimeError):
             await self.script(Visit(self, reader, writer))
         writer.close()
@@ -164,7 +164,7 @@ class Hostile:
 
 @asynccontextmanager
 async def hostile(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
-    """A Hostile at its own port, ended on leaving."""
+    """Run a Hostile on its own port."""
     server = Hostile(script)
     tasks: set[asyncio.Task[None]] = set()
 

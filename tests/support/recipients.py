@@ -1,8 +1,8 @@
-"""Receivers of webhooks in a process of their own, and the log of all that reached them.
+"""Receivers of webhooks in a separate process, with a log of all their requests.
 
-Run as a module this is the process: many ports of 127.0.0.1, each answering 2xx after a little
-random while, telling on standard output what came and what was answered, and when. Times are
-CLOCK_MONOTONIC, the same in every process of a machine.
+Run as a module, this is the process: many ports of 127.0.0.1 that each respond 2xx after a short
+random time and print requests and responses with their times. Times are CLOCK_MONOTONIC, the same
+in every process of a machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ START_SECONDS = 30.0
 
 @dataclass(slots=True)
 class Receipt:
-    """One request that was read to its end. `answered` is when the 2xx went out, if it did."""
+    """One completely read request. `answered` is the time of its 2xx, if it got one."""
 
     port: int
     path: str
@@ -38,17 +38,17 @@ class Receipt:
     answered: float | None = None
     gone: float | None = None
     agent: str = ""
-    """User-Agent: which node sent it, when each has a service name of its own."""
+    """User-Agent: identifies the node, when each has its own service name."""
 
     def open_at(self, moment: float) -> bool:
-        """Whether it was being worked on then."""
+        """Return whether it was being handled at that time."""
         ends = [t for t in (self.answered, self.gone) if t is not None]
         return self.at <= moment and (not ends or moment < min(ends))
 
 
 @dataclass
 class Recipients:
-    """The parent's side: what was received so far, and how they shall behave."""
+    """The parent's side: the received requests and the receivers' behaviour."""
 
     ports: list[int]
     process: Process
@@ -63,10 +63,11 @@ class Recipients:
                 await self._changed.wait()
 
     def behave(self, **settings: Any) -> None:
-        """Change how they answer from now on.
+        """Change the responses from now on.
 
-        `latency=[low, high]` seconds; `status`; `hang=[…]`, beginnings of paths whose requests are
-        read and not answered; `release=True`, answer now what hangs, and nothing hangs any more.
+        `latency=[low, high]` seconds; `status`; `hang=[…]`, prefixes of paths whose requests are
+        read and not answered; `release=True`, answer hanging requests now, and let none hang any
+        more.
         """
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(settings).encode() + b"\n")
@@ -91,7 +92,7 @@ class Recipients:
 async def recipients(
     count: int, *, seed: int = 0, latency: tuple[float, float] = (0.0, 0.0)
 ) -> AsyncIterator[Recipients]:
-    """`count` receivers that answer 200 after a time drawn from `latency`."""
+    """Run `count` receivers that respond 200 after a time drawn from `latency`."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.support.recipients", str(count), str(seed),
         cwd=ROOT, stdin=PIPE, stdout=PIPE, start_new_session=True, limit=2**20,
@@ -114,7 +115,7 @@ async def recipients(
 
 
 class _House:
-    """The child's side: one set of manners, one log, for all ports."""
+    """The child's side: one behaviour and one log for all ports."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
@@ -198,7 +199,7 @@ class _Caller(asyncio.Protocol):
         self._number = None
 
     def connection_lost(self, error: Exception | None) -> None:
-        # A receiver whose caller has gone drops the work: that request was never answered.
+        # A receiver whose caller disconnects drops the work: that request got no response.
         if self._timer is not None:
             self._timer.cancel()
         if self._number is not None:
@@ -215,7 +216,7 @@ async def _main(count: int, seed: int) -> None:
     house.tell(*(server.sockets[0].getsockname()[1] for server in servers))
     orders = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
-    # Standard input ends when the test does, however it does.
+    # Standard input ends when the test does, however it ends.
     async for line in orders:
         house.obey(line)
 

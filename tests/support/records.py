@@ -1,4 +1,4 @@
-"""Records in tests of the domain: drafts from JSON values, records as the REST door shows them."""
+"""Records in tests of the domain: drafts from JSON values, records as REST shows them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,14 +23,14 @@ def asked(
     creating: bool = False,
     takes: Sequence[str] | None = None,
 ) -> Draft:
-    """What a body with these JSON values asks for."""
+    """Return the draft of a body with these JSON values."""
     return check(form, body, read=of_json, creating=creating, takes=takes)
 
 
 async def listed(
     db: Database, actor: Actor, resource: Resource, given: Mapping[str, str]
 ) -> tuple[Page, list[Struct], str | None]:
-    """The page that a query gets, its records as they are shown, and the cursor."""
+    """Return the page of a query, its records as shown, and the cursor."""
     query = query_of(resource, given)
     found = await db.read(actions.page, actor, resource, query)
     cursor = None if found.onward is None else cursor_of(resource, query, found.onward)

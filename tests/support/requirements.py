@@ -1,4 +1,4 @@
-"""Tools that some tests need and a machine may lack: `need` finds one or skips by its name."""
+"""Tools that some tests need: `need` finds one, or skips and names it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Tool:
-    """Where a tool may be found, and how to get it."""
+    """Where to find a tool, and how to install it."""
 
     commands: tuple[str, ...]
     install: str
@@ -44,10 +44,10 @@ SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
 
 
 def need(tool: str) -> str:
-    """The path of a command (of a module: its name; of `root` and `linux`: the word itself).
+    """Return the path of a command (for a module its name, for `root` and `linux` the word).
 
-    Skips the test with one line that names the tool when it is absent; under REQUIRE_ALL=1 that
-    skip is a failure (tests.support.require_all). An unknown name is a KeyError.
+    Without the tool, skip the test with one line that names it; under REQUIRE_ALL=1 that skip is a
+    failure (tests.support.require_all). An unknown name is a KeyError.
     """
     if tool == "root":
         if os.geteuid() != 0:

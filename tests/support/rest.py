@@ -1,4 +1,4 @@
-"""People who call the REST door over loopback."""
+"""Callers of the REST API over loopback."""
 
 import io
 import json
@@ -20,7 +20,7 @@ UNLIMITED = Config(limits=Limits(read_per_second=0, write_per_second=0, sign_in_
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer that was read to its end; `body` is None when there was none."""
+    """A complete response; `body` is None when there was none."""
 
     status: int
     headers: CIMultiDictProxy[str]
@@ -32,12 +32,12 @@ class Reply:
 
     @property
     def faults(self) -> dict[str, str]:
-        """field → code of an error's details."""
+        """Map field → code of an error's details."""
         return {d["field"]: d["code"] for d in self.body.get("details", ())}
 
 
 class Person:
-    """Somebody who calls the API, with a credential or without."""
+    """A caller of the API, with a credential or without."""
 
     def __init__(self, http: aiohttp.ClientSession, user_id: str, headers: Mapping[str, str]):
         self._http = http
@@ -47,12 +47,12 @@ class Person:
     async def call(
         self, method: str, path: str, body: Any = None, *, data: bytes | None = None, **headers: Any
     ) -> Reply:
-        """One request; `body` goes as JSON, `data` as it is. Header names use `_` for `-`."""
+        """Send one request; `body` goes as JSON, `data` unchanged. Header names use `_` for `-`."""
         sent = self.headers | {name.replace("_", "-"): text for name, text in headers.items()}
         if body is not None:
             data = json.dumps(body).encode()
             sent.setdefault("Content-Type", "application/json")
-        # The client warns of large bodies that are not files.
+        # The client warns about large bodies that are not files.
         stream = io.BytesIO(data) if data else None
         async with self._http.request(
             method, path, data=stream, headers=sent, allow_redirects=False,
@@ -74,7 +74,7 @@ class Person:
 
 
 class RestApi:
-    """The door, and the people in front of it."""
+    """The REST API and its callers."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -83,7 +83,7 @@ class RestApi:
         self._people = 0
 
     async def person(self, scopes: Sequence[str] = ("read", "write")) -> Person:
-        """A new user with an API key of these scopes."""
+        """Create a user with an API key of these scopes."""
         self._people += 1
         user_id = await self.db.write(
             users.add, email=f"p{self._people}@example.com", name="Person", password_hash="-"
@@ -91,12 +91,12 @@ class RestApi:
         return await self.key_of(user_id, scopes)
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
-        """(name, data) of every event so far, as receivers get them."""
+        """Return (name, data) of every event so far, as receivers get them."""
         rows = await self.db.read(_events)
         return [(row["name"], json.loads(bytes(row["body"]))["data"]) for row in rows]
 
     async def move(self, who: Person, zone: str) -> None:
-        """Where somebody's days end from now on."""
+        """Set a user's time zone."""
 
         async def unit(tx: Tx) -> None:
             await tx.run("update users set timezone = $2 where id = $1", who.user_id, zone)
@@ -105,7 +105,7 @@ class RestApi:
         self.site.app[CREDENTIALS].forget()
 
     async def key_of(self, user_id: str, scopes: Sequence[str] = ("read", "write")) -> Person:
-        """Another key of a user."""
+        """Return the user with another key."""
         key = await self.site.key(user_id, scopes)
         return Person(self.site.http, user_id, {"X-API-Key": key})
 

@@ -1,4 +1,4 @@
-"""Rows put straight into the outbox tables, where a test or a benchmark needs many of them."""
+"""Insert many rows straight into the outbox tables, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def webhook_id(number: int) -> str:
 
 
 async def add_webhooks(tx: Tx, first: int, last: int) -> None:
-    """Active webhooks with these numbers, and their lanes."""
+    """Insert active webhooks with these numbers, and their lanes."""
     await tx.run(WEBHOOKS if tx.engine == "sqlite" else POSTGRES_WEBHOOKS, first, last)
     await tx.run(LANES)
 
@@ -52,12 +52,12 @@ async def add_webhooks(tx: Tx, first: int, last: int) -> None:
 async def add_waiting(
     tx: Tx, number: int, count: int, next_at: int, step: int = 1, retry: bool = False
 ) -> None:
-    """So many ready deliveries of a webhook, due `step` microseconds apart from `next_at` on."""
+    """Insert ready deliveries of a webhook, due `step` microseconds apart from `next_at` on."""
     text = DELIVERIES if tx.engine == "sqlite" else POSTGRES_DELIVERIES
     await tx.run(text, webhook_id(number), count, retry, next_at, step)
 
 
 async def pause(tx: Tx, number: int) -> None:
-    """As a pause leaves it."""
+    """Set a webhook to the state after a pause."""
     await tx.run("update webhooks set state = 'paused' where id = $1", webhook_id(number))
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id(number))

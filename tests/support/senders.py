@@ -1,4 +1,4 @@
-"""A Sender that may reach loopback, ended on leaving."""
+"""A Sender that may connect to loopback."""
 
 import ssl
 from collections.abc import AsyncIterator

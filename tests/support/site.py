@@ -1,4 +1,4 @@
-"""The gateway itself on a free port of loopback, with people and keys made by its own units."""
+"""The gateway on a free port of loopback, with users and keys made by its own units."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from outbox.webhooks.secrets import new_key_line, parse_keys
 
 PASSWORD = "correct horse battery"
 HASHED = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-"""A hash names what it costs to check. The product's own cost is a matter of test_passwords."""
+"""A hash names its own cost parameters. test_passwords checks the product's cost."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Site:
         return int(self.runner.addresses[0][1])
 
     async def user(self, email: str = "maria@example.com") -> str:
-        """A new user with PASSWORD; the id."""
+        """Create a user with PASSWORD; return the id."""
         return await self.db.write(users.add, email=email, name="Maria", password_hash=HASHED)
 
     async def key(
@@ -45,7 +45,7 @@ class Site:
         scopes: Sequence[str] = ("read", "write"),
         expires_at: int | None = None,
     ) -> str:
-        """A new API key of a user."""
+        """Create an API key of a user."""
         text = keys.make(self.db.ids)
         await self.db.write(
             keys.add, owner_id=owner_id, name="test", text=text, scopes=scopes,
@@ -54,7 +54,7 @@ class Site:
         return text
 
     async def token(self, email: str = "maria@example.com") -> str:
-        """A token by the real way in."""
+        """Return a token from a real sign-in."""
         body = {"email": email, "password": PASSWORD}
         async with self.http.post("/api/auth/token", json=body) as answer:
             return str((await answer.json())["token"])

@@ -1,4 +1,4 @@
-"""Writes spread over several nodes, with the moment of each answer."""
+"""Writes spread over several nodes, with the time of each response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.load import Load
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """When a write was sent, to whom, and when it had its answer or lost its connection."""
+    """When a write was sent, to which node, and when its response or disconnection came."""
 
     request_id: str
     address: str
@@ -33,12 +33,12 @@ class Spread(Load):
 
     answers: list[Answer] = field(default_factory=list)
     acked_at: dict[str, float] = field(default_factory=dict)
-    """By request id, when the 2xx came."""
+    """By request id, the time of the 2xx."""
     resting: set[str] = field(default_factory=set)
 
     @asynccontextmanager
     async def writing_to(self, addresses: Sequence[str], *, rate: float) -> AsyncIterator[None]:
-        """Write `rate` a second, each node its part, while the block runs; ends as `writing`."""
+        """Write `rate` per second over the nodes while the block runs; ends as `writing`."""
         tasks = [
             asyncio.create_task(self._pace(address, rate / len(addresses))) for address in addresses
         ]
@@ -68,11 +68,11 @@ class Spread(Load):
             await http.close()
 
     def owner(self) -> str:
-        """One after another: two writes of one owner may wait for each other's COMMIT."""
+        """Rotate the owners: two writes of one owner may wait for each other's COMMIT."""
         return self._owners[self.count % len(self._owners)]
 
     async def answered(self, http: aiohttp.ClientSession, address: str) -> None:
-        """One write, and the moment of its answer."""
+        """Send one write; record the time of its response."""
         began = time.monotonic()
         request_id = await self.write(http)
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""A standby of a test's own PostgreSQL server: followed, required, cut off, promoted."""
+"""A standby for a test's own PostgreSQL server: attach, require, detach, promote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLLOW_SECONDS = 30.0
 
 
 class Standby(Cluster):
-    """A streaming standby of `primary`, which runs; asynchronous until `require` is called."""
+    """A streaming standby of a running `primary`; asynchronous until `require` is called."""
 
     def __init__(self, primary: Cluster, data: Path, name: str = "second") -> None:
         super().__init__(data)
@@ -24,12 +24,12 @@ class Standby(Cluster):
 
     @property
     def both(self) -> str:
-        """One address for the two, which leads to whichever of them takes writes."""
+        """One address for both servers, which leads to the one that takes writes."""
         hosts = f"127.0.0.1:{self._primary.port},127.0.0.1:{self.port}"
         return f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write"
 
     async def create(self) -> None:
-        """Copy the primary as it is now."""
+        """Copy the primary's current state."""
         self._data.mkdir(mode=0o700)
         if self._who:
             os.chown(self._data, self._who["user"], self._who["group"])
@@ -48,35 +48,35 @@ class Standby(Cluster):
         )
 
     async def require(self) -> None:
-        """Make the primary's COMMITs wait for this standby; returns when they do."""
+        """Make the primary's COMMITs wait for this standby; return when they do."""
         await self._primary.run(f"alter system set synchronous_standby_names = '{self._name}'")
         await self._primary.run("select pg_reload_conf()")
         await self._until("sync")
 
     async def until_streaming(self) -> None:
-        """Wait until it follows."""
+        """Wait until it streams."""
         await self._until("sync", "async", "potential", "quorum")
 
     async def detach(self) -> None:
-        """Stop following, as when the network between them is gone. COMMITs that wait, wait on."""
+        """Stop streaming, as in a network failure. COMMITs that wait continue to wait."""
         await self.run("alter system set primary_conninfo = ''")
         await self.run("select pg_reload_conf()")
         await self._until("")
 
     async def attach(self) -> None:
-        """Follow again."""
+        """Stream again."""
         await self.run(f"alter system set primary_conninfo = '{self._source}'")
         await self.run("select pg_reload_conf()")
         await self.until_streaming()
 
     async def promote(self) -> None:
-        """Take writes from now on; COMMITs wait for nobody. The old primary must be gone."""
+        """Take writes from now on; COMMITs wait for nobody. The old primary must be stopped."""
         await self.run("alter system reset synchronous_standby_names")
         await self.run("select pg_reload_conf()")
         await self.run("select pg_promote(true, 60)")
 
     async def _until(self, *states: str) -> None:
-        """Wait until the primary says that this standby's state is one of `states`; "": gone."""
+        """Wait until the primary reports one of `states` for this standby; "": not connected."""
         query = "select sync_state from pg_stat_replication where application_name = $1"
         query += " and state = 'streaming'"
         connection = await asyncpg.connect(self._primary.url)

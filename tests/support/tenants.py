@@ -1,4 +1,4 @@
-"""Owners with an API key and webhooks each, put into a database before the product serves it."""
+"""Create owners with an API key and webhooks each, before the product serves the database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENT = "contact.created"
 
 @dataclass
 class Tenants:
-    """Who writes, and where what they write is to arrive."""
+    """The writers, and the destinations of their events."""
 
     key_file: Path
     keys: dict[str, str] = field(default_factory=dict)
@@ -30,13 +30,13 @@ class Tenants:
     webhooks: dict[str, list[str]] = field(default_factory=dict)
     """Webhook ids by owner id."""
     paths: dict[str, str] = field(default_factory=dict)
-    """Webhook id by the path at which its receiver is reached."""
+    """Webhook id by the path at its receiver."""
 
 
 async def settle_in(
     url: str, folder: Path, ports: list[int], *, owners: int = 20, webhooks: int = 3
 ) -> Tenants:
-    """Migrate the database at `url`; make owners whose webhooks lie round robin on `ports`."""
+    """Migrate the database at `url`; create owners whose webhooks are spread over `ports`."""
     clock, ids = SystemClock(), Ids()
     tenants = Tenants(folder / "carteiro.key")
     write_key_file(tenants.key_file, ids, clock.wall())

@@ -1,8 +1,8 @@
-"""Disks that can fail: an ext4 image whose power goes, a small one that fills up. Needs root.
+"""Disks that can fail: an ext4 image with power cuts, a small one that fills up. Needs root.
 
-A power cut is ext4's own shutdown ioctl without a log flush: what was not fsynced is gone, what
-was is there after the next mount. The image lies behind a loop device, so the test machine's own
-disk is not touched.
+A power cut is ext4's own shutdown ioctl without a log flush: data without an fsync is lost, synced
+data survives the next mount. The image uses a loop device, so the test machine's own disk is not
+affected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Volume:
         _run("mount", "-o", "loop", str(self._image), str(self.path))
 
     def cut(self) -> None:
-        """The power goes, now: every later write, fsync and open on it fails."""
+        """Cut the power: every later write, fsync and open on it fails."""
         handle = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.ioctl(handle, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
@@ -51,7 +51,7 @@ class Volume:
 
 @contextmanager
 def ext4(folder: Path, mib: int) -> Iterator[Volume]:
-    """A fresh ext4 volume of `mib`, mounted in `folder`."""
+    """Mount a new ext4 volume of `mib` in `folder`."""
     for tool in ("linux", "root", "mkfs.ext4", "losetup"):
         need(tool)
     image, path = folder / "disk.img", folder / "disk"
@@ -69,7 +69,7 @@ def ext4(folder: Path, mib: int) -> Iterator[Volume]:
 
 @contextmanager
 def tmpfs(folder: Path, mib: int) -> Iterator[Path]:
-    """A small file system in memory, mounted in `folder`."""
+    """Mount a small file system in memory in `folder`."""
     for tool in ("linux", "root"):
         need(tool)
     path = folder / "small"

@@ -1,7 +1,7 @@
-"""The product with one rule broken, to show that the kill ledger sees it: settles before sending.
+"""The product with a broken rule for the kill ledger: it records results before sending.
 
-Run in place of `python -m gateway`. Every send is taken for done, and goes out only when that has
-been written and committed; a kill in between loses it.
+Run in place of `python -m gateway`. Each send counts as done, and is sent only after that record is
+committed; a kill in between loses it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
 
 
 class Pledges:
-    """What was taken for done and has to be sent yet: when it is settled, the event is set."""
+    """Recorded but unsent deliveries: the event is set when the result is recorded."""
 
     def __init__(self) -> None:
         self.settled: dict[tuple[str, str], asyncio.Event] = {}
@@ -35,7 +35,7 @@ PLEDGES = Pledges()
 
 
 class HastySender(Sender):
-    """Says that it has sent, and sends when that is written down."""
+    """Reports a send at once, and sends when the report is recorded."""
 
     async def send(
         self, url: str, headers: Sequence[tuple[str, str]], *rest: Any, **more: Any
@@ -54,7 +54,7 @@ class HastySender(Sender):
 
 
 class HastySettling(Settling):
-    """Tells the sender what is written down."""
+    """Informs the sender of recorded results."""
 
     async def _write(self, batch: list[Result], told: bool = False) -> float | None:
         wait = await super()._write(batch, told)

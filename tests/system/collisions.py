@@ -1,6 +1,6 @@
-"""Several workers, failing receivers and busy owners at once on one PostgreSQL: who waits for whom.
+"""Several workers, failing receivers and busy owners on one PostgreSQL: lock conflicts.
 
-What the server counts as deadlocks is the measure; and nothing may be lost on the way.
+The server's count of deadlocks is the measure; and no delivery may be lost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WEBHOOKS = 60
 SLOTS = 64
 WRITE_SECONDS = 0.05
 MOST_WAITING = 3_000
-"""Writers pause while so many deliveries wait: the run measures locks and not a backlog."""
+"""Writers pause while this many deliveries wait: the run measures locks, not a backlog."""
 DRAIN_SECONDS = 90.0
 USER = "e" * 24
 
@@ -66,16 +66,16 @@ ALLOWED = {"", "parked", "webhook deleted", "success", "http_5xx"}
 
 @dataclass
 class _Town:
-    """The webhooks and what was done to them."""
+    """The webhooks and the actions on them."""
 
     databases: list[Database]
     key: KeyRing
     url: str
     dice: random.Random
     ids: list[str] = field(default_factory=list)
-    """By place; a webhook that is made anew takes the place of the old one."""
+    """By position; a recreated webhook takes the position of the old one."""
     first: set[str] = field(default_factory=set)
-    """Those that are there from the start and were never removed."""
+    """Webhooks that existed from the start and were never removed."""
     busy: set[int] = field(default_factory=set)
     done: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
@@ -117,7 +117,7 @@ class _Town:
             await self.db.write(replay.one, self.dice.choice(found)["id"], USER)
 
     async def act(self, what: Callable[[int], Awaitable[None]]) -> None:
-        """One action on a webhook that nobody else of us is at."""
+        """Run one action on a webhook that no other task uses."""
         place = self.dice.choice([n for n in range(WEBHOOKS) if n not in self.busy])
         self.busy.add(place)
         try:
@@ -135,7 +135,7 @@ class _Town:
             self.findings.append(f"{name}: {type(error).__name__}: {error}")
 
     async def collect(self) -> None:
-        """Take in what the receiver has got."""
+        """Record the requests of the receiver."""
         port = int(self.url.rpartition(":")[2])
         for path, event, _ in await asyncio.to_thread(arrivals, port):
             self.arrived.add((path, event))
@@ -154,7 +154,7 @@ def _ask(url: str) -> None:
 
 
 async def run_collisions(seconds: float, seed: int) -> dict[str, Any]:
-    """Everything at once for `seconds`; what the server counted and what was lost."""
+    """Run everything at once for `seconds`; return the server's counts and the losses."""
     with tempfile.TemporaryDirectory(prefix="carteiro-collisions-") as name:
         log = Path(name) / "receiver.log"
         with child("tests.benchmarks.receiver", "record", log=log) as receiver:
@@ -203,7 +203,7 @@ async def _workers(town: _Town) -> AsyncIterator[list[Counted]]:
 
 
 async def _busy(town: _Town, seconds: float) -> None:
-    """Writers and owners, each on its own pace, until the time is over."""
+    """Run writers and owners, each at its own pace, until the time is over."""
     dice = town.dice
     end = asyncio.get_running_loop().time() + seconds
 
@@ -223,7 +223,7 @@ async def _busy(town: _Town, seconds: float) -> None:
 
 
 async def _drained(town: _Town) -> int:
-    """Let all receivers answer and all webhooks send; how much comes to no end all the same."""
+    """Let all receivers respond and all webhooks send; return how many deliveries never end."""
     await town.ask("heal")
     for webhook_id in town.ids:
         await parking.activate(town.db, webhook_id, "all")
@@ -241,7 +241,7 @@ async def _drained(town: _Town) -> int:
 
 
 async def _lost(town: _Town) -> dict[str, int]:
-    """Look for what was lost; how deliveries ended."""
+    """Find lost deliveries; count final states."""
     await town.collect()
     ends = await town.db.read(rows, ENDS)
     strange = {f"{row['state']} ({row['reason']})" for row in ends if row["reason"] not in ALLOWED}
@@ -263,7 +263,7 @@ async def _lost(town: _Town) -> dict[str, int]:
 
 
 async def _deadlocks(url: str) -> int:
-    """What the server counted; its backends report theirs at the latest when they end."""
+    """Return the server's counts; its backends report theirs at the latest when they end."""
     connection = await asyncpg.connect(url)
     try:
         await until(lambda: _alone(connection))

@@ -1,4 +1,4 @@
-"""PostgreSQL going away: connections cut during COMMIT, backends killed, crashes (R11)."""
+"""PostgreSQL stops: connections cut during COMMIT, backends killed, crashes (R11)."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ async def _site(seed: int, module: str, settings: dict[str, str]) -> AsyncIterat
 async def run_commit_cuts(
     rounds: int, seed: int, *, assume: Literal["", "committed", "aborted"] = ""
 ) -> dict[str, Any]:
-    """`rounds` cuts of a client's write at its COMMIT, as many of the drain's; the run's record.
+    """Cut `rounds` client writes at COMMIT, and as many of the drain's; return the record.
 
-    Half of them before the server sees it, the others when it has, with its answer lost.
-    `assume` is the negative control: a product that guesses what became of the COMMIT.
+    Half of the cuts come before the server gets the COMMIT, the others drop its reply. `assume` is
+    the negative control: a product that guesses the outcome of the COMMIT.
     """
     cuts: list[Cut] = ["before", "sent", "before", "answered"]
 
@@ -101,7 +101,7 @@ async def run_commit_cuts(
 
 
 async def run_backend_kills(rounds: int, seed: int) -> dict[str, Any]:
-    """All of the product's backends terminated at once, `rounds` times under load."""
+    """Terminate all of the product's backends at once, `rounds` times under load."""
 
     async def faults(site: _Site) -> None:
         connection = await asyncpg.connect(site.cluster.url)
@@ -117,7 +117,7 @@ async def run_backend_kills(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def run_database_crashes(rounds: int, seed: int) -> dict[str, Any]:
-    """PostgreSQL stopped at once and started again, `rounds` times under load."""
+    """Stop PostgreSQL at once and start it again, `rounds` times under load."""
     back: list[float] = []
 
     async def faults(site: _Site) -> None:

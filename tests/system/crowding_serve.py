@@ -1,7 +1,7 @@
-"""The product without the guards around searches: no turns, no end with the client, no cost.
+"""The product without the guards around searches: no turns, no cancellation, no cost.
 
-Run in place of `python -m gateway`. What looks through much waits in one line for all, runs to its
-end whoever has gone, and takes one token of its key's own bucket.
+Run in place of `python -m gateway`. Long reads wait in one queue for all owners, run to their end
+after a disconnection, and cost one token of their key's own bucket.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _take, _leave = Places.take, Places.leave
 
 
 async def in_one_line(self: Places, holder: str) -> None:
-    """As the product's, with everybody for one holder who may have all places."""
+    """As the product's, with one holder for everybody that may have all places."""
     self._each, self._waiting, self._most = 1_000, 1_000_000, 1_000_000
     await _take(self, "all")
 
@@ -30,7 +30,7 @@ def out_of_one_line(self: Places, holder: str) -> None:
 
 
 def stays(self: Any, exc: BaseException | None) -> None:
-    """As the product's; nobody is told that the client has gone."""
+    """As the product's, without a notice of the client's disconnection."""
     self.on_lost = None
     _lost(self, exc)
 

@@ -1,4 +1,4 @@
-"""Rows that nobody can send, each kind beside healthy traffic: what they cost the others."""
+"""Rows that cannot be sent, each kind beside healthy traffic: their cost to the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RATE = 50.0
 END_SECONDS = 20.0
 OF_NONE = 1.5
 NOISE_US = 100_000
-"""By how much one short phase may stray on a busy machine; all phases together have no such."""
+"""Tolerance of one short phase on a busy machine; all phases together have none."""
 NOT_FOR_OWNERS = re.compile(r"Error|Exception|Traceback|0x|None|<")
 
 Value = Callable[[KeyRing, str], Any]
@@ -64,21 +64,21 @@ WEBHOOKS: dict[str, tuple[str, Value]] = {
     "events is not JSON": ("events", _plain("not JSON")),
     "events is a number": ("events", _plain("5")),
 }
-"""The column of a webhook that is spoiled, and what then stands in it."""
+"""The damaged column of a webhook, and its damaged value."""
 EVENTS: dict[str, bytes | None] = {
     "body is null": None,
     "body was changed": b'{"event":"poison.made","timestamp":"2026-01-01T00:00:00Z","data":{}}',
 }
-"""What then stands as the body of the event."""
+"""The damaged body of the event."""
 DELIVERIES: dict[str, int] = {"attempts at the largest number": 2**63 - 1}
-"""What then stands as the number of attempts of the delivery."""
+"""The damaged number of attempts of the delivery."""
 KINDS: tuple[str, ...] = (*WEBHOOKS, *EVENTS, *DELIVERIES)
 
 
 async def _create(
     tx: Tx, owner: str, url: str, key: KeyRing, spoiled: tuple[str, Value] | None
 ) -> str:
-    """A webhook, spoiled before anybody can see it."""
+    """Create a webhook that is damaged from the start."""
     draft, secret = Draft(url=url, events=(EVENT,)), new_secret(Ids().token(32))
     webhook_id = await webhooks.create(tx, owner_id=owner, draft=draft, secret=secret, ring=key)
     if spoiled is not None:
@@ -100,16 +100,16 @@ async def _spoil_attempts(tx: Tx, webhook_id: str, number: int) -> None:
 
 
 async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "") -> str:
-    """Put a damaged delivery into the running drain's way; the webhook's id.
+    """Give the running drain a damaged delivery; return the webhook's id.
 
-    Its `owner` is one of its own unless named, so that one event is one damaged delivery.
+    Its `owner` is a new one by default, so that one event is one damaged delivery.
     """
     owner = owner or db.ids.new(db.clock.wall())
     webhook_id = await db.write(_create, owner, url, key, WEBHOOKS.get(kind))
     if kind in WEBHOOKS:
         await db.write(make, "damaged", EVENT, owner)
         return webhook_id
-    # An event is spoiled between its fan-out and its claim.
+    # An event is damaged between its fan-out and its claim.
     await db.write(parking.pause, webhook_id)
     event_id = await db.write(make, "damaged", EVENT, owner)
     await until(lambda: deliveries_of(db, webhook_id))
@@ -134,7 +134,7 @@ async def deliveries_of(db: Database, webhook_id: str) -> Sequence[Any]:
 
 
 async def ended(db: Database, webhook_id: str, seconds: float = END_SECONDS) -> Sequence[Any]:
-    """The deliveries of a damaged webhook, once they have ended. Raises TimeoutError."""
+    """Return the deliveries of a damaged webhook, once they have ended. Raise TimeoutError."""
 
     async def all_ended() -> Sequence[Any]:
         found = await deliveries_of(db, webhook_id)
@@ -144,7 +144,7 @@ async def ended(db: Database, webhook_id: str, seconds: float = END_SECONDS) -> 
 
 
 def wrong_with(found: Sequence[Any]) -> list[str]:
-    """What is wrong with how a damaged webhook's one delivery ended."""
+    """Return the faults in the final state of a damaged webhook's one delivery."""
     if len(found) != 1:
         return [f"{len(found)} deliveries instead of one"]
     [row] = found
@@ -162,7 +162,7 @@ def wrong_with(found: Sequence[Any]) -> list[str]:
 
 @dataclass
 class _Beside:
-    """The healthy traffic: when each event was committed and when it arrived where."""
+    """The healthy traffic: the commit and the arrival of each event."""
 
     db: Database
     box: Inbox
@@ -177,7 +177,7 @@ class _Beside:
         return web.Response()
 
     async def write(self, seconds: float) -> list[str]:
-        """Events at an even pace; their ids."""
+        """Write events at an even pace; return their ids."""
         loop = asyncio.get_running_loop()
         due, end = loop.time(), loop.time() + seconds
         written = []
@@ -190,7 +190,7 @@ class _Beside:
         return written
 
     async def times(self, events: Sequence[str]) -> list[int]:
-        """Microseconds from commit to arrival, once all have arrived. Raises TimeoutError."""
+        """Return microseconds from commit to arrival, once all have arrived. Raise TimeoutError."""
         pairs = [(event, f"/healthy/{n}") for event in events for n in range(HEALTHY)]
         async with asyncio.timeout(END_SECONDS):
             while not self.arrived.keys() >= set(pairs):
@@ -200,7 +200,7 @@ class _Beside:
 
 
 async def run_damage(engine: Engine, seed: int, seconds: float = 3.0) -> dict[str, Any]:
-    """Each kind of damage in turn beside traffic of `seconds`, in an order drawn from `seed`."""
+    """Run each kind of damage beside traffic of `seconds`, in an order drawn from `seed`."""
     kinds = list(KINDS)
     random.Random(seed).shuffle(kinds)
     middle = len(kinds) // 2

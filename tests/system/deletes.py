@@ -1,7 +1,7 @@
-"""A delete with very many dependants beside others' writes, killed twice on its way.
+"""A delete with very many dependants beside other writes, killed twice on its way.
 
-What others feel is measured before the delete and from it to the end of its dependants, by the
-same writes. Between kills the owner asks: nothing may show what has been deleted.
+The same writes measure the others before the delete and from it to the end of its dependants.
+Between kills the owner reads: nothing may show deleted records.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from tests.support.tenants import settle_in
 
 P99_MS = 50.0
 DELETE_MS = 300.0
-"""For the record itself; on PostgreSQL a long transaction is its owner's trouble, not others'."""
+"""Limit for the delete itself; on PostgreSQL a long transaction delays only its owner."""
 RATE = 100.0
 OWNERS = 5
 KILLS = 2
 LEAST_SECONDS = 8.0
-"""Of writes beside the delete, however soon it ends, and of those before it."""
+"""Minimum seconds of writes beside the delete and before it."""
 PATIENCE_SECONDS = 180.0
 LOOK_SECONDS = 0.25
 AT_ONCE = 10_000
-"""Rows put in place in one unit, which has its limits of time on a busy machine as well."""
+"""Rows inserted in one unit, which has time limits on a busy machine too."""
 
 
 @dataclass(frozen=True)
 class Delete:
-    """A record with so many dependants."""
+    """A record with many dependants."""
 
     name: str
     path: str
@@ -53,7 +53,7 @@ class Delete:
     left: str
     """Counts the dependants of the record $2 of the owner $1."""
     shown: str
-    """A list that shows none of them, `{id}` being the record's."""
+    """A list that shows none of them; `{id}` is the record's id."""
 
 
 CONTACT = Delete(
@@ -69,7 +69,7 @@ COMPANY = Delete(
 DELETES = (CONTACT, COMPANY)
 
 PENDING = "select count(*) as n from pending_ends"
-# Running totals that say something else than the tables.
+# Running totals that differ from the tables.
 ASTRAY = """
 select (select coalesce(sum(n), 0) from tallies where owner_id = $1 and kind = 'activities')
   - (select count(*) from activities where owner_id = $1) as activities,
@@ -89,10 +89,10 @@ class _Run:
     record: str = ""
     delete_ms: float = 0.0
     kills_at: list[int] = field(default_factory=list)
-    """How many dependants were left at each kill."""
+    """The dependants left at each kill."""
     slowest_start: float = 0.0
     told: list[str] = field(default_factory=list)
-    """What the API told of the record after it was deleted."""
+    """The API's responses about the record after its delete."""
     least_seconds: float = LEAST_SECONDS
 
     async def left(self) -> int:
@@ -119,10 +119,10 @@ async def run_delete(
     seconds: float = LEAST_SECONDS,
     module: str = "gateway",
 ) -> dict[str, Any]:
-    """Its record: figures, what was `wrong`, and what was `late`; `pass` says that nothing was.
+    """Run the delete; return figures, `wrong` and `late`; `pass` requires both to be empty.
 
-    `count` is the number of dependants where it is another than the delete's own; `seconds` the
-    least that others write before and beside it.
+    `count` overrides the number of dependants; `seconds` is the minimum time of other writes before
+    and beside it.
     """
     delete = replace(delete, count=count or delete.count)
     with tempfile.TemporaryDirectory(prefix="carteiro-deletes-") as name:
@@ -193,7 +193,7 @@ async def _until_left(run: _Run, parts: int, kills: int) -> bool:
 
 
 async def _unchanged(run: _Run) -> None:
-    """Ask for the record and its dependants, which must be gone already."""
+    """Read the record and its dependants, which must not show."""
     gone = await _ask(run, "GET", f"{run.delete.path}/{run.record}")
     if gone.get("code") != "not_found":
         run.told.append(f"the record answers {gone}")

@@ -1,7 +1,7 @@
-"""A standby takes over under load (R31): what was acknowledged is there, and service goes on.
+"""A standby takes over under load (R31): acknowledged writes exist, and service continues.
 
-With an asynchronous standby a piece of history is lost: it is counted and named, and what it leaves
-behind in the nodes is cleared away.
+With an asynchronous standby a part of the history is lost: the run counts and names it, and the
+nodes clear its remains.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tests.system.nodes_judged import DRAIN_SECONDS, judged
 BACK_SECONDS = 5.0
 PATIENCE = 30.0
 BEHIND_SECONDS = 1.5
-"""How far an asynchronous standby is behind when the primary dies."""
+"""Seconds by which an asynchronous standby is behind when the primary dies."""
 UNDER_WAY_SECONDS = 2.0
-"""What was settled so shortly before the standby fell behind may have been written after it."""
+"""Results within this time before the standby fell behind may be missing on it."""
 START_SECONDS = 1.0
-"""What had been claimed by the primary's death was sent so soon after it."""
+"""Deliveries claimed at the primary's death were sent within this time."""
 EVENTS = "select id, request_id from events"
 
 
 async def run_synchronous(seed: int) -> dict[str, Any]:
-    """The primary dies, the standby without which nothing commits is promoted."""
+    """Kill the primary, and promote the standby that every commit waits for."""
     async with fleet(seed, follower="synchronous") as site:
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
@@ -43,7 +43,7 @@ async def run_synchronous(seed: int) -> dict[str, Any]:
 
 
 async def run_asynchronous(seed: int) -> dict[str, Any]:
-    """The primary dies when the standby is behind; what that never had is named."""
+    """Kill the primary while the standby is behind; name the lost part."""
     async with fleet(seed, follower="asynchronous") as site:
         assert site.standby is not None
         async with site.writing():
@@ -53,7 +53,7 @@ async def run_asynchronous(seed: int) -> dict[str, Any]:
             await asyncio.sleep(BEHIND_SECONDS)
             back = await _fail_over(site)
             await site.writes(2 * WARM_WRITES, 2 * WARM_WRITES)
-        # What stood under the name of a node that had lost it is sent a minute later.
+        # Deliveries under the name of a node that lost it are sent a minute later.
         await until_drained(site.url, DRAIN_SECONDS)
         gone = await _forget(site, behind, site.spells[-1].start)
         site.in_flight.append(dict.fromkeys(gone.repeated, ""))
@@ -75,23 +75,23 @@ async def run_asynchronous(seed: int) -> dict[str, Any]:
 
 @dataclass
 class _Gone:
-    """The piece of history that the standby never had."""
+    """The part of the history that the standby never had."""
 
     writes: list[str] = field(default_factory=list)
     got: list[Receipt] = field(default_factory=list)
-    """What was received, without the events that are gone."""
+    """The received requests, without lost events."""
     repeated: set[Pair] = field(default_factory=set)
-    """What had been sent by then, or was under way: it may come again."""
+    """Deliveries sent by then, or in flight: they may arrive again."""
 
 
 async def _forget(site: Fleet, behind: float, killed: float) -> _Gone:
-    """Tell what the standby never had, and take it out of what the ledger asks for."""
+    """Count the lost part, and remove it from the ledger's expectations."""
     events = await query(site.url, EVENTS)
     ids, requests = {event for event, _ in events}, {request for _, request in events}
     gone, load = _Gone(), site.load
     for request in [r for r in load.acked if r not in requests and load.acked_at[r] >= behind]:
         gone.writes.append(request)
-        # It is as if nobody had ever asked for it.
+        # As if its write had never been requested.
         del load.acked[request]
     for receipt in site.there.got:
         if receipt.event_id in ids or receipt.at < behind:
@@ -102,7 +102,7 @@ async def _forget(site: Fleet, behind: float, killed: float) -> _Gone:
 
 
 async def _fail_over(site: Fleet) -> float:
-    """Kill the primary, promote the standby; the slowest node's seconds until it serves again."""
+    """Kill the primary, promote the standby; return the slowest node's seconds until it serves."""
     assert site.standby is not None
     at = time.monotonic()
     await site.cluster.kill()

@@ -1,4 +1,4 @@
-"""COMMITs raced with the question of their fate: what is answered must be what took place."""
+"""Race COMMITs with queries of their outcome: each reported outcome must be true."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tests.system.staging import address
 
 ASKERS = 8
 ROLLED_BACK = 10
-"""One in so many trials takes back what it wrote."""
+"""One trial in this many rolls back."""
 WITHOUT_EVENT = 4
-"""One in so many asks without naming an event, as a settle does."""
+"""One trial in this many queries without an event, as a settle does."""
 PATIENCE_SECONDS = 10.0
 ONE_IN_TIME = 20
-"""One in so many COMMITs comes before the question: it tells how long a question takes."""
+"""One COMMIT in this many comes before the query, to measure how long a query takes."""
 AIM = 0.5
-"""The others come at a random moment of its first half, when the status is looked up."""
+"""The others come at a random moment of its first half, during the status look-up."""
 INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
 
 
 async def run_commit_race(trials: int, seed: int) -> dict[str, Any]:
-    """`trials` transactions that end while somebody asks; what was answered wrongly."""
+    """Run `trials` transactions that end during a query; return the wrong results."""
     counts: Counter[str] = Counter()
     async with address("postgres") as url, asyncio.TaskGroup() as group:
         for asker in range(ASKERS):
@@ -47,7 +47,7 @@ async def run_commit_race(trials: int, seed: int) -> dict[str, Any]:
 
 
 class _Kept:
-    """A server whose one connection outlives each question: a new one takes longer than asking."""
+    """A server that keeps one connection for all queries: a new one takes longer than a query."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -84,7 +84,7 @@ async def _trial(
     wait: float,
     counts: Counter[str],
 ) -> float:
-    """One transaction that ends `wait` after its fate is asked; how long the answer took."""
+    """Run one transaction that ends `wait` after its query; return the query's duration."""
     loop = asyncio.get_running_loop()
     event_id = f"{number:024x}"
     await connection.execute("begin")
@@ -107,7 +107,7 @@ async def _trial(
     except OutcomeUnknown:
         counts["unknown"] += 1
         return loop.time() - began
-    # A write judged as never made runs a second time; one judged as made is acknowledged.
+    # A write reported as not committed runs twice; one reported as committed is acknowledged.
     counts["twice"] += ends == "commit" and not took_place
     counts["missing"] += ends == "rollback" and took_place
     return loop.time() - began

@@ -1,4 +1,4 @@
-"""A node frozen past its lease in mid-attempt, and thawed (R13): its late settling changes nothing.
+"""Freeze a node past its lease during an attempt, and thaw it (R13): late results change nothing.
 
 PostgreSQL and two nodes; it takes the lease's half minute.
 """
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 
 
 async def run_freeze(seed: int) -> dict[str, Any]:
-    """SIGSTOP with sends under way, SIGCONT when another node has sent them; the run's record."""
+    """SIGSTOP with sends in flight, SIGCONT after another node has sent them; return the record."""
     with tempfile.TemporaryDirectory(prefix="carteiro-freeze-") as home:
         folder = Path(home)
         async with empty_database("postgres", folder) as url:
@@ -41,7 +41,7 @@ async def run_freeze(seed: int) -> dict[str, Any]:
                 load = Load(tenants, seed)
                 try:
                     await frozen.start()
-                    # Its own clients, so that none waits for an answer from a frozen node.
+                    # Its own clients, so that none waits for a response from a frozen node.
                     async with load.writing(frozen.address, rate=RATE):
                         await load.until_sent(WRITES)
                     await there.until(lambda got: any(r.open_at(time.monotonic()) for r in got))
@@ -83,7 +83,7 @@ async def run_freeze(seed: int) -> dict[str, Any]:
 
 
 async def _until_taken_over(url: str, met: Held) -> None:
-    """Until nothing is held under the frozen node's claims."""
+    """Wait until nothing is claimed by the frozen node."""
     claims = set(met.values())
     async with asyncio.timeout(PATIENCE):
         while claims & set((await held(url)).values()):
@@ -91,7 +91,7 @@ async def _until_taken_over(url: str, met: Held) -> None:
 
 
 async def _until_back(frozen: Product) -> int:
-    """Until it has noticed what it lost; how many settlings of its were refused."""
+    """Wait until the node notices its loss; return how many of its results were refused."""
     fenced = 0
     async with asyncio.timeout(PATIENCE), aiohttp.ClientSession(frozen.address) as http:
         while not fenced:
@@ -103,7 +103,7 @@ async def _until_back(frozen: Product) -> int:
 
 
 async def _late(url: str, met: Held) -> int:
-    """Attempts that the frozen node has written of what was no longer its own."""
+    """Return attempts that the frozen node recorded after the loss of their claims."""
     nodes = {claim.partition("-")[0] for claim in met.values()}
     attempts = await query(url, "select event_id, webhook_id, node_id from attempts")
     return sum((event, hook) in met and node in nodes for event, hook, node in attempts)

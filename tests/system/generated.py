@@ -1,4 +1,4 @@
-"""Requests that schemathesis generates from the served document, all checks on: what it finds."""
+"""Run requests that schemathesis generates from the served document, with all checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXCLUSIONS = (
     "Amounts, dates and check digits that must agree with each other are made to agree, U+0000 is"
     " taken out of unknown members, and what stands before the @ is kept short: no schema says so.",
 )
-"""Where the run is told more than the document says; schemathesis_hooks.py has the last two."""
+"""Settings beyond the document; schemathesis_hooks.py has the last two."""
 
 CONFIG = """
 seed = {seed}
@@ -63,9 +63,9 @@ async def run_generated_calls(
     only: Sequence[str] = (),
     module: str = "gateway",
 ) -> dict[str, Any]:
-    """One run against a product of its own; its record, with `calls` and `findings`.
+    """Run once against a separate product; return the record with `calls` and `findings`.
 
-    `only` names operationIds; `module` is another entry point in the product's place.
+    `only` names operationIds; `module` is another entry point in place of the product.
     """
     with tempfile.TemporaryDirectory(prefix="carteiro-generated-") as home:
         folder = Path(home)

@@ -1,7 +1,6 @@
-"""The product with one rule broken: it guesses what became of a COMMIT that got no answer.
+"""The product with one rule broken: it guesses the outcome of a COMMIT without a reply.
 
-Run in place of `python -m gateway`, on PostgreSQL; ASSUME says what it takes for granted:
-`committed` or `aborted`.
+Run in place of `python -m gateway`, on PostgreSQL; ASSUME is the guess: `committed` or `aborted`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from outbox.database.postgres.fate import Fates, Mark
 
 
 async def guessed(self: Fates, mark: Mark, deadline: float) -> bool:
-    """In the place of asking the server."""
+    """Replaces the query to the server."""
     return os.environ["ASSUME"] == "committed"
 
 

@@ -20,9 +20,9 @@ from tests.support.tenants import Tenants, settle_in
 RECEIVERS = 20
 RATE = 50.0
 WRITES = (20, 80)
-"""The kill falls on a write between these two of its round: 0.4 to 1.6 s of load."""
+"""The kill comes at a write between these two of its round: 0.4 to 1.6 s of load."""
 LATENCY = (0.0, 0.08)
-"""Seconds that a receiver takes: some sends are always under way."""
+"""Response time of a receiver in seconds: some sends are always in flight."""
 ATTEMPTS_PER_ROUND = 4
 FIRST_ATTEMPT_SECONDS = 5.0
 LEASE_SECONDS = 30.0
@@ -30,7 +30,7 @@ LEASE_SECONDS = 30.0
 
 @dataclass
 class Kill:
-    """What one kill met, and how the next start went on."""
+    """The state at one kill, and how the next start continued."""
 
     at: float
     writes: int
@@ -42,7 +42,7 @@ class Kill:
 
     @property
     def counts(self) -> bool:
-        """A round counts when a write and a send were cut off."""
+        """A round counts when the kill interrupted a write and a send."""
         return self.writes > 0 and self.sends > 0
 
 
@@ -60,9 +60,9 @@ class _Run:
 async def run_kills(
     rounds: int, engine: Engine, seed: int, *, module: str = "gateway"
 ) -> dict[str, Any]:
-    """`rounds` kills that count, then the ledger over all of them; the run's record.
+    """Make `rounds` valid kills, then the ledger over all of them; return the record.
 
-    `module` is another entry point in the product's place: the negative control.
+    `module` is another entry point in place of the product: the negative control.
     """
     with tempfile.TemporaryDirectory(prefix="carteiro-kills-") as home:
         folder = Path(home)
@@ -93,7 +93,7 @@ async def _rounds(run: _Run, rounds: int, engine: Engine) -> dict[str, Any]:
         kill.started_seconds = round(await run.product.start(), 2)
     async with run.load.writing(run.product.address, rate=RATE):
         await run.load.until_sent(run.load.count + WRITES[0])
-    # On PostgreSQL what the last process held is rescued when its lease has ended.
+    # On PostgreSQL the last process's deliveries are rescued when its lease has expired.
     patience = 15.0 if engine == "sqlite" else LEASE_SECONDS + 15.0
     left = await until_drained(run.url, patience)
     verdict = judge(
@@ -126,7 +126,7 @@ async def _rounds(run: _Run, rounds: int, engine: Engine) -> dict[str, Any]:
 
 
 async def _kill(run: _Run) -> Kill:
-    """Load, and SIGKILL at a moment drawn over the load's writes and each one's usual time."""
+    """Run load, and send SIGKILL at a random moment of a write."""
     load, product = run.load, run.product
     usual = sorted(load.milliseconds)[len(load.milliseconds) // 2] if load.milliseconds else 5.0
     moment = load.count + run.dice.randint(*WRITES)
@@ -135,10 +135,10 @@ async def _kill(run: _Run) -> Kill:
         run.rss = max(run.rss, product.rss())
         before = len(load.broken)
         await load.until_sent(moment)
-        # Asleep in a thread: the loop's own timers are too coarse for a write that takes 3 ms.
+        # Sleep in a thread: the loop's own timers are too coarse for a write that takes 3 ms.
         at = await asyncio.to_thread(_kill_after, run.dice.uniform(0.0, usual / 1000), product)
     await product.ended()
-    # A connection that the kill closed is seen here a moment later.
+    # The loop notices a connection that the kill closed a moment later.
     await run.there.until(
         lambda got: not any(r.open_at(at) and r.answered is None and r.gone is None for r in got)
     )
@@ -154,7 +154,7 @@ def _kill_after(seconds: float, product: Product) -> float:
 
 
 def _timings(verdict: Verdict, run: _Run, tenants: Tenants, engine: Engine) -> None:
-    """How soon after each restart sending went on, and what had been in flight came again."""
+    """Check that sending continued soon after each restart, and deliveries in flight came again."""
     got = run.there.got
     firsts: list[float] = []
     rescues: list[float] = []

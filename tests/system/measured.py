@@ -1,7 +1,7 @@
-"""A database whose units tell how many buffers each of their statements touched (PostgreSQL).
+"""A database whose units report the buffers of each statement (PostgreSQL).
 
-Nothing is said about the statements themselves: the server counts per table and index what its
-own transaction has asked for, and the difference around a statement is that statement's.
+The statements stay unchanged: the server counts buffers per table and index of its own transaction,
+and the difference around a statement belongs to that statement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in (
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a unit: what it touched, how long it took, rows it gave or changed."""
+    """One statement of a unit: its buffers, its duration, rows returned or changed."""
 
     text: str
     blocks: int
@@ -42,7 +42,7 @@ class Unit:
 
 
 class _Watched:
-    """`Tx` that measures what passes through it."""
+    """`Tx` that measures its statements."""
 
     def __init__(self, tx: Tx, unit: Unit) -> None:
         self.__dict__.update(_tx=tx, _unit=unit, _before=0)
@@ -51,7 +51,7 @@ class _Watched:
         return getattr(self._tx, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Units set `wake` and the like; only our own reading stays here.
+        # Units set `wake` and the like; only the measurement stays here.
         if name == "_before":
             self.__dict__[name] = value
         else:
@@ -98,7 +98,7 @@ class _Watched:
 
 
 class _Measured:
-    """`Database` whose writes are measured, on whichever of its connections they run."""
+    """`Database` with measured writes, on any of its connections."""
 
     def __init__(self, db: Database, seen: list[Unit]) -> None:
         self.__dict__.update(_db=db, _seen=seen)
@@ -125,5 +125,5 @@ class _Measured:
 
 
 def measured(db: Database, seen: list[Unit]) -> Database:
-    """`db`, with every unit that it writes noted in `seen`."""
+    """Return `db` with every written unit recorded in `seen`."""
     return cast(Database, _Measured(db, seen))

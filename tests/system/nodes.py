@@ -1,6 +1,6 @@
 """Several nodes on one PostgreSQL server while one of them fails (R10, R12, R13, R32).
 
-Each run is a fault under load, then the ledger: clients' acks × rows × receivers' log.
+Each run is a fault under load, then the ledger: responses × rows × requests.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tests.system.nodes_judged import (
 WARM_WRITES = 60
 SHORT_SECONDS = (0.5, 1.5)
 STUCK_SECONDS = (5.5, 7.0)
-"""How long a short fault lasts when it met a transaction half done: longer than others may wait."""
+"""Seconds of a short fault that met an open transaction: longer than others may wait."""
 BETWEEN_SECONDS = (0.3, 1.2)
 BACK_SECONDS = 15.0
 LATE = "select event_id, webhook_id from attempts where node_id = any('{{{}}}')"
 
 
 async def run_shares(seconds: float, seed: int) -> dict[str, Any]:
-    """Two nodes and no fault: each does its part, though all writes go to one of them."""
+    """Run two nodes without a fault: both deliver, though all writes go to one of them."""
     async with fleet(seed, 2) as site:
         site.load.resting.add(site.nodes[1].product.address)
         async with site.writing():
@@ -44,7 +44,7 @@ async def run_shares(seconds: float, seed: int) -> dict[str, Any]:
 
 
 async def run_node_kills(rounds: int, seed: int) -> dict[str, Any]:
-    """SIGKILL of a random node and its restart, `rounds` times."""
+    """SIGKILL a random node and restart it, `rounds` times."""
     async with fleet(seed) as site:
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
@@ -67,9 +67,9 @@ async def run_node_kills(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def run_long_freeze(seed: int, *, module: str = "gateway") -> dict[str, Any]:
-    """A node that stands still past its lease in mid-attempt: others take over, it is fenced.
+    """Freeze a node past its lease during an attempt: others take over, it is fenced.
 
-    `module` is another entry point in the product's place: the negative control.
+    `module` is another entry point in place of the product: the negative control.
     """
     async with fleet(seed, module=module) as site:
         node = site.dice.choice(site.nodes)
@@ -97,7 +97,7 @@ async def run_long_freeze(seed: int, *, module: str = "gateway") -> dict[str, An
 
 
 async def run_short_freezes(rounds: int, seed: int) -> dict[str, Any]:
-    """A random node stands still for some seconds at a random moment, `rounds` times."""
+    """Freeze a random node for some seconds at a random moment, `rounds` times."""
     stuck = 0
     async with fleet(seed) as site:
         async with site.writing():
@@ -118,7 +118,7 @@ async def run_short_freezes(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def run_black_hole(seconds: float, seed: int) -> dict[str, Any]:
-    """A node that loses PostgreSQL for longer than its lease, with nothing closed."""
+    """Cut a node from PostgreSQL for longer than its lease, without closing connections."""
     async with fleet(seed, dark=1) as site:
         node = site.nodes[0]
         assert node.hole is not None
@@ -134,7 +134,7 @@ async def run_black_hole(seconds: float, seed: int) -> dict[str, Any]:
             node.hole.lighten()
             lit = time.monotonic()
             back = await site.until_acked(node, lit, BACK_SECONDS)
-            # Requests of this node count as slow when they are: it stands in a hole, not still.
+            # Slow requests of this node count as slow: it is disconnected, not frozen.
             site.in_flight.append(met)
             site.spells.append(Spell(at, time.monotonic(), _webhooks(met)))
             await site.writes(WARM_WRITES, WARM_WRITES)
@@ -153,7 +153,7 @@ async def run_black_hole(seconds: float, seed: int) -> dict[str, Any]:
 
 
 async def run_short_holes(rounds: int, seed: int) -> dict[str, Any]:
-    """A random node loses PostgreSQL for some seconds at a random moment, `rounds` times."""
+    """Cut a random node from PostgreSQL for some seconds at a random moment, `rounds` times."""
     stuck = 0
     async with fleet(seed, dark=4) as site:
         async with site.writing():
@@ -177,7 +177,7 @@ async def run_short_holes(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def _last(site: Fleet, node: Node) -> bool:
-    """The length of a short fault; whether it met a transaction half done."""
+    """Return the length of a short fault, and whether it met an open transaction."""
     stuck = await site.in_transaction(node)
     await site.seconds(*(STUCK_SECONDS if stuck else SHORT_SECONDS))
     return stuck
@@ -196,13 +196,13 @@ def _webhooks(met: Held) -> frozenset[str]:
 
 
 def _note(site: Fleet, node: Node, met: Held, start: float, end: float) -> None:
-    """A fault after which others may send again what it met."""
+    """Record a fault after which others may send its deliveries again."""
     site.in_flight.append(met)
     site.spells.append(_spell(node, met, start, end))
 
 
 async def _taken_over(site: Fleet, met: Held, at: float) -> float:
-    """The seconds from `at` until nothing is held any more under the claims of `met`."""
+    """Return the seconds from `at` until no claim of `met` is left."""
     claims = set(met.values())
 
     async def free() -> bool:
@@ -213,7 +213,7 @@ async def _taken_over(site: Fleet, met: Held, at: float) -> float:
 
 
 async def _late(site: Fleet, met: Held, ids: Set[str]) -> int:
-    """Attempts written, under a name that has lost its lease, of what was no longer its own."""
+    """Return attempts recorded under an expired name after the loss of their claims."""
     written = await query(site.url, LATE.format(",".join(sorted(ids))))
     return sum((event, webhook) in met for event, webhook in written)
 

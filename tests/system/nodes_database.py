@@ -1,4 +1,4 @@
-"""Several nodes whose database fails them all, or where a stranger holds locks (R11, R18, R32)."""
+"""Several nodes with a failing database, or with foreign locks (R11, R18, R32)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ where application_name = 'carteiro' and usename like 'node_'
 ENDED = "select count(*) from nodes where alive_until < due_now()"
 NAMES = "select count(*) from who_is"
 
-# A write as the product would make it: a contact and its event, copied from ones that are there.
+# A write as the product makes it: a copy of an existing contact and its event.
 CONTACT = """
 insert into contacts select copy.* from contacts c,
   jsonb_populate_record(c, jsonb_build_object('id', $1::text, 'name', $2::text)) copy
@@ -41,7 +41,7 @@ where e.record_id = $3
 
 
 async def run_lane_lock(seconds: float, seed: int) -> dict[str, Any]:
-    """A stranger locks one webhook's lane: that webhook waits, nobody else does."""
+    """Lock one webhook's lane from outside: only that webhook waits."""
     async with fleet(seed) as site:
         webhook = site.dice.choice(sorted(site.load.tenants.paths.values()))
         async with site.writing():
@@ -56,7 +56,7 @@ async def run_lane_lock(seconds: float, seed: int) -> dict[str, Any]:
 
 
 async def run_table_lock(table: str, seconds: float, seed: int) -> dict[str, Any]:
-    """A stranger locks a whole table: the API answers in time, and leases hold."""
+    """Lock a whole table from outside: the API responds in time, and leases stay valid."""
     async with fleet(seed) as site:
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
@@ -69,13 +69,13 @@ async def run_table_lock(table: str, seconds: float, seed: int) -> dict[str, Any
         def more(verdict: Verdict) -> None:
             verdict.find(max(ended, names - len(site.nodes)), "nodes that lost their lease")
 
-        # What has piled up goes first, so how late each delivery is tells nothing.
+        # The backlog goes first, so the delay of each delivery means nothing.
         fault = f"{table} locked for {seconds:.0f} s"
         return await judged(fault, site, unknown_allowed=True, lags=False, more=more)
 
 
 async def run_crashes(rounds: int, seed: int) -> dict[str, Any]:
-    """PostgreSQL stopped at once and started again, `rounds` times under load."""
+    """Stop PostgreSQL at once and start it again, `rounds` times under load."""
     back: list[float] = []
     async with fleet(seed) as site:
         async with site.writing():
@@ -102,7 +102,7 @@ async def run_crashes(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def run_terminated(rounds: int, seed: int) -> dict[str, Any]:
-    """All of the nodes' backends terminated at once, `rounds` times under load."""
+    """Terminate all of the nodes' backends at once, `rounds` times under load."""
     async with fleet(seed) as site:
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
@@ -114,9 +114,9 @@ async def run_terminated(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def run_late_commit(seconds: float, seed: int) -> dict[str, Any]:
-    """A transaction takes a low position in `events` and commits `seconds` late (R18).
+    """Take a low position in `events` in a transaction that commits `seconds` late (R18).
 
-    It hinders nobody, so it is the run that shows what part of the work each node does, too.
+    It blocks nobody, so this run also shows each node's share of the work.
     """
     request, record = f"r{seed}-late", "f" * 24
     async with fleet(seed) as site:
@@ -149,7 +149,7 @@ async def run_late_commit(seconds: float, seed: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _holding(site: Fleet, statement: str) -> AsyncIterator[None]:
-    """A stranger's transaction that has run `statement`, open while the block runs."""
+    """Keep a foreign transaction with `statement` open while the block runs."""
     connection = await asyncpg.connect(site.url)
     try:
         async with connection.transaction():
@@ -160,6 +160,6 @@ async def _holding(site: Fleet, statement: str) -> AsyncIterator[None]:
 
 
 def _for_all(site: Fleet, start: float) -> None:
-    """A fault since `start` that held every webhook up, and is over."""
+    """Return a fault since `start` that blocked every webhook and has ended."""
     webhooks = frozenset(site.load.tenants.paths.values())
     site.spells.append(Spell(start, time.monotonic(), webhooks))

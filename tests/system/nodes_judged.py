@@ -1,4 +1,4 @@
-"""What a run of several nodes comes to: the ledger, the lag, each node's share, double claims."""
+"""Judge a run of several nodes: the ledger, the lag, each node's share, double claims."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LAG_SECONDS = 5.0
 HUNG_SECONDS = 10.5
 """The promise is 10 s; the rest is for a machine that measures while it works."""
 BEFORE_SECONDS = 1.0
-"""How long before a fault an event may have come that the fault then holds up."""
+"""Seconds before a fault in which an event may be delayed by the fault."""
 EVEN = 0.3
-"""Each node does at least this part of its even share; of two nodes, of the whole."""
+"""Each node does at least this part of its even share; with two nodes, of the whole."""
 
-# What receivers answer with 2xx once is delivered once.
+# A delivery that got one 2xx is not sent again.
 TWICE = """
 select count(*) from (
   select delivery_id from attempts where outcome = 'success' group by 1 having count(*) > 1
@@ -43,10 +43,10 @@ async def judged(
     rewound: Set[Pair] = frozenset(),
     more: Callable[[Verdict], None] = lambda verdict: None,
 ) -> dict[str, Any]:
-    """Wait for the end of all deliveries, and join what was told, stored and received.
+    """Wait for the end of all deliveries, and join responses, rows and requests.
 
-    `got` is what was received, less what a lost piece of history accounts for; the deliveries in
-    `rewound` may have been claimed in that piece, too.
+    `got` is the received requests without those of a lost part of the history; the deliveries in
+    `rewound` may have been claimed in that part, too.
     """
     load = fleet.load
     left = await until_drained(fleet.url, DRAIN_SECONDS)
@@ -94,20 +94,20 @@ async def judged(
 
 
 def shares(fleet: Fleet) -> dict[str, float]:
-    """The part of all requests that each node sent."""
+    """Return each node's share of all requests."""
     sent = Counter(receipt.agent for receipt in fleet.there.got)
     return {node.name: sent[node.agent] / max(sent.total(), 1) for node in fleet.nodes}
 
 
 def uneven(fleet: Fleet) -> list[str]:
-    """Nodes whose part is too small."""
+    """Return nodes with too small a share."""
     nodes = len(fleet.nodes)
     least = EVEN if nodes == 2 else EVEN / nodes
     return [f"{name} {share:.0%}" for name, share in shares(fleet).items() if share < least]
 
 
 def same_attempt_twice(got: Iterable[Receipt], but: Set[Pair], tenants: Tenants) -> int:
-    """Attempts of one delivery that came under the same number: claimed by two at once."""
+    """Return attempts of one delivery with the same number: claimed by two at once."""
     return sum(
         len(receipts) - len({receipt.attempt for receipt in receipts})
         for pair, receipts in _by_delivery(got, tenants).items()
@@ -116,7 +116,7 @@ def same_attempt_twice(got: Iterable[Receipt], but: Set[Pair], tenants: Tenants)
 
 
 def overlaps(got: Iterable[Receipt], held: Set[Pair], tenants: Tenants) -> int:
-    """Requests of one delivery that were at a receiver together, but for what a fault held."""
+    """Return requests of one delivery that overlapped at a receiver, except during a fault."""
     return sum(
         later.at < min((t for t in (earlier.answered, earlier.gone) if t is not None), default=inf)
         for pair, receipts in _by_delivery(got, tenants).items()
@@ -134,7 +134,7 @@ def _by_delivery(got: Iterable[Receipt], tenants: Tenants) -> dict[Pair, list[Re
 
 
 def slowest_answer(fleet: Fleet) -> float:
-    """Seconds; what was asked of a process while it stood still does not count."""
+    """Return seconds, without requests to a process while it was frozen."""
     return max(
         (
             answer.seconds
@@ -157,7 +157,7 @@ def worst_lags(
     spells: list[Spell],
     tenants: Tenants,
 ) -> tuple[float, float]:
-    """The longest from a write's answer to its arrival: for webhooks no fault held, for others."""
+    """Return the longest times from response to arrival: for unaffected webhooks, for others."""
     came = _by_delivery(got, tenants)
     first = {pair: min(r.at for r in receipts) for pair, receipts in came.items()}
     free = held = 0.0

@@ -1,7 +1,7 @@
-"""The product without the guards around sign-ins: no limits, and one short queue for everybody.
+"""The product without the guards around sign-ins: no limits, and one short queue for all.
 
-Run in place of `python -m gateway`. Nothing is counted by address, network or account, and whoever
-fills the queue of hashes turns all others away.
+Run in place of `python -m gateway`. Nothing is counted by address, network or account, and a client
+that fills the queue of hashes blocks all others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _init = Passwords.__init__
 
 
 def in_one_queue(self: Passwords, **given: Any) -> None:
-    """As the product's, with a queue that does not ask who waits in it."""
+    """As the product's, with a queue that ignores the holder."""
     _init(self, **given)
     self._places = OneQueue(2, each=2, waiting=WAITING)
 
@@ -36,7 +36,7 @@ class OneQueue(Places):
 
 
 def uncounted(*_: object) -> None:
-    """In the place of a limit."""
+    """Replaces a limit."""
 
 
 if __name__ == "__main__":

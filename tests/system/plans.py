@@ -1,7 +1,7 @@
-"""A queue that filled up after its statistics were taken: what its statements touch, how it drains.
+"""A queue that filled up after its statistics were taken: buffers of its statements, drain rate.
 
-The statistics know a million kept rows and an empty queue, as they do in ordinary running, where
-the queue is empty nearly always. Buffers are judged rather than times where they can be.
+The statistics describe a million kept rows and an empty queue, as in ordinary running, where the
+queue is nearly always empty. Buffers are judged rather than times where possible.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MODES = ("force_custom_plan", "force_generic_plan")
 RUNS = 3
 STEP_SECONDS = 60.0
 
-# A million rows go in sooner when their indexes are built behind them.
+# A million rows load faster when their indexes are built afterwards.
 INDEXES = """
 select indexname, indexdef from pg_indexes
 where schemaname = 'public' and tablename in ('events', 'deliveries')
@@ -73,7 +73,7 @@ update lanes set due_at = due_now();
 
 @dataclass(frozen=True)
 class Size:
-    """Kept and ready deliveries, and how long each drain is measured."""
+    """Kept and ready deliveries, and the duration of each drain measurement."""
 
     kept: int = 1_000_000
     ready: int = 100_000
@@ -82,7 +82,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Bar:
-    """Statements of one kind, found by what stands in them, and how much a row may touch."""
+    """Statements of one kind, found by a part of their text, and their buffers per row."""
 
     name: str
     pattern: re.Pattern[str]
@@ -90,7 +90,7 @@ class Bar:
 
 
 def _per_row(buffers: int) -> Callable[[int], float]:
-    """Some pages for a statement by itself, and so many for each row."""
+    """Some pages per statement, and some for each row."""
     return lambda rows: 500 + buffers * rows
 
 
@@ -104,14 +104,14 @@ BARS = (
         re.compile(r"^update deliveries set state = 'cancelled', reason = (?!'parked')"),
         _per_row(100),
     ),
-    # Of a page of 500 it looks for a newer one of each record, however few end.
+    # For a page of 500 it searches a newer delivery of each record, however few end.
     Bar(
         "older",
         re.compile(r"^update deliveries set state = 'cancelled', reason = 'parked'"),
         lambda rows: 500 * 25 + 100 * rows,
     ),
     Bar("page", re.compile(r"^select id, next_at from deliveries"), _per_row(20)),
-    # What parking has just ended still stands in the index, and is looked at on the way.
+    # Rows that parking just ended are still in the index and are read.
     Bar("lanes", re.compile(r"^update lanes"), lambda rows: 8_000 + 200 * rows),
 )
 TAKES = re.compile(r"^update deliveries set state = 'in_flight'|^with .*'in_flight'")
@@ -120,7 +120,7 @@ BATCHES = re.compile(r"^update deliveries set state = 'cancelled'|^select id, ne
 
 
 async def run_plans(size: Size) -> dict[str, Any]:
-    """Buffers of each kind of statement under both kinds of plan, and the rate of a drain."""
+    """Measure buffers of each kind of statement under both kinds of plan, and the drain rate."""
     findings: list[str] = []
     figures: dict[str, Any] = {"kept": size.kept, "ready": size.ready}
     with tempfile.TemporaryDirectory(prefix="carteiro-plans-") as name:
@@ -149,7 +149,7 @@ async def run_plans(size: Size) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _staged(url: str, size: Size) -> AsyncIterator[tuple[str, KeyRing]]:
-    """A database with kept rows, statistics of then, and ready rows of which they know nothing."""
+    """Create a database with kept rows, statistics of that time, and ready rows after them."""
     address, key = await SERVER.fresh(), ring()
     try:
         async with several(address, 1) as [db]:
@@ -195,7 +195,7 @@ async def _staged(url: str, size: Size) -> AsyncIterator[tuple[str, KeyRing]]:
 async def _copy(
     address: str, *, mode: str | None = None, analysed: bool = False
 ) -> AsyncIterator[str]:
-    """A copy to spoil, whose sessions plan by `mode`."""
+    """Create a copy whose sessions plan by `mode`."""
     name = urlsplit(address).path[1:] + "_copy"
     connection = await asyncpg.connect(await SERVER.url())
     try:
@@ -220,7 +220,7 @@ async def _copy(
 
 
 async def _driven(address: str, key: KeyRing, each: int) -> tuple[list[Unit], list[str]]:
-    """All that the engine does to a queue: its units, and what did not end in time."""
+    """Run all operations of the engine on a queue; return its units, and those without an end."""
     seen: list[Unit] = []
     late: list[str] = []
 
@@ -246,7 +246,7 @@ async def _driven(address: str, key: KeyRing, each: int) -> tuple[list[Unit], li
 
 
 async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> None:
-    """Let a worker send so many."""
+    """Let a worker send `count` deliveries."""
     watch = Counted()
     worker, sender = worker_for(db, key, watch, slots=slots)
     task = asyncio.create_task(worker.run())
@@ -260,7 +260,7 @@ async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> None:
 
 
 async def _rate(address: str, key: KeyRing, seconds: float) -> float:
-    """Deliveries a second, over the first `seconds` of a drain."""
+    """Return deliveries per second, over the first `seconds` of a drain."""
     watch = Counted()
     async with several(address, 1) as [db]:
         worker, sender = worker_for(db, key, watch)
@@ -278,7 +278,7 @@ async def _rate(address: str, key: KeyRing, seconds: float) -> float:
 
 
 def judged(seen: list[Unit]) -> tuple[dict[str, Any], list[str]]:
-    """Figures of the units, and which of them touched too much."""
+    """Return figures of the units, and those that touched too much."""
     told: dict[str, Any] = {}
     wrong: list[str] = []
     claims = [(rows, blocks) for unit in seen for rows, blocks in [_claim(unit)] if rows]
@@ -311,7 +311,7 @@ def judged(seen: list[Unit]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _claim(unit: Unit) -> tuple[int, int]:
-    """How many deliveries a unit claimed, and the buffers that finding and taking them touched."""
+    """Return the deliveries that a unit claimed, and the buffers of its claim."""
     taken = [s for s in unit.statements if TAKES.search(s.text)]
     asked = [s for s in unit.statements if ASKS.search(s.text)]
     return sum(s.rows for s in taken), _sum([*taken, *asked])

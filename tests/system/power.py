@@ -1,4 +1,4 @@
-"""Power cuts under load (R3): the disk goes dead at a random moment, then the ledger."""
+"""Power cuts under load (R3): the disk stops at a random moment, then the ledger."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ RATE = 50.0
 WRITES = (20, 80)
 LATENCY = (0.0, 0.08)
 AFTER_SECONDS = 0.3
-"""How long clients go on writing to the dead disk: none of that may be acknowledged."""
+"""Seconds that clients write to the dead disk: none of these writes may be acknowledged."""
 
 
 class _Machine:
-    """What loses its power: the disk, and PostgreSQL on it."""
+    """The parts that lose their power: the disk, and PostgreSQL on it."""
 
     def __init__(self, engine: Engine, volume: Volume) -> None:
         self._volume = volume
@@ -42,7 +42,7 @@ class _Machine:
             self.url = self._cluster.url
 
     async def restart(self) -> None:
-        """The machine goes down and comes up again."""
+        """Shut the machine down and start it again."""
         if self._cluster is not None:
             await self._cluster.kill()
         await asyncio.to_thread(self._volume.repower)
@@ -70,9 +70,9 @@ async def _machine(engine: Engine, folder: Path) -> AsyncIterator[tuple[_Machine
 async def run_power_cuts(
     rounds: int, engine: Engine, seed: int, *, synchronous: Literal["full", "normal"] = "full"
 ) -> dict[str, Any]:
-    """`rounds` cuts on one database, then the ledger over all of them; the run's record.
+    """Make `rounds` cuts on one database, then the ledger over all of them; return the record.
 
-    `synchronous="normal"` is the negative control: it loses what it acknowledged.
+    `synchronous="normal"` is the negative control: it loses acknowledged writes.
     """
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="carteiro-power-") as home:
@@ -102,7 +102,8 @@ async def run_power_cuts(
                         in_flight.append(newly(met, in_flight))
                         damaged += integrity != "ok"
                         await product.start()
-                    # On PostgreSQL what was in flight is rescued when its node's lease has ended.
+                    # On PostgreSQL deliveries in flight are rescued when their node's lease has
+                    # expired.
                     left = await until_drained(machine.url, 15 if engine == "sqlite" else 45)
                     rows = await read_rows(machine.url)
                 finally:
@@ -113,7 +114,7 @@ async def run_power_cuts(
                     rows,
                     there.got,
                     in_flight=in_flight,
-                    # The disk may have taken a COMMIT whose fsync it then refused to confirm.
+                    # The disk may have stored a COMMIT whose fsync it then refused to confirm.
                     unknown_allowed=True,
                     rss=rss,
                 )

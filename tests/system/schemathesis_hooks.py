@@ -1,7 +1,7 @@
-"""What generated requests need to know that JSON Schema cannot say; schemathesis loads this file.
+"""Corrections to generated requests that JSON Schema cannot express; schemathesis loads this file.
 
-Only requests that are meant to be good are touched, so that they get past the checks of what they
-refer to and into the code behind. Nothing here looks at an answer.
+Only requests that should be valid are changed, so that their references exist and they reach the
+code behind the checks. Nothing here reads a response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIGN_IN = {"email": EMAIL, "password": os.environ["GENERATED_PASSWORD"]}
 SECONDS = 30
 CNPJS = ("11.222.333/0001-81", "12ABC34501DE35", "00000000000191")
 KEPT = "0190a0000000000000000000"
-"""An id from before all events that are kept: the feed begins at its start."""
+"""An id from before all kept events: the feed begins at its start."""
 CURSOR = "YzAuMDE5MGEwMDAwMDAwMDAwMDAwMDAwMDAw"
 LINE = {"description": "Coffee", "quantity": 2, "unitPrice": 10}
 MAKES: dict[str, dict[str, Any]] = {
@@ -49,7 +49,7 @@ _known: dict[str, str] = {}
 
 
 def made(plural: str, *, anew: bool = False) -> str:
-    """A record that is there: the one of before, unless it may be gone."""
+    """Return an existing record: the previous one, unless it may be deleted."""
     if plural == "activities":
         body: dict[str, Any] = {
             "type": "note", "description": "x", "relatedTo": made("contacts"),
@@ -78,7 +78,7 @@ def _is_there(plural: str, record_id: str) -> bool:
 
 @schemathesis.hook
 def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
-    """Make what refers to something refer to what is there, and what must agree agree."""
+    """Make references point to existing records, and dependent values agree."""
     meta = case.meta
     if meta is None or not meta.generation.mode.is_positive:
         return
@@ -93,7 +93,7 @@ def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -
 
 
 def _place(case: Case[Any], *, stateful: bool) -> None:
-    """A record for the path. Stateful runs follow the ids that they were given."""
+    """Put a record's id into the path. Stateful runs follow the ids of earlier responses."""
     plural = case.operation.path.split("/")[2]
     if stateful or "id" not in (case.path_parameters or {}) or plural not in (*MAKES, "activities"):
         return
@@ -103,14 +103,14 @@ def _place(case: Case[Any], *, stateful: bool) -> None:
 def _query(case: Case[Any]) -> None:
     query = case.query or {}
     if "cursor" in query:
-        # It walks one order, and was made for it.
+        # A feed follows one order, and the cursor was made for it.
         query["cursor"] = CURSOR
         query.pop("updatedSince", None)
         query.pop("sort", None)
     if "after" in query:
         query["after"] = KEPT
     if case.operation.path.startswith("/api/reports/"):
-        # The period must end after it begins, and not be cut into too many parts.
+        # The period must end after it begins, and not have too many parts.
         query.pop("to", None)
         if "from" in query:
             query["from"] = "2026-01-01"
@@ -125,14 +125,14 @@ def _headers(case: Case[Any]) -> None:
     if "If-Match" in headers and next(_count) % 4:
         headers["If-Match"] = "*"
     if case.method == "DELETE" and case.operation.path == "/api/auth/token":
-        # Not the token that the rest of the run goes on with.
+        # Not the token that the rest of the run uses.
         answer = _session.post(f"{URL}/api/auth/token", json=SIGN_IN, timeout=SECONDS)
         if headers.get("Authorization", "").startswith("Bearer cst_"):
             headers["Authorization"] = f"Bearer {answer.json()['token']}"
 
 
 def _without_nul(value: Any) -> Any:
-    """No text may hold U+0000; the schema says so of the members that it names."""
+    """Remove U+0000 from all texts; the schema forbids it only in some members."""
     if isinstance(value, str):
         return value.replace("\0", "")
     if isinstance(value, dict):
@@ -160,7 +160,7 @@ def _agree(path: str, method: str, body: dict[str, Any]) -> None:
     if isinstance(body.get("cnpj"), str):
         body["cnpj"] = CNPJS[next(_count) % len(CNPJS)]
     if isinstance(body.get("email"), str) and body["email"].find("@") > 64:
-        # RFC 5321 4.5.3.1.1; a regular expression that says so is beyond the generator.
+        # RFC 5321 4.5.3.1.1; the generator cannot handle a regular expression for this.
         body["email"] = EMAIL
     if isinstance(body.get("sku"), str):
         body["sku"] = f"SKU-{next(_count)}"
@@ -169,15 +169,15 @@ def _agree(path: str, method: str, body: dict[str, Any]) -> None:
     if path == "/api/auth/token":
         body.update(SIGN_IN)
     if "timezone" in body:
-        # The schema tells the form of a name, not which zones there are.
+        # The schema describes the form of a name, not the existing zones.
         body["timezone"] = "America/Sao_Paulo"
     if path.startswith("/api/deals") and body.get("lostReason") is not None:
         body["status"] = "lost"
     if path == "/api/settings/pipeline" and not body.get("stages"):
-        # It cannot be strict without stages, and was strict before, perhaps.
+        # It cannot be strict without stages, and may have been strict before.
         body["stages"] = ["lead"]
     if path.startswith(("/api/quotes", "/api/invoices")):
-        # What they come to in all is reckoned here, and has to be what was sent.
+        # The total is calculated here and must equal the sent total.
         for name in ("total", "discount", "shipping"):
             body.pop(name, None)
         for line in body.get("items") or ():
@@ -191,5 +191,5 @@ def _agree(path: str, method: str, body: dict[str, Any]) -> None:
             and ("items" in body or (method == "POST" and path == "/api/invoices"))
         ):
             body["total"] = 10
-        # What has been sent, paid or canceled stays that way.
+        # Sent, paid or cancelled documents keep their status.
         body.pop("status", None)

@@ -1,7 +1,7 @@
-"""Every operation by three callers, with odd methods, hosts and paths: how large /metrics becomes.
+"""Call every operation as three callers, with odd methods, hosts and paths: the size of /metrics.
 
-The server is a process of its own. Whatever the answers are, none of them may be a 500, and the
-page must stay within the budget of docs/metrics.md, single webhooks apart.
+The server is a separate process. No response may be a 500, and the page must stay within the budget
+of docs/metrics.md, apart from single webhooks.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ PATHS = (
 )  # fmt: skip
 MISSING = "0123456789ab0123456789ab"
 LEAST_SERVED = 70
-"""Routes and methods that answered 2xx, or nothing was really called."""
+"""Routes and methods with a 2xx response; without any, the run means nothing."""
 SERVED = re.compile(
     r'^http_server_requests_total{method="(?!HEAD|OPTIONS).*status_class="2xx"', re.M
 )
 PLACE = re.compile(r"\{(\w+)\}")
 AT_ONCE = 4
-# What is wrong with them differs, so that as many status classes as can be are met.
+# Their faults differ, so that many status classes occur.
 BODIES: tuple[Any, ...] = ({}, {"name": 5}, [])
 
 
 @dataclass
 class _Calls:
-    """What was asked so far."""
+    """The requests so far."""
 
     http: aiohttp.ClientSession
     operations: set[str] = field(default_factory=set)
@@ -57,7 +57,7 @@ class _Calls:
     failed: list[str] = field(default_factory=list)
 
     async def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """One request; its JSON, None where there is none."""
+        """Send one request; return its JSON, or None."""
         self.count += 1
         data = None if body is None else json.dumps(body).encode()
         sent = {name.replace("_", "-"): text for name, text in headers.items()}
@@ -77,7 +77,7 @@ class _Calls:
 
 
 async def run_every_operation(engine: Engine) -> dict[str, Any]:
-    """The run's record: calls, series, bytes, and `findings` where something does not hold."""
+    """Run; return calls, series, bytes, and `findings` where a bar is missed."""
     with tempfile.TemporaryDirectory(prefix="carteiro-series-") as name:
         folder = Path(name)
         async with empty_database(engine, folder) as url:
@@ -111,7 +111,7 @@ async def _everything(calls: _Calls, keys: list[str]) -> None:
     callers: tuple[dict[str, str], ...] = (
         {"X_API_Key": other}, {}, {"X_API_Key": "crt_nonsense"}, {"X_API_Key": owner},
     )  # fmt: skip
-    # What is deleted must be there for all others before.
+    # Records to delete must exist for all other operations before.
     for caller in callers:
         for method, path, entry in sorted(entries(), key=lambda e: e[0] == "delete"):
             calls.operations.add(entry["operationId"])
@@ -158,14 +158,14 @@ async def _odd(calls: _Calls, method: str, path: str, host: str, key: str) -> No
 
 
 def _example(entry: dict[str, Any]) -> Any:
-    """A body that the document gives, without references; None where an operation takes none."""
+    """Return a body from the document, without references; None where an operation takes none."""
     if "requestBody" not in entry:
         return None
     return _alone(resolved(entry["requestBody"])["content"]["application/json"]["example"])
 
 
 def _alone(value: Any) -> Any:
-    """Without what refers to records that are not there."""
+    """Remove members that refer to missing records."""
     if isinstance(value, list):
         return [_alone(item) for item in value]
     if not isinstance(value, dict):

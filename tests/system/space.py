@@ -1,4 +1,4 @@
-"""Databases that cannot grow: one unit of a batch fails (SQLite), the whole disk is full (R5)."""
+"""Databases that cannot grow: one unit of a batch fails (SQLite), or the disk is full (R5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.tenants import settle_in
 from tests.support.volume import tmpfs
 
 NOTES = 10_000
-"""Characters of notes that no page has room for."""
+"""Characters of notes that do not fit into any free page."""
 DISK_MIB = 24
 FULL_SECONDS = 3.0
 REFUSAL_SECONDS = 1.0
@@ -39,7 +39,7 @@ class _Site:
     product: Product
 
     async def verdict(self, fault: str, in_flight: Iterable[Held] = ()) -> Verdict:
-        """Drain, then the ledger."""
+        """Drain, then run the ledger."""
         rss = self.product.rss()
         left = await until_drained(self.url, DRAIN_SECONDS)
         rows = await read_rows(self.url)
@@ -50,7 +50,7 @@ class _Site:
 
 @asynccontextmanager
 async def _site(home: Path, disk: Path, seed: int, module: str) -> AsyncIterator[_Site]:
-    """The product on an SQLite file on `disk`, its log there too."""
+    """Create the product on an SQLite file on `disk`, with its log there too."""
     url = f"sqlite:///{disk / 'carteiro.db'}"
     async with recipients(6, seed=seed) as there:
         tenants = await settle_in(url, home, there.ports, owners=6)
@@ -63,7 +63,7 @@ async def _site(home: Path, disk: Path, seed: int, module: str) -> AsyncIterator
 
 
 async def run_batch_failures(rounds: int, seed: int) -> dict[str, Any]:
-    """Three writes at once, of which the long one does not fit: it alone is refused."""
+    """Send three writes at once; the long one does not fit: only it is refused."""
     with tempfile.TemporaryDirectory(prefix="carteiro-batch-") as home:
         folder = Path(home)
         async with _site(folder, folder, seed, "tests.system.tight_serve") as site:
@@ -80,7 +80,7 @@ async def run_batch_failures(rounds: int, seed: int) -> dict[str, Any]:
                 for line in map(json.loads, product.log.read_text().splitlines())
                 if line["event"] == "batch_ended_by_sqlite"
             ]
-            # The drain hardly gets on under this limit, so the product itself takes over.
+            # The drain makes little progress under this limit, so the product itself takes over.
             product.kill()
             await product.ended()
             met, integrity = await state_after_kill(site.url)
@@ -94,7 +94,7 @@ async def run_batch_failures(rounds: int, seed: int) -> dict[str, Any]:
     shared = sum(count >= 1 for count in ended)
     verdict.find(sum(not r.unavailable for r in load.refused.values()), "refusals other than 503")
     verdict.find(len(load.broken), "writes without an answer")
-    # Now and then a short write needs a page too, or the three do not meet in one batch.
+    # Sometimes a short write needs a page too, or the three are not in one batch.
     verdict.find(max(rounds // 2 - alone, 0), "rounds too few in which only the long one failed")
     verdict.find(max(rounds // 4 - shared, 0), "batches too few that SQLite ended for the others")
     verdict.figures |= {
@@ -107,7 +107,7 @@ async def run_batch_failures(rounds: int, seed: int) -> dict[str, Any]:
 
 
 async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
-    """A disk that fills under load and is given space again; database and log lie on it."""
+    """Fill a disk under load and free it again; database and log are on it."""
     with tempfile.TemporaryDirectory(prefix="carteiro-full-") as home:
         with tmpfs(Path(home), DISK_MIB) as disk:
             async with _site(Path(home), disk, seed, "gateway") as site:
@@ -143,7 +143,7 @@ async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
 
 
 def _fill(disk: Path) -> Path:
-    """Take all the space there is."""
+    """Use all free space."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as handle:
         for size in (2**16, 2**12):
@@ -161,7 +161,7 @@ async def _until(load: Load, enough: Callable[[], bool]) -> None:
 
 
 async def _ask_while_full(site: _Site, seconds: float) -> list[int]:
-    """Read records, health and metrics over and over; the statuses."""
+    """Read records, health and metrics over and over; return the statuses."""
     [owner, *_] = site.load.tenants.keys
     headers = {"X-API-Key": site.load.tenants.keys[owner]}
     end = time.monotonic() + seconds

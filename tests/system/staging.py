@@ -1,4 +1,4 @@
-"""What runs against the engine alone share: a database of a run's own, waits, a backlog."""
+"""Shared parts of runs against the engine alone: a database, waits, a backlog."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ LOOK_SECONDS = 0.05
 
 _FILES = SqliteFiles()
 SERVER = PostgresServer()
-"""Started when first asked for; ends with the process."""
+"""Started on first use; ends with the process."""
 
-# Deliveries of origin `event` are one a webhook and event; as replays one event serves for all.
+# Deliveries of origin `event` are one per webhook and event; with replays one event is enough.
 BACKLOG = """
 insert into deliveries
   (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, record_id,
@@ -39,7 +39,7 @@ WAKE = "update lanes set due_at = due_now() where webhook_id = $1"
 
 @asynccontextmanager
 async def address(engine: Engine) -> AsyncIterator[str]:
-    """The address of a migrated, empty database, gone with the block."""
+    """Return the address of a migrated, empty database that exists during the block."""
     if engine == "sqlite":
         with tempfile.TemporaryDirectory(prefix="carteiro-run-") as name:
             yield await _FILES.fresh(Path(name))
@@ -53,14 +53,14 @@ async def address(engine: Engine) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def opened(engine: Engine) -> AsyncIterator[Database]:
-    """Such a database, opened once."""
+    """Open such a database once."""
     async with address(engine) as url, several(url, 1) as [db]:
         yield db
 
 
 @asynccontextmanager
 async def several(url: str, count: int) -> AsyncIterator[list[Database]]:
-    """The database at `url` opened `count` times, as by as many processes."""
+    """Open the database at `url` `count` times, as from several processes."""
     async with AsyncExitStack() as open_ones:
         databases = []
         for _ in range(count):
@@ -71,7 +71,7 @@ async def several(url: str, count: int) -> AsyncIterator[list[Database]]:
 
 
 async def until(look: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS) -> T:
-    """What `look` gives, once that is true. Raises TimeoutError."""
+    """Return the result of `look`, once it is true. Raise TimeoutError."""
     async with asyncio.timeout(seconds):
         while not (found := await look()):
             await asyncio.sleep(LOOK_SECONDS)
@@ -79,7 +79,7 @@ async def until(look: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS)
 
 
 async def pile_up(tx: Tx, webhook_ids: Sequence[str], event_id: str, count: int) -> None:
-    """`count` due deliveries of one event for each webhook."""
+    """Insert `count` due deliveries of one event for each webhook."""
     for webhook_id in webhook_ids:
         await tx.run(BACKLOG, webhook_id, event_id, count)
         await tx.run(WAKE, webhook_id)

@@ -1,7 +1,7 @@
-"""A COMMIT that waits for a synchronous standby, and how the wait ends (R30).
+"""A COMMIT that waits for a synchronous standby, and the end of the wait (R30).
 
-The standby stops following; writes wait in COMMIT; the wait is ended; the standby takes over. What
-was answered 201 is there, whatever ended the wait; all else was answered 503 in time.
+The standby stops streaming; writes wait in COMMIT; the wait ends; the standby takes over. Writes
+answered 201 exist, whatever ended the wait; all others were answered 503 in time.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ EVENTS = "select id, request_id from events"
 async def run_standby_wait(
     way: Way, count: int, seed: int, *, module: str = "gateway"
 ) -> dict[str, Any]:
-    """`count` writes wait at once, and their wait is ended in one way; the run's record.
+    """Let `count` writes wait at once, and end their wait in one way; return the record.
 
-    `module` is another entry point in the product's place: the negative control.
+    `module` is another entry point in place of the product: the negative control.
     """
     pool = {"CARTEIRO_DATABASE__POOL_SIZE": str(2 * count)}
     async with fleet(seed, 1, follower="synchronous", module=module, environment=pool) as site:
@@ -68,7 +68,7 @@ async def run_standby_wait(
 
 
 async def _wait_in_commit(site: Fleet, way: Way, count: int) -> int:
-    """Some writes that commit, then `count` that wait until their wait is ended; how many did."""
+    """Commit some writes, then let `count` wait until their wait is ended; return how many did."""
     [node], load = site.nodes, site.load
     address = node.product.address
     assert site.standby is not None
@@ -92,7 +92,7 @@ async def _wait_in_commit(site: Fleet, way: Way, count: int) -> int:
             await site.cluster.start()
         statement = {"cancel": CANCEL, "terminate": TERMINATE}.get(way)
         while statement and not all(write.done() for write in writes):
-            # Once more for whoever waits again, as a person does who finds it still waiting.
+            # Repeated for waits that start again, as a person would do.
             await site.cluster.run(statement)
             await asyncio.wait(writes, timeout=AGAIN_SECONDS)
         await asyncio.gather(*writes)
@@ -100,6 +100,6 @@ async def _wait_in_commit(site: Fleet, way: Way, count: int) -> int:
 
 
 async def _waiting(site: Fleet) -> set[int]:
-    """The backends whose COMMIT waits for the standby now."""
-    # On the primary: the address of both leads elsewhere once it is gone.
+    """Return the backends whose COMMIT waits for the standby now."""
+    # On the primary: the address of both leads elsewhere once it has stopped.
     return {pid for (pid,) in await query(site.cluster.url, f"select pid {WAITING}")}

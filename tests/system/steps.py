@@ -1,4 +1,4 @@
-"""SIGKILL at one system call after another (R2): a write, its delivery, its settling."""
+"""SIGKILL at one system call after another (R2): a write, its delivery, its result."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ CALLS = {
     "sqlite": ("fdatasync", "pwrite64", "write", "sendto", "connect", "sendmsg"),
     "postgres": ("write", "sendto", "connect", "sendmsg"),
 }
-"""What a delivery passes through on its way out of the process, to disks and peers."""
+"""The system calls of a delivery to disks and peers."""
 MOST_OF_ONE = 40
 QUIET_SECONDS = 3.0
 RESTART_SECONDS = 3.0
 
 
 async def run_steps(kills: int, engine: Engine, seed: int) -> dict[str, Any]:
-    """Kill at the 1st, 2nd, … of each kind of call, `kills` times in all; the run's record.
+    """Kill at the 1st, 2nd, … of each kind of call, `kills` times in all; return the record.
 
-    A kind is done with when one whole delivery made fewer of them than its number.
+    A kind is complete when one whole delivery makes fewer calls than its number.
     """
     for tool in ("linux", "root", "strace"):
         need(tool)
@@ -54,7 +54,7 @@ async def run_steps(kills: int, engine: Engine, seed: int) -> dict[str, Any]:
                         starts.append(await product.start())
                         await _write_under(product, load, url, call, hit.get(call, 0) + 1)
                         if product.running:
-                            # Not so many of them in one delivery.
+                            # One delivery makes fewer calls of this kind.
                             product.kill()
                         elif hit.get(call, 0) < MOST_OF_ONE:
                             hit[call] = hit.get(call, 0) + 1
@@ -85,7 +85,7 @@ async def run_steps(kills: int, engine: Engine, seed: int) -> dict[str, Any]:
 
 
 async def _write_under(product: Product, load: Load, url: str, call: str, number: int) -> None:
-    """One write while strace waits to kill at that call; back when it is dead or all is settled."""
+    """Write once while strace waits to kill at that call; return after the kill or the end."""
     strace = await asyncio.create_subprocess_exec(
         need("strace"), "-f", "-p", str(product.pid), "-o", "/dev/null", "-e", f"trace={call}",
         "-e", f"inject={call}:signal=SIGKILL:when={number}",

@@ -1,4 +1,4 @@
-"""SIGTERM under load (R14): what was accepted is answered, sends end or are released."""
+"""SIGTERM under load (R14): accepted requests get responses, sends end or are released."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.tenants import Tenants, settle_in
 RATE = 100.0
 OWNERS = 5
 HANGING = "/owner0/"
-"""One owner in five has receivers that do not answer."""
+"""One owner in five has receivers that do not respond."""
 WRITES = 120
 DRAIN_SECONDS = 20.0
 LEASE_SECONDS = 30.0
@@ -31,7 +31,7 @@ LEASE_SECONDS = 30.0
 async def run_shutdown(
     engine: Engine, seed: int, *, grace: float = 15.0, twice: bool = False
 ) -> dict[str, Any]:
-    """SIGTERM (with `twice` a second one) under load; `grace` is `[server] shutdown_seconds`."""
+    """Send SIGTERM (twice with `twice`) under load; `grace` is `[server] shutdown_seconds`."""
     with tempfile.TemporaryDirectory(prefix="carteiro-stop-") as home:
         folder = Path(home)
         async with empty_database(engine, folder) as url:
@@ -84,8 +84,8 @@ async def run_shutdown(
         verdict.find(len(met), "deliveries still in flight after it ended")
         answered = sum(not receipt.path.startswith(HANGING) for receipt in _gone(there.got))
         verdict.find(answered, "sends cut off although their receiver was about to answer")
-        # One that waited in the kernel's queue when listening ended was never accepted: the
-        # server's log, which names each request that reached it, does not know it.
+        # A connection in the kernel's queue when listening ended was never accepted: the server's
+        # log, which names each request that reached it, does not contain it.
         unanswered = [how for request_id, how in load.broken.items() if request_id in known]
         verdict.find(len(unanswered), f"writes without an answer: {Counter(unanswered)}")
     verdict.figures |= {
@@ -98,7 +98,7 @@ async def run_shutdown(
 
 
 async def _readiness(address: str) -> int:
-    """What /readyz says now that it was told to stop; 0 when nobody answers."""
+    """Return the status of /readyz after SIGTERM; 0 when nobody responds."""
     async with aiohttp.ClientSession(address) as http:
         for _ in range(20):
             try:
@@ -116,5 +116,5 @@ def _gone(got: list[Receipt]) -> list[Receipt]:
 
 
 def _cut(got: list[Receipt], tenants: Tenants) -> list[Held]:
-    """Every send that was cut off may be made once more."""
+    """Return the aborted sends, each of which may be repeated once."""
     return [{(r.event_id, tenants.paths[r.path]): "cut"} for r in _gone(got)]

@@ -1,4 +1,4 @@
-"""PostgreSQL goes away at the worst moments: nothing is written twice, nothing is lost."""
+"""PostgreSQL stops at the worst moments: nothing is written twice, nothing is lost."""
 
 from __future__ import annotations
 

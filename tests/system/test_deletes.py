@@ -1,4 +1,4 @@
-"""A big delete that is killed on its way leaves nothing over; without its bound it is felt."""
+"""A big delete that is killed on its way completes; without its bound others are delayed."""
 
 from __future__ import annotations
 

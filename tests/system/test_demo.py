@@ -1,4 +1,4 @@
-"""`carteiro demo` as a stranger runs it: a process, its output, its exit status."""
+"""`carteiro demo` as a new user runs it: a process, its output, its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a COMMIT while it happens is true (A1)."""
+"""The reported outcome of a COMMIT is true while it runs (A1)."""
 
 from __future__ import annotations
 

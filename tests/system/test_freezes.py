@@ -1,4 +1,4 @@
-"""A node whose lease runs out in mid-attempt: what it settles late changes nothing."""
+"""A node whose lease expires during an attempt: its late results change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.system.freezes import run_freeze
 
 
 async def end_leases(tx: Tx) -> None:
-    """As if every node had been silent for longer than its lease."""
+    """Make every node look silent for longer than its lease."""
     await tx.run("update nodes set alive_until = due_now() - 1")
 
 

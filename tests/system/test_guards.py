@@ -1,13 +1,14 @@
-"""Others beside attacks: served while the guards are on, held up or turned away without them."""
+"""Other users during attacks: served with the guards on, blocked or refused without them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.engines import Engine
-from tests.system.attacks import searches, sign_in
+from tests.system.attacks import bodies, searches, sign_in
 from tests.system.attacks.attack import Attack, run_attack
 
 SEARCHES = {attack.name: attack for attack in searches.ATTACKS}
@@ -15,7 +16,7 @@ SIGN_INS = {attack.name: attack for attack in sign_in.ATTACKS}
 
 
 async def others(attack: Attack, engine: Engine, module: str = "gateway") -> list[str]:
-    """What an attack did to somebody else; the bars of its own cost are the proof's affair."""
+    """Return the effects of an attack on others; the proof checks the bars of its own cost."""
     record: dict[str, Any] = await run_attack(attack, engine, module=module)
     return [finding for finding in record["findings"] if finding.startswith(("somebody", "an h"))]
 
@@ -37,3 +38,16 @@ async def test_searches_of_one_owner_hold_up_another_only_without_turns(
 async def test_a_flood_of_sign_ins_turns_others_away_only_without_turns(name: str) -> None:
     assert await others(SIGN_INS[name], "sqlite") == []
     assert await others(SIGN_INS[name], "sqlite", "tests.system.open_serve") != []
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+async def test_bodies_of_very_many_values_cost_little_only_with_a_bound() -> None:
+    attack = bodies.ATTACKS[0]
+    off = replace(attack, settings={"UNGUARDED": "values"})
+
+    def cost(record: dict[str, Any]) -> bool:
+        return any("processor time" in finding for finding in record["findings"])
+
+    assert not cost(await run_attack(attack))
+    assert cost(await run_attack(off, module="tests.system.unguarded_serve"))

@@ -1,4 +1,4 @@
-"""The program as `pip install .` and `pipx install .` lay it down: complete, run from anywhere."""
+"""The program as `pip install .` and `pipx install .` install it: complete, run from anywhere."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sources() -> list[str]:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds what a wheel of this tree installs."""
+    """Return a folder with the contents of a wheel of this tree."""
     home = tmp_path_factory.mktemp("installed")
     for name in sources():
         if not name.startswith("tests/"):

@@ -1,4 +1,4 @@
-"""Kill -9 under load: nothing acknowledged is lost, no more arrives twice than was under way."""
+"""Kill -9 under load: no acknowledged write is lost, and only deliveries in flight repeat."""
 
 from __future__ import annotations
 

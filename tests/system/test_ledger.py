@@ -1,4 +1,4 @@
-"""The ledger itself: each way of breaking a promise is seen."""
+"""The ledger itself detects each broken promise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELD: Held = {("e1", "w1"): "claim"}
 
 
 class Case:
-    """Two writes of one owner with two webhooks, all well; a test spoils one thing."""
+    """Two correct writes of one owner with two webhooks; a test breaks one thing."""
 
     def __init__(self) -> None:
         self.tenants = Tenants(

@@ -1,4 +1,4 @@
-"""What several nodes are judged by: each way of doing one delivery twice or late is seen."""
+"""The judgement of several nodes detects each delivery made twice or late."""
 
 from __future__ import annotations
 

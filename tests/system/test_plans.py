@@ -1,4 +1,4 @@
-"""Statistics from an empty queue do not make its statements walk the tables (B2, R33)."""
+"""With statistics from an empty queue, statements still do not scan the tables (B2, R33)."""
 
 from __future__ import annotations
 

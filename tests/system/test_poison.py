@@ -1,4 +1,4 @@
-"""Rows that nobody can send (R19): they end with a reason, all else goes on."""
+"""Rows that cannot be sent (R19): they end with a reason, and all others are delivered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BIG = 5_000_000
 
 
 async def enlarge(tx: Tx, event_id: str) -> None:
-    """Longer than any write of ours could make it."""
+    """Longer than any possible write."""
     body = b"x" * BIG
     digest = hashlib.sha256(body).hexdigest()
     await tx.run(
@@ -37,7 +37,7 @@ async def test_a_damaged_row_ends_dead_and_holds_up_nobody(db: Database, kind: s
             await box.until(HEALTHY, "/fine", seconds=8)
             await running.watch.until("attempt", HEALTHY)
             assert wrong_with(await ended(db, damaged, seconds=8)) == []
-            # The loop that met it goes on.
+            # The loop that met it continues.
             await db.write(make, "after")
             await box.until(HEALTHY + 1, "/fine", seconds=8)
         assert wrong_with(await deliveries_of(db, damaged)) == []
@@ -51,7 +51,7 @@ SPOILED = {
     "event's name": "update events set name = cast(x'ff' as text) where owner_id = $1",
     "record's id": "update events set record_id = cast(x'ff' as text) where owner_id = $1",
 }
-"""Text as a flipped bit leaves it; PostgreSQL has no such."""
+"""Text after a bit flip; PostgreSQL has no such text."""
 
 
 async def spoil(tx: Tx, what: str, owner: str) -> None:
@@ -107,7 +107,7 @@ async def test_five_megabytes_hold_up_nobody(db: Database) -> None:
             await box.until(HEALTHY, "/fine")
             await running.watch.until("delivery_finished", HEALTHY + 1)
         [ended] = await _deliveries(db, big)
-        # The test's receiver takes a megabyte; what counts is that the attempt was made and logged.
+        # The test's receiver accepts a megabyte; the attempt must be made and logged.
         [attempt] = await db.read(
             rows, "select outcome from attempts where webhook_id = $1 and number = 1", big
         )

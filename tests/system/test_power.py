@@ -1,4 +1,4 @@
-"""Power cuts under load: what was acknowledged is there afterwards; less than FULL loses it."""
+"""Power cuts under load: acknowledged writes exist afterwards; less than FULL loses them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def test_five_power_cuts_lose_nothing(engine: Engine) -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_synchronous_normal_is_seen(engine: Engine) -> None:
-    """What config.toml says that `normal` costs."""
+    """The cost of `normal` as config.toml states it."""
     for seed in range(SEED, SEED + 3):
         told = await run_power_cuts(1, engine, seed, synchronous="normal")
         if told["lost"]:

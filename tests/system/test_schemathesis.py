@@ -1,4 +1,4 @@
-"""What the served document promises holds for thousands of generated requests."""
+"""The promises of the served document hold for thousands of generated requests."""
 
 from __future__ import annotations
 

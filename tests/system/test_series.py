@@ -1,4 +1,4 @@
-"""The metrics page stays small after everything was called, by everybody and in odd ways."""
+"""The metrics page stays small after all operations, by all callers and in odd ways."""
 
 from __future__ import annotations
 

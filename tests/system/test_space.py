@@ -1,4 +1,4 @@
-"""Writes that find no room: refused with 503, and nothing that was acknowledged is lost."""
+"""Writes without space: refused with 503, and no acknowledged write is lost."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A plain resource touches three places: its file, a line of the catalogue, a migration.
 
-The test adds `suppliers` to a copy of the product, and asks every door of that copy for it.
+The test adds `suppliers` to a copy of the product, and calls every door of that copy.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MIGRATION = """create table suppliers (
 
 
 def with_suppliers(folder: Path) -> list[Path]:
-    """A copy of the product with suppliers; the files that were touched."""
+    """Return a copy of the product with suppliers, and the changed files."""
     for package in (gateway, outbox):
         source = Path(package.__path__[0])
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -88,7 +88,7 @@ def test_suppliers(tmp_path: Path) -> None:
 
 
 def by_rest(serving: Serving, key: dict[str, str]) -> None:
-    """Each operation of a plain resource, its events, and what the document says of them."""
+    """Call each operation of a plain resource; check its events and its documentation."""
     path = "/api/suppliers"
     status, body, headers = serving.ask(path, method="POST", body={"name": "Sul"}, headers=key)
     made = json.loads(body)

@@ -1,4 +1,4 @@
-"""No lane waits for ever beside others that are full (A4)."""
+"""No lane waits for ever beside full lanes (A4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The product on a database that may grow by a few pages a batch only (`PRAGMA max_page_count`).
+"""The product on a database that may grow by only a few pages per batch (`PRAGMA max_page_count`).
 
-Run in place of `python -m gateway`, on SQLite. Each batch waits a moment first, so that writes
-sent together are gathered, and what SQLite does to a batch is told on standard error.
+Run in place of `python -m gateway`, on SQLite. Each batch waits a moment first, so that concurrent
+writes are gathered; standard error reports how SQLite handles a batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import Writer
 
 PAGES = 2
-"""How far the file may grow in one batch; a record with long notes needs more."""
+"""Growth of the file per batch; a record with long notes needs more."""
 GATHER_SECONDS = 0.02
 
 _batch = Writer._batch
@@ -33,7 +33,7 @@ def tight_batch(self: Writer, done: list[Job]) -> None:
 
 
 def told_each_alone(self: Writer, jobs: list[Job]) -> None:
-    """As the product's; says how many units it runs once more."""
+    """As the product's; prints how many units it runs once more."""
     line = json.dumps({"event": "batch_ended_by_sqlite", "again": len(jobs)})
     os.write(2, line.encode() + b"\n")
     _each_alone(self, jobs)

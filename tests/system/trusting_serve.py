@@ -1,7 +1,7 @@
-"""The product with one rule broken: it trusts a COMMIT whoever ended its wait.
+"""The product with one rule broken: it trusts a COMMIT however its wait ended.
 
-Run in place of `python -m gateway`, on PostgreSQL. What the server says when it ends the wait is
-not heeded, and a transaction that stands on the primary counts as standing everywhere.
+Run in place of `python -m gateway`, on PostgreSQL. It ignores the server's warning about the end of
+the wait, and a transaction on the primary counts as stored everywhere.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ UNITS: Any = import_module("outbox.database.postgres.units")
 
 
 async def trusted(connection: Any) -> bool:
-    """In the place of a COMMIT whose warnings are heeded."""
+    """Replaces a COMMIT that checks for warnings."""
     await connection.execute("commit")
     return True
 
 
 async def assumed(connection: Any) -> bool:
-    """In the place of a later COMMIT that comes back."""
+    """Replaces the check by a later COMMIT."""
     return True
 
 

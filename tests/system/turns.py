@@ -1,4 +1,4 @@
-"""Lanes with long backlogs, and who gets a turn beside them: a first event, a retry."""
+"""Lanes with long backlogs, and the turns of others beside them: a first event, a retry."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.system.staging import opened, pile_up, until
 WITHIN_SECONDS = 2.0
 PATIENCE_SECONDS = 10.0
 WAIT_SECONDS = 0.05
-"""Of the schedule that tests use: how long after its failure a retry is due."""
+"""The schedule in tests: seconds from a failure to its retry."""
 LANES_AN_OWNER = 50
 OWN_BACKLOG = 400
 WARM = 300
-"""Deliveries sent before anybody asks for a turn."""
+"""Deliveries sent before the first turn is measured."""
 RETRIED = """
 select a.started_at + a.total_us as failed, b.started_at as again
 from attempts a join attempts b on b.delivery_id = a.delivery_id and b.number = 2
@@ -40,7 +40,7 @@ where w.owner_id like 'a%' and exists (
 async def run_starvation(
     engine: Engine, lanes: int, slots: int, *, rounds: int = 4, backlog: int = 80_000
 ) -> dict[str, Any]:
-    """The longest waits for a turn beside `lanes` that share a backlog, over some rounds."""
+    """Return the longest waits for a turn beside `lanes` with a backlog, over some rounds."""
     findings: list[str] = []
     with tempfile.TemporaryDirectory(prefix="carteiro-turns-") as name:
         log = Path(name) / "receiver.log"
@@ -76,7 +76,7 @@ async def run_starvation(
 
 
 async def _pile_up(db: Database, key: KeyRing, url: str, lanes: int, each: int) -> None:
-    """The lanes and their backlogs, before anything drains them."""
+    """Create the lanes and their backlogs, before the drain starts."""
     for first in range(0, lanes, LANES_AN_OWNER):
         owner = f"a{first:023x}"
         numbers = range(first, min(first + LANES_AN_OWNER, lanes))
@@ -93,7 +93,7 @@ async def _pile_up(db: Database, key: KeyRing, url: str, lanes: int, each: int) 
 async def _rounds(
     db: Database, key: KeyRing, url: str, rounds: int, own: bool
 ) -> dict[str, list[float]]:
-    """Seconds that each had to wait; whoever got no turn counts as PATIENCE_SECONDS."""
+    """Return the seconds that each waited; without a turn it counts as PATIENCE_SECONDS."""
     waits: dict[str, list[float]] = {}
     for number in range(rounds):
         asked = {
@@ -111,7 +111,7 @@ async def _rounds(
 
 
 async def _first(db: Database, key: KeyRing, url: str, number: int) -> float:
-    """From the commit of a new webhook's first event to its sending."""
+    """Measure from the commit of a new webhook's first event to its sending."""
     owner = f"b{number:023x}"
     webhook_id, _ = await add_webhook(db, key, f"{url}/new/{number}", owner=owner)
     began = time.time()
@@ -124,7 +124,7 @@ async def _first(db: Database, key: KeyRing, url: str, number: int) -> float:
 
 
 async def _retry(db: Database, key: KeyRing, url: str, owner: str, backlog: int) -> float:
-    """From the moment a retry is due to its sending, at a webhook that failed once."""
+    """Measure from the due time of a retry to its sending, at a webhook that failed once."""
     webhook_id, _ = await add_webhook(db, key, url, owner=owner)
     event_id = await db.write(make, "once", owner=owner)
     if backlog:

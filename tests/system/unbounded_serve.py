@@ -1,4 +1,4 @@
-"""The product with one rule broken: a record takes all its dependants along in its transaction.
+"""The product with one rule broken: a delete handles all dependants in its transaction.
 
 Run in place of `python -m gateway`.
 """

@@ -1,6 +1,6 @@
-"""The product with answers that its document does not tell of, to show that they are found.
+"""The product with undocumented responses, to show that the checks find them.
 
-Run in place of `python -m gateway`. `GET /api/me` answers 418, pipeline-stats counts in text, and
+Run in place of `python -m gateway`. `GET /api/me` responds 418, pipeline-stats counts in text, and
 `GET /api/tasks/overdue` fails.
 """
 
@@ -48,7 +48,7 @@ WRONG: dict[str, Handler] = {
 
 
 def add_wrong_routes(app: web.Application) -> None:
-    """These stand before the real ones."""
+    """These routes come before the real ones."""
     for path, handler in WRONG.items():
         app.router.add_route("GET", path, handler)
     add_routes(app)

@@ -1,7 +1,7 @@
-"""The product with one rule broken: a settle does not ask whether the claim is still its own.
+"""The product with one rule broken: a settle does not check that its claim is still valid.
 
-Run in place of `python -m gateway`, on PostgreSQL: what a node writes down late, after others have
-taken its deliveries over, is believed.
+Run in place of `python -m gateway`, on PostgreSQL: a late result of a node is recorded after others
+have taken its deliveries over.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The product with one of its guards turned off, the one that `UNGUARDED` names.
+"""The product with one guard turned off, named by `UNGUARDED`.
 
-Run in place of `python -m gateway`: the attack that the guard is for must then show.
+Run in place of `python -m gateway`: the attack that the guard is for must then succeed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from gateway.__main__ import main
 from gateway.console import forms
 from gateway.console.forms import Form
 from gateway.records import query, statements
+from gateway.records.values import strictjson
+from gateway.rest import body
 from gateway.server import admission, early, inbound
 from gateway.server.admission import Admission
 from gateway.server.budgets import Budget
 
 
 async def any_form(request: web.Request) -> Form:
-    """A form of any kind and size, in the character set that it names."""
+    """Accepts a form of any kind and size, in the character set that it names."""
     sent = await request.post()
     texts = {
         name: [value for value in sent.getall(name) if isinstance(value, str)] for name in sent
@@ -31,12 +33,12 @@ async def any_form(request: web.Request) -> Form:
 
 
 def take_any_form() -> None:
-    """Forms are read by aiohttp, whatever they are."""
+    """Let aiohttp read any form."""
     forms.read = any_form
 
 
 def never_end() -> None:
-    """Lists are read as a whole, whatever their size, and nothing that is held counts."""
+    """Read lists as a whole, whatever their size, without a memory budget."""
     statements.BESIDE = 1 << 62
     query.MOST = 1_000
     Budget.take = lambda self, holder, size, *, must=False: True  # type: ignore[method-assign]
@@ -44,20 +46,27 @@ def never_end() -> None:
 
 
 def take_any_head() -> None:
-    """A head ends when it ends."""
+    """Allow heads of any length."""
     inbound.HEAD_BYTES = 1 << 62
     never_end()
 
 
 def keep_all_places() -> None:
-    """Whoever has a place keeps it, and probes have none of their own."""
+    """Let connections keep their places, and reserve none for probes."""
     Admission._make_room = lambda self: False  # type: ignore[method-assign]
     admission.PROBES = 0
     early.PROBE = re.compile(b"$^")
 
 
+def take_any_number_of_values() -> None:
+    """A body holds as many values as fit, and nobody waits their turn."""
+    strictjson.MOST_VALUES = 1 << 62
+    body.IN_TURN_BYTES = 1 << 62
+
+
 GUARDS: dict[str, Callable[[], None]] = {
     "forms": take_any_form,
+    "values": take_any_number_of_values,
     "budgets": never_end,
     "heads": take_any_head,
     "places": keep_all_places,

@@ -1,1 +1,1 @@
-"""Accounts: passwords, keys, tokens, sessions, and who is recognised by them."""
+"""Manages accounts, and authenticates callers by password, key, token or session."""

@@ -1,9 +1,9 @@
-"""Wrong passwords of an account: each makes the next try wait longer, and none locks it.
+"""Delays sign-ins after wrong passwords of an account, and never locks the account.
 
-What is counted is the address that was typed in, whether there is such an account or not, so that
-nobody learns from it who has one. A share of the network (networks.share_of) from which somebody
-has signed in to the account before is counted by itself: a stranger's tries do not hold it up.
-All of it is in the memory of this process.
+It counts by e-mail address, whether an account exists or not, so that the delay does not reveal
+which accounts exist. A client network (networks.share_of) with an earlier successful sign-in to the
+account has its own count, so that attempts from elsewhere do not delay it. The counts are in the
+memory of this process.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from gateway.records.errors import Refusal
 from outbox.clock import Clock
 
 DELAYS = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
-"""Seconds from a try to the next one, by the number of wrong ones in a row; then the last."""
+"""Seconds between two attempts, by the number of wrong ones in a row; the last value repeats."""
 FORGOTTEN_SECONDS = 900.0
 REMEMBERED_MOST = 50_000
 KNOWN_MOST = 10_000
 
 
 class Attempts:
-    """Counts tries before they are judged, so that many at once are not one."""
+    """Counts of attempts; an attempt counts before its check, so that parallel ones all count."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -30,7 +30,7 @@ class Attempts:
         self._known: OrderedDict[bytes, None] = OrderedDict()
 
     def begin(self, email: str, share: str) -> None:
-        """Count a try, as wrong until it is told otherwise. Raises rate_limited."""
+        """Count an attempt as wrong until `right` or `unjudged`. Raises rate_limited."""
         holder = self._holder(email, share)
         now = self._clock.monotonic()
         wrong, last = self._wrong.get(holder, (0, now))
@@ -40,7 +40,7 @@ class Attempts:
         if wait > 0:
             raise Refusal(
                 "rate_limited",
-                "Too many wrong passwords; wait a little before the next try.",
+                "Too many wrong passwords; wait before you try again.",
                 facts={"retry_after": math.ceil(wait)},
             )
         self._wrong[holder] = (wrong + 1, now)
@@ -49,7 +49,7 @@ class Attempts:
             self._wrong.popitem(last=False)
 
     def right(self, email: str, share: str) -> None:
-        """The password was right: the account's wrong ones are forgotten, its share is known."""
+        """Record a right password: reset the account's count and remember the client's network."""
         self._wrong.pop(self._holder(email, share), None)
         self._wrong.pop(_digest(email), None)
         pair = _digest(email, share)
@@ -59,7 +59,7 @@ class Attempts:
             self._known.popitem(last=False)
 
     def unjudged(self, email: str, share: str) -> None:
-        """The password was not looked at: the try does not count."""
+        """Remove an attempt whose password was not checked."""
         holder = self._holder(email, share)
         wrong, last = self._wrong.get(holder, (0, 0.0))
         if wrong:
@@ -71,7 +71,7 @@ class Attempts:
 
 
 def _digest(email: str, *more: str) -> bytes:
-    """A key of one size, whatever was typed in; longer addresses than there can be are one."""
+    """Return a key of fixed size; all addresses above the maximum length share one."""
     folded = fold_email(email) if len(email) <= LONGEST_EMAIL else ""
     text = "\0".join((folded, *more))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]

@@ -1,7 +1,7 @@
-"""From the text of a key or token to the caller it proves. No HTTP here.
+"""Authenticates the caller of a key or token, without HTTP.
 
-What was recognised is remembered for a second at most, so a key that was revoked on any node
-stops within that second on every node, and a busy key costs one query a second.
+It caches a result for at most a second, so a key revoked on any node stops working within that
+second on every node, and a busy key costs one query a second.
 """
 
 from collections import OrderedDict
@@ -19,13 +19,13 @@ REMEMBERED_MOST = 10_000
 
 
 class AuthObserver(Protocol):
-    """Who counts recognitions."""
+    """A counter of authentications."""
 
     def authenticated(self, scheme: Scheme, outcome: Outcome) -> None: ...
 
 
 class Credentials:
-    """Recognises API keys and tokens, and notes when keys are used."""
+    """The authenticator of API keys and tokens; it also records when keys are used."""
 
     def __init__(self, db: Database, observer: AuthObserver) -> None:
         self._db = db
@@ -35,9 +35,9 @@ class Credentials:
         self._used: dict[str, int] = {}
 
     async def recognise(self, text: str, scheme: Scheme) -> Actor | None:
-        """The actor of a key or token; None when it proves nobody."""
+        """Return the actor of a key or token, or None when it is invalid."""
         if not text.isascii():
-            # No key or token is, and bytes that are no UTF-8 have no digest.
+            # Keys and tokens are ASCII, and text with lone surrogates has no digest.
             self._observer.authenticated(scheme, "bad")
             return None
         digest = keys.digest_of(text)
@@ -49,7 +49,7 @@ class Credentials:
             if actor is None:
                 self._known.pop(digest, None)
                 return None
-            # Counted from before the query: what it saw may already be a moment old.
+            # The time starts before the query, because its result may already be outdated.
             self._remember(digest, now + REMEMBERED_SECONDS, actor)
         else:
             actor = known[1]
@@ -59,11 +59,11 @@ class Credentials:
         return actor
 
     def forget(self) -> None:
-        """Something was revoked or changed here: ask again for everything."""
+        """Clear the cache after a revocation or a change on this node."""
         self._known.clear()
 
     async def flush(self) -> None:
-        """Write down when keys were last used; called once a minute and at the end."""
+        """Record when keys were last used; called once a minute and at shutdown."""
         used, self._used = self._used, {}
         if used:
             await self._db.write(keys.touch, list(used.items()))

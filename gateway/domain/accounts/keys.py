@@ -1,7 +1,7 @@
-"""API keys: how one is made and told from junk, and the rows that remember its digest.
+"""Generates API keys, checks their form, and stores their digests.
 
-A key reads `crt_<8 visible>_<43 base62>`; the last 6 of the 43 are a checksum over what stands
-before them, so that a mistyped key is refused without asking the database.
+The form of a key is `crt_<8 visible>_<43 base62>`; the last 6 of the 43 are a checksum of the
+characters before them, so that a mistyped key is refused without a query.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ VISIBLE = len("crt_") + 8
 CHECKSUM = 6
 SCOPES = ("read", "write")
 KEPT = 90 * 86_400_000_000
-"""For so long its holder is told that a key expired or was revoked, not that it is unknown."""
-# Making and revoking keys all day must not fill the table.
+"""How long an expired or revoked key is stored, and so reported as such and not as unknown."""
+# A client that creates and revokes keys all the time must not fill the table.
 DROP_ENDED = """
 delete from api_keys where owner_id = $1 and (revoked_at is not null or expires_at <= $2)
   and id not in (
@@ -45,16 +45,16 @@ KEY = Form(
     noun="key",
     description="An API key, without its secret part.",
     fields=(
-        Field("name", "name", formats.title(100), "What it is for.", "Zapier", required=True),
+        Field("name", "name", formats.title(100), "Name of the key.", "Zapier", required=True),
         Field(
             "scopes", "scopes",
             nested.composite(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
-            "What it may do; both unless sent.", ["read"],
+            "Permissions of the key; by default both.", ["read"],
         ),
         Field(
             "expiresAt", "expires_at", instants.moment(),
-            "When it ends; never unless sent. A date without a time lasts until that day ends in "
-            "the owner's time zone.",
+            "When the key expires; by default never. A date without a time means the end of that "
+            "day in the owner's time zone.",
             "2030-01-31",
         ),
     ),
@@ -62,7 +62,7 @@ KEY = Form(
 
 
 def base62(number: int, length: int) -> str:
-    """The last `length` base-62 digits of a number."""
+    """Return the last `length` base-62 digits of a number."""
     digits = []
     for _ in range(length):
         number, digit = divmod(number, 62)
@@ -71,8 +71,8 @@ def base62(number: int, length: int) -> str:
 
 
 def make(ids: Ids) -> str:
-    """A new key: 220 random bits in its secret part. It is shown once and never stored."""
-    # Sixteen bytes more than the digits hold, so that every digit is as likely as the next.
+    """Return a new key with 220 random bits in its secret part, which is never stored."""
+    # Sixteen more bytes than the digits need make all digits equally likely.
     visible = base62(int.from_bytes(ids.token(22), "big"), 8)
     secret = base62(int.from_bytes(ids.token(44), "big"), 43 - CHECKSUM)
     head = f"crt_{visible}_{secret}"
@@ -80,12 +80,12 @@ def make(ids: Ids) -> str:
 
 
 def well_formed(text: str) -> bool:
-    """Whether `text` can be a key at all: its shape and its checksum."""
+    """Return whether the form and the checksum of `text` are those of a key."""
     return SHAPE.fullmatch(text) is not None and _checksum(text[:-CHECKSUM]) == text[-CHECKSUM:]
 
 
 def digest_of(text: str) -> bytes:
-    """What is stored of a key or token."""
+    """Return the digest of a key or token, its stored form."""
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -103,9 +103,9 @@ async def add(
     expires_at: int | None,
     most: int = 0,
 ) -> Row:
-    """Store a key that `make` gave; returns its row. Raises conflict past `most` (0: no cap)."""
+    """Store a key from `make`; return its row. Raises conflict above `most` (0: no limit)."""
     if most:
-        await users.hold(tx, owner_id)
+        await users.lock(tx, owner_id)
         row = await tx.one(
             """select count(*) as had from api_keys where owner_id = $1 and revoked_at is null
                and (expires_at is null or expires_at > $2)""",
@@ -114,7 +114,7 @@ async def add(
         if row is not None and row["had"] >= most:
             raise Refusal(
                 "conflict",
-                f"You have {most} API keys, as many as this installation allows; revoke one first.",
+                f"You have {most} API keys, the limit of this installation; revoke one first.",
             )
         await tx.run(DROP_ENDED, owner_id, tx.now, most)
     row = await tx.one(
@@ -129,7 +129,7 @@ async def add(
 
 
 async def listed(tx: Tx, owner_id: str) -> list[Row]:
-    """The keys of a user that are not revoked, newest first."""
+    """Return the keys of a user without revoked ones, newest first."""
     return await tx.all(
         """select * from api_keys where owner_id = $1 and revoked_at is null
            order by created_at desc, id desc""",
@@ -138,21 +138,21 @@ async def listed(tx: Tx, owner_id: str) -> list[Row]:
 
 
 async def one(tx: Tx, key_id: str) -> Row | None:
-    """A key that is not revoked."""
+    """Return the key with this id, or None when it is unknown or revoked."""
     return await tx.one("select * from api_keys where id = $1 and revoked_at is null", key_id)
 
 
 async def all_of(tx: Tx, owner_id: str) -> list[Row]:
-    """The keys of a user, newest first; also those that ended and are still kept."""
+    """Return the keys of a user, newest first, including expired and revoked ones."""
     return await tx.all(
         "select * from api_keys where owner_id = $1 order by created_at desc, id desc", owner_id
     )
 
 
 async def matching(tx: Tx, text: str, limit: int) -> list[Row]:
-    """Keys whose id `text` is, that it is in full or the visible part of which it begins.
+    """Return the keys whose id or full text is `text`, or whose visible part starts with it.
 
-    Each with its owner's address; those that are not revoked come first.
+    Each row has the owner's e-mail address; revoked keys come last.
     """
     return await tx.all(
         """select k.*, u.email from api_keys k join users u on u.id = k.owner_id
@@ -163,7 +163,7 @@ async def matching(tx: Tx, text: str, limit: int) -> list[Row]:
 
 
 async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
-    """End a key of this user; False when there is none to end."""
+    """Revoke a key of this user; return False when there is none to revoke."""
     return await tx.run(
         """update api_keys set revoked_at = $3
            where id = $1 and owner_id = $2 and revoked_at is null""",
@@ -172,7 +172,7 @@ async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
 
 
 async def recognise(tx: Tx, digest: bytes) -> Row | None:
-    """The key with this digest and whether its user is shut out, whatever their states."""
+    """Return the key with this digest and its user's state, including revoked keys."""
     return await tx.one(
         """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at, u.timezone
            from api_keys k join users u on u.id = k.owner_id where k.digest = $1""",
@@ -181,7 +181,7 @@ async def recognise(tx: Tx, digest: bytes) -> Row | None:
 
 
 async def touch(tx: Tx, used: Sequence[tuple[str, int]]) -> None:
-    """Remember when keys were last used: pairs of id and wall time."""
+    """Record when keys were last used: pairs of id and wall time."""
     await tx.many(
         """update api_keys set last_used_at = $2
            where id = $1 and (last_used_at is null or last_used_at < $2)""",
@@ -190,7 +190,7 @@ async def touch(tx: Tx, used: Sequence[tuple[str, int]]) -> None:
 
 
 async def purge(tx: Tx, limit: int) -> int:
-    """Remove up to `limit` keys that expired or were revoked KEPT ago or more; how many went."""
+    """Delete up to `limit` keys that expired or were revoked at least KEPT ago; return how many."""
     return await tx.run(
         """delete from api_keys where id in (
              select id from api_keys
@@ -202,5 +202,5 @@ async def purge(tx: Tx, limit: int) -> int:
 
 
 def scopes_of(row: Row) -> frozenset[Any]:
-    """The scopes in a key's row."""
+    """Return the scopes of a key's row."""
     return frozenset(msgspec.json.decode(row["scopes"]))

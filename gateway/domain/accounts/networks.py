@@ -1,4 +1,4 @@
-"""The networks that an address is in: the share of one client, and the wider ones around it."""
+"""Computes the networks of a client address: its own, and the wider ones around it."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Networks:
-    """A list of networks, asked with the text of an address."""
+    """A list of networks that is searched with the text of an address."""
 
     def __init__(self, networks: Sequence[str]) -> None:
         self._networks: list[Network] = [ipaddress.ip_network(text) for text in networks]
-        # The same few peers and clients come again and again.
+        # Few peers and clients send most requests.
         self.hold = lru_cache(maxsize=4096)(self._hold)
 
     def _hold(self, text: str) -> bool:
@@ -25,7 +25,7 @@ class Networks:
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Address | None:
-    """An address as proxies write it (a port and brackets are allowed), None for anything else."""
+    """Return an address that may have a port and brackets, or None for other text."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -42,7 +42,7 @@ def parse(text: str) -> Address | None:
 
 @lru_cache(maxsize=4096)
 def share_of(text: str) -> str:
-    """What one subscriber holds: an IPv4 address, or the /64 around an IPv6 address."""
+    """Return the network of one subscriber: an IPv4 address, or the /64 of an IPv6 address."""
     address = parse(text)
     if address is None:
         return text
@@ -52,14 +52,14 @@ def share_of(text: str) -> str:
 
 
 WIDER = {4: ((24, 10),), 6: ((56, 3), (48, 10))}
-"""Networks around a share, by IP version: how long their prefix is, and how many shares' worth of
-tries they may make."""
+"""The wider networks by IP version: the length of the prefix, and the limit of attempts as a
+multiple of a subscriber's."""
 WORTHS = (1, 3, 10)
 
 
 @lru_cache(maxsize=4096)
 def networks_of(text: str) -> tuple[tuple[str, int], ...]:
-    """What an address is limited by: its share, and the networks around it, with their worth."""
+    """Return the networks that limit an address, each with its multiple of the limit."""
     address = parse(text)
     if address is None:
         return ((text, 1),)

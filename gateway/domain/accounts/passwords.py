@@ -1,7 +1,7 @@
-"""Passwords: argon2id at OWASP's smallest setting, on two threads of its own.
+"""Hashes and verifies passwords with argon2id at OWASP's minimum setting, on two threads.
 
-The threads bound the memory and the processor time that sign-ins can take from the server. Whoever
-asks takes turns with others, so that nobody fills the queue for all.
+The threads limit the memory and processor time of sign-ins. Clients take turns, so that no client
+fills the queue for others.
 """
 
 import asyncio
@@ -21,27 +21,27 @@ T = TypeVar("T")
 
 THREADS = 2
 WAITING = 16
-"""Hashes of one holder that may wait, at 30 ms each."""
+"""Most waiting hashes of one client, at 30 ms each."""
 WAITING_MOST = 512
-"""Of all; past it, whoever has most of them waiting loses one."""
+"""Most waiting hashes of all clients; above it the client with the most loses one."""
 HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
 
 
 @cache
 def _nobodys_hash() -> str:
-    """Checked in place of an unknown user's hash, so that both answers take as long."""
+    """Return the hash verified for unknown users, so that their response takes as long."""
     return HASHER.hash("", salt=bytes(16))
 
 
 class PasswordObserver(Protocol):
-    """Who is told what hashing costs."""
+    """A recorder of the cost of hashing."""
 
     def password_queue(self, waiting: int) -> None: ...
     def password_hashed(self, seconds: float) -> None: ...
 
 
 class Passwords:
-    """Hashes and checks passwords off the event loop."""
+    """The hasher of passwords, off the event loop."""
 
     def __init__(self, *, clock: Clock, ids: Ids, observer: PasswordObserver) -> None:
         self._clock = clock
@@ -49,20 +49,20 @@ class Passwords:
         self._observer = observer
         self._hasher = HASHER
         self._threads = ThreadPoolExecutor(THREADS, "passwords")
-        # One holder leaves a thread to others.
+        # One client leaves a thread to others.
         self._places = Places(THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST)
         self._under_way = 0
         self._dummy = _nobodys_hash()
 
     async def hash(self, password: str, holder: str = "") -> str:
-        """The string to store. Raises unavailable when too many are waiting."""
+        """Return the hash to store. Raises unavailable when too many are waiting."""
         salt = self._ids.token(16)
         return await self._run(holder, lambda: self._hasher.hash(password, salt=salt))
 
     async def verify(self, stored: str | None, password: str, holder: str = "") -> bool:
-        """Whether `password` is the one behind `stored`; None (nobody) takes as long and fails.
+        """Return whether `password` matches `stored`; None (no user) takes as long and fails.
 
-        `holder` is who takes turns with others. Raises unavailable when too many are waiting.
+        `holder` is the client that takes turns. Raises unavailable when too many are waiting.
         """
 
         def check() -> bool:
@@ -74,7 +74,7 @@ class Passwords:
         return await self._run(holder, check) and stored is not None
 
     def close(self) -> None:
-        """Let hashes under way end, and start no other."""
+        """Wait for running hashes, and start no other."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def _run(self, holder: str, work: Callable[[], T]) -> T:
@@ -86,7 +86,7 @@ class Passwords:
         except Crowded:
             raise Refusal(
                 "unavailable",
-                "Too many sign-ins at once; try again in a moment.",
+                "Too many sign-ins at once; try again later.",
                 facts={"retry_after": 1},
             ) from None
         finally:

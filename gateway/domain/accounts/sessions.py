@@ -1,6 +1,6 @@
-"""Console sessions and the one-time link that lets a stranger create the first account.
+"""Stores console sessions and the one-time link that creates the first account.
 
-The browser holds a random token; the database only its SHA-256.
+The browser has a random token; the database has only its SHA-256.
 """
 
 import hashlib
@@ -11,10 +11,10 @@ from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 
 SEEN_EVERY = 300_000_000
-"""A session's last use is written at most every five minutes."""
+"""The last use of a session is written at most every five minutes."""
 LINK_LIFETIME = 86_400_000_000
 MOST = 100
-"""Sessions one user may have; the least recently used give way."""
+"""Most sessions of one user; a new one replaces the least recently used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Session:
     seen_at: int
     expires_at: int
     reveals: bool
-    """Whether a new secret waits to be shown once (see `reveal`)."""
+    """Whether a new secret is stored for a single display (see `reveal`)."""
     user_name: str
     user_email: str
     zone: str
 
     def stale(self, now: int) -> bool:
-        """Whether its last use should be written down."""
+        """Return whether the time of the last use is due to be written."""
         return now - self.seen_at > SEEN_EVERY
 
 
@@ -51,8 +51,8 @@ where u.disabled_at is null and s.expires_at > $1
 async def start(
     tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str
 ) -> str:
-    """Sign a browser in for `lifetime` microseconds; returns the session's id."""
-    await users.hold(tx, owner_id)
+    """Create a session for `lifetime` microseconds; return its id."""
+    await users.lock(tx, owner_id)
     await tx.run(
         """
         delete from sessions where owner_id = $1 and id not in (
@@ -74,18 +74,18 @@ async def start(
 
 
 async def find(tx: Tx, token: str) -> Session | None:
-    """The live session of a token; None when it ended, expired, or its user was disabled."""
+    """Return the session of a token; None when it ended, expired, or its user is disabled."""
     row = await tx.one(f"{SELECT} and s.digest = $2", tx.now, digest(token))
     return None if row is None else _session(row)
 
 
 async def seen(tx: Tx, session_id: str) -> None:
-    """Note that a session was used now."""
+    """Record the time of use of a session."""
     await tx.run("update sessions set seen_at = $2 where id = $1", session_id, tx.now)
 
 
 async def listed(tx: Tx, owner_id: str) -> list[Session]:
-    """The live sessions of a user, the latest used first."""
+    """Return the active sessions of a user, the last used first."""
     rows = await tx.all(
         f"{SELECT} and s.owner_id = $2 order by s.seen_at desc, s.id", tx.now, owner_id
     )
@@ -93,33 +93,33 @@ async def listed(tx: Tx, owner_id: str) -> list[Session]:
 
 
 async def keep_reveal(tx: Tx, session_id: str, sealed: bytes) -> None:
-    """Keep a new secret, sealed, for the next page of this session to show."""
+    """Store an encrypted new secret, which the next page of this session shows."""
     await tx.run("update sessions set reveal = $2 where id = $1", session_id, sealed)
 
 
 async def reveal(tx: Tx, session_id: str) -> bytes | None:
-    """The sealed secret that waits to be shown."""
+    """Return the stored encrypted secret of a session, or None."""
     row = await tx.one("select reveal from sessions where id = $1", session_id)
     return None if row is None or row["reveal"] is None else bytes(row["reveal"])
 
 
 async def forget_reveal(tx: Tx, session_id: str) -> None:
-    """It was shown: never again."""
+    """Delete the stored secret of a session after its display."""
     await tx.run("update sessions set reveal = null where id = $1", session_id)
 
 
 async def end(tx: Tx, owner_id: str, session_id: str) -> None:
-    """Sign one browser of a user out."""
+    """End one session of a user."""
     await tx.run("delete from sessions where id = $1 and owner_id = $2", session_id, owner_id)
 
 
 async def end_all(tx: Tx, owner_id: str) -> int:
-    """Sign a user out everywhere; returns of how many browsers."""
+    """End all sessions of a user; return how many."""
     return await tx.run("delete from sessions where owner_id = $1", owner_id)
 
 
 async def offer_first_account(tx: Tx, token: str) -> bool:
-    """Make `token` good for creating the first account, for a day; False when a user exists."""
+    """Store a link token for the first account, valid for a day; False when a user exists."""
     if await tx.one("select id from users limit 1") is not None:
         return False
     await tx.run(
@@ -130,7 +130,7 @@ async def offer_first_account(tx: Tx, token: str) -> bool:
 
 
 async def first_account_open(tx: Tx, token: str) -> bool:
-    """Whether `token` can still create the first account."""
+    """Return whether `token` can still create the first account."""
     row = await tx.one(
         "select digest from first_account_links where digest = $1 and expires_at > $2",
         digest(token), tx.now,
@@ -139,20 +139,20 @@ async def first_account_open(tx: Tx, token: str) -> bool:
 
 
 async def take_first_account(tx: Tx, token: str) -> None:
-    """Use the link up, with every other one; the caller then creates the user in this unit.
+    """Consume the link and all others; the caller then creates the user in this unit.
 
-    Raises forbidden when it is unknown, used or expired, or when there is a user already.
+    Raises forbidden when it is unknown, used or expired, or when a user exists.
     """
     if not await first_account_open(tx, token):
         raise Refusal("forbidden", "This link was used or has expired.")
-    # Of two at once the second waits here, and then finds nothing to take or a user.
+    # A concurrent second use waits here, and then finds no link or an existing user.
     taken = await tx.run("delete from first_account_links")
     if not taken or await tx.one("select id from users limit 1") is not None:
         raise Refusal("forbidden", "This link was used or has expired.")
 
 
 async def purge(tx: Tx, limit: int) -> int:
-    """Remove up to `limit` sessions that have ended; the number removed."""
+    """Delete up to `limit` expired sessions; return how many."""
     return await tx.run(
         "delete from sessions where id in"
         " (select id from sessions where expires_at <= $1 order by expires_at limit $2)",
@@ -161,7 +161,7 @@ async def purge(tx: Tx, limit: int) -> int:
 
 
 async def purge_links(tx: Tx, limit: int) -> int:
-    """Remove up to `limit` links to a first account whose day is over; the number removed."""
+    """Delete up to `limit` expired links to a first account; return how many."""
     return await tx.run(
         "delete from first_account_links where digest in"
         " (select digest from first_account_links where expires_at <= $1 limit $2)",
@@ -170,7 +170,7 @@ async def purge_links(tx: Tx, limit: int) -> int:
 
 
 def digest(token: str) -> bytes:
-    """What the database keeps of a token."""
+    """Return the digest of a token, its stored form."""
     return hashlib.sha256(token.encode()).digest()
 
 

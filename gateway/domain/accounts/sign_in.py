@@ -1,4 +1,4 @@
-"""Signing in with a password: the one way, whichever door it came through."""
+"""Checks e-mail addresses and passwords for every door."""
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.attempts import Attempts
@@ -11,7 +11,7 @@ from outbox.database.transaction import Database
 
 
 class SignIn:
-    """Judges e-mail addresses with passwords, and counts each once."""
+    """The check of sign-ins, which counts each attempt once."""
 
     def __init__(self, db: Database, passwords: Passwords, observer: AuthObserver) -> None:
         self._db = db
@@ -20,9 +20,9 @@ class SignIn:
         self._attempts = Attempts(db.clock)
 
     async def check(self, email: str, password: str, address: str) -> str | None:
-        """The user's id; None for a wrong password, a disabled user and an unknown one alike.
+        """Return the user's id, or None for a wrong password, a disabled or an unknown user.
 
-        `address` is the client's. Raises rate_limited after wrong ones, and unavailable.
+        `address` is the client's. Raises rate_limited after wrong passwords, and unavailable.
         """
         share = share_of(address)
         try:

@@ -1,4 +1,4 @@
-"""Bearer tokens: opaque, 256 random bits, stored as digests, given for a password."""
+"""Issues and stores bearer tokens: 256 random bits, stored as digests."""
 
 import base64
 from typing import NamedTuple
@@ -11,27 +11,27 @@ from outbox.ids import Ids
 
 PREFIX = "cst_"
 KEPT = 86_400_000_000
-"""For so long its holder is told that it has expired, not that it is unknown."""
+"""How long an expired token is stored, and so reported as expired and not as unknown."""
 
 MOST = 20
-"""Tokens that one user may have: a sign-in more must not be refused, so the oldest gives way."""
+"""Most tokens of one user; a further sign-in succeeds and revokes the oldest."""
 
 
 class Issued(NamedTuple):
-    """A token as its holder gets it, once, and the wall time at which it ends."""
+    """A new token, shown once, and the wall time at which it expires."""
 
     text: str
     expires_at: int
 
 
 def make(ids: Ids) -> str:
-    """A new token's text; the prefix lets secret scanners find a leaked one."""
+    """Return a new token's text; the prefix lets secret scanners find a leaked one."""
     return PREFIX + base64.urlsafe_b64encode(ids.token(32)).rstrip(b"=").decode()
 
 
 async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
-    """Store a token that `make` gave, for `lifetime` seconds; of MOST others the oldest ends."""
-    await users.hold(tx, owner_id)
+    """Store a token from `make` for `lifetime` seconds; above MOST delete the oldest."""
+    await users.lock(tx, owner_id)
     await tx.run(
         """delete from tokens where owner_id = $1 and digest not in (
              select digest from tokens where owner_id = $1
@@ -47,7 +47,7 @@ async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
 
 
 async def recognise(tx: Tx, digest: bytes) -> Row | None:
-    """The token with this digest and whether its user is shut out, expired ones too."""
+    """Return the token with this digest and its user's state, including expired tokens."""
     return await tx.one(
         """select t.owner_id, t.expires_at, u.disabled_at, u.timezone
            from tokens t join users u on u.id = t.owner_id where t.digest = $1""",
@@ -56,7 +56,7 @@ async def recognise(tx: Tx, digest: bytes) -> Row | None:
 
 
 async def revoke(tx: Tx, digest: bytes) -> bool:
-    """End a token; False when there was none."""
+    """Revoke a token; return False when there is none."""
     return await tx.run("delete from tokens where digest = $1", digest) == 1
 
 
@@ -67,6 +67,6 @@ delete from tokens where digest in (
 
 
 async def purge(tx: Tx, limit: int) -> int:
-    """Remove up to `limit` tokens that ended a day ago or more; the number removed."""
+    """Delete up to `limit` tokens that expired at least a day ago; return how many."""
     await by_index(tx)
     return await tx.run(PURGE, tx.now - KEPT, limit)

@@ -1,4 +1,4 @@
-"""The people who own records. Passwords arrive here hashed (gateway.domain.accounts.passwords)."""
+"""Stores users with hashed passwords (see gateway.domain.accounts.passwords)."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ LONGEST_EMAIL = 254
 
 SIGN_IN = Form(
     noun="sign-in",
-    description="What a user signs in with.",
+    description="The credentials of a user.",
     fields=(
         Field(
             "email", "email", formats.title(LONGEST_EMAIL), "E-mail address of the user.",
@@ -27,22 +27,22 @@ SIGN_IN = Form(
 )  # fmt: skip
 
 _EMAIL = Field(
-    "email", "email", formats.email(), "E-mail address; signs in, and is unique.",
+    "email", "email", formats.email(), "E-mail address for sign-in; unique.",
     "maria@example.com", required=True,
 )  # fmt: skip
 _NAME = Field("name", "name", formats.title(), "Full name.", "Maria Silva", required=True)
 _ZONE = Field(
     "timezone", "timezone", formats.zone(),
-    "Where days begin and end, for due dates, lists and reports.", zones.DEFAULT,
+    "Time zone of due dates, lists and reports.", zones.DEFAULT,
     default=zones.DEFAULT, nullable=False,
 )  # fmt: skip
 SIGN_UP = Form(
     noun="sign-up",
-    description="What makes an account.",
+    description="The data of a new account.",
     fields=(
         _EMAIL,
         Field(
-            "password", "password", formats.text(LONGEST, SHORTEST), "What to sign in with.",
+            "password", "password", formats.text(LONGEST, SHORTEST), "Password for sign-in.",
             "correct horse battery", required=True,
         ),
         _NAME,
@@ -51,26 +51,26 @@ SIGN_UP = Form(
 )  # fmt: skip
 PROFILE = Form(
     noun="profile",
-    description="What people may change of their account.",
+    description="The changeable data of an account.",
     fields=(_NAME, _ZONE),
 )
 
 
 def fold_email(email: str) -> str:
-    """The form under which an address is unique: composed, trimmed, case folded."""
+    """Return the form in which an address is unique: composed, trimmed, case folded."""
     return unicodedata.normalize("NFC", email).strip().casefold()
 
 
 async def add(
     tx: Tx, *, email: str, name: str, password_hash: str, timezone: str = zones.DEFAULT
 ) -> str:
-    """A new user; returns the id. Raises conflict when the address is taken."""
+    """Create a user; return the id. Raises conflict when the address is taken."""
     user = await made(tx, email=email, name=name, password_hash=password_hash, timezone=timezone)
     return str(user["id"])
 
 
 async def made(tx: Tx, *, email: str, name: str, password_hash: str, timezone: str) -> Row:
-    """`add`; returns the row."""
+    """Create a user like `add`; return the row."""
     row = await tx.one(
         """insert into users (id, email, folded_email, name, password_hash, timezone, created_at,
              updated_at)
@@ -79,13 +79,13 @@ async def made(tx: Tx, *, email: str, name: str, password_hash: str, timezone: s
         tx.new_id(), email.strip(), fold_email(email), name, password_hash, timezone, tx.now,
     )  # fmt: skip
     if row is None:
-        text = "A user with this e-mail address exists already."
+        text = "A user with this e-mail address already exists."
         raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
     return row
 
 
 async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
-    """Set the columns of PROFILE that are among `values`; the user's row. Raises not_found."""
+    """Set the columns of PROFILE in `values`; return the user's row. Raises not_found."""
     row = await tx.one(
         """update users set name = coalesce($2, name), timezone = coalesce($3, timezone),
              updated_at = $4, version = version + 1
@@ -93,49 +93,49 @@ async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
         user_id, values.get("name"), values.get("timezone"), tx.now,
     )  # fmt: skip
     if row is None:
-        raise Refusal("not_found", "There is no such user.")
+        raise Refusal("not_found", "This account does not exist.")
     return row
 
 
 async def by_email(tx: Tx, email: str) -> Row | None:
-    """The user with this address, disabled ones too."""
+    """Return the user with this address, also a disabled one, or None."""
     if len(email) > LONGEST_EMAIL:
-        # Nobody's; and composing a long run of marks would take the square of its length.
+        # No user has it, and the time to compose a long run of marks grows with its square.
         return None
     return await tx.one("select * from users where folded_email = $1", fold_email(email))
 
 
 async def one(tx: Tx, user_id: str) -> Row | None:
-    """The user with this id, disabled ones too."""
+    """Return the user with this id, also a disabled one, or None."""
     return await tx.one("select * from users where id = $1", user_id)
 
 
 async def zone_of(tx: Tx, user_id: str) -> str:
-    """The time zone in which the days of this user end."""
+    """Return the time zone of this user."""
     row = await tx.one("select timezone from users where id = $1", user_id)
     return str(row["timezone"]) if row else zones.DEFAULT
 
 
-async def hold(tx: Tx, user_id: str) -> None:
-    """Let nobody else count what this user has until the transaction ends."""
-    # On SQLite all writes are one after the other.
+async def lock(tx: Tx, user_id: str) -> None:
+    """Lock the user until the transaction ends, so that counts of their rows stay true."""
+    # SQLite runs all writes one after the other.
     await tx.one("select id from users where id = $1 /*postgres for no key update */", user_id)
 
 
 async def listed(tx: Tx, after: str, limit: int) -> list[Row]:
-    """Users by their folded address, disabled ones too: those that come after `after`."""
+    """Return up to `limit` users after the folded address `after`, including disabled ones."""
     return await tx.all(
         "select * from users where folded_email > $1 order by folded_email limit $2", after, limit
     )
 
 
 async def exist(tx: Tx) -> bool:
-    """Whether there is any user yet."""
+    """Return whether any user exists."""
     return await tx.one("select 1 as found from users limit 1") is not None
 
 
 async def set_password(tx: Tx, user_id: str, password_hash: str) -> None:
-    """A new password; whoever held a token under the old one must sign in again."""
+    """Set a new password and delete all tokens of the user."""
     await tx.run(
         """update users set password_hash = $2, updated_at = $3, version = version + 1
            where id = $1""",
@@ -145,7 +145,7 @@ async def set_password(tx: Tx, user_id: str, password_hash: str) -> None:
 
 
 async def disable(tx: Tx, user_id: str) -> None:
-    """Shut a user out; records, webhooks and deliveries stay as they are."""
+    """Disable an account; its data, webhooks and deliveries are kept."""
     await tx.run(
         """update users set disabled_at = coalesce(disabled_at, $2), updated_at = $2,
            version = version + 1 where id = $1""",
@@ -155,7 +155,7 @@ async def disable(tx: Tx, user_id: str) -> None:
 
 
 async def enable(tx: Tx, user_id: str) -> None:
-    """Let a disabled user in again; API keys that were not revoked work again."""
+    """Enable a disabled account; its API keys that are not revoked work again."""
     await tx.run(
         """update users set disabled_at = null, updated_at = $2, version = version + 1
            where id = $1 and disabled_at is not null""",

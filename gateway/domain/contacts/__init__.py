@@ -1,1 +1,1 @@
-"""Contacts and companies, and the tasks and activities about them."""
+"""Declares contacts, companies, tasks and activities."""

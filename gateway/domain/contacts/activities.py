@@ -1,4 +1,4 @@
-"""Activities: the timeline of what happened with a contact, a company or a deal."""
+"""Declares activities, the timeline of a contact, a company or a deal."""
 
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -11,18 +11,18 @@ from outbox.database.transaction import Tx
 
 TYPES = ("call", "email", "meeting", "note", "task")
 RELATED = {"contact": "contacts", "company": "companies", "deal": "deals"}
-"""What an activity may be about, and its table."""
+"""The kinds of records that an activity can refer to, and their tables."""
 RECENT = 10
-"""How many activities are recent."""
+"""Default size of the list of recent activities."""
 
 ACTIVITIES = Resource(
     noun="activity",
     plural="activities",
     table="activities",
-    description="Something that happened with a contact, a company or a deal.",
+    description="An event in the history of a contact, a company or a deal.",
     fields=(
         Field(
-            "type", "type", formats.one_of(*TYPES), "What kind of thing it was.", "call",
+            "type", "type", formats.one_of(*TYPES), "Type of the activity.", "call",
             required=True,
         ),
         Field(
@@ -31,11 +31,11 @@ ACTIVITIES = Resource(
         ),
         Field(
             "relatedTo", "related_id", formats.id_of("record"),
-            "The contact, company or deal that it is about.", "018f3a5b7c9d1e2f3a4b5c6e",
+            "Id of the related contact, company or deal.", "018f3a5b7c9d1e2f3a4b5c6e",
             required=True, reference=Reference(by="relatedType", tables=RELATED),
         ),
         Field(
-            "relatedType", "related_type", formats.one_of(*RELATED), "Which of these it is.",
+            "relatedType", "related_type", formats.one_of(*RELATED), "Kind of the related record.",
             "contact", required=True,
         ),
         Field(
@@ -43,7 +43,7 @@ ACTIVITIES = Resource(
             "Free additional data, up to 16 KiB and 8 levels.", {"durationSeconds": 340},
         ),
         Field(
-            "createdBy", "created_by", formats.id_of("user"), "The user who noted it.",
+            "createdBy", "created_by", formats.id_of("user"), "The user who created it.",
             "018f3a5b7c9d1e2f3a4b5c60", on_create=False, on_update=False, made=True,
         ),
     ),
@@ -66,7 +66,7 @@ ACTIVITIES = Resource(
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
-    """Make an activity, signed by its owner. See actions.create."""
+    """Create an activity with its owner as `createdBy`. See actions.create."""
     actor.must("write")
     values = await actions.check(tx, actor, ACTIVITIES, draft)
     values["created_by"] = actor.owner_id
@@ -74,5 +74,5 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
 
 
 async def recent(tx: Tx, actor: Actor, limit: int) -> Page:
-    """The owner's latest activities, newest first. Raises forbidden."""
+    """Return the owner's latest activities, newest first. Raises forbidden."""
     return await actions.page(tx, actor, ACTIVITIES, Query(limit=limit))

@@ -1,4 +1,4 @@
-"""Companies: the organisations that contacts and deals belong to."""
+"""Declares companies, the organisations of contacts and deals."""
 
 from gateway.records.resource import (
     BY_NAME,
@@ -22,7 +22,7 @@ COMPANIES = Resource(
         Field(
             "cnpj", "cnpj", formats.cnpj(),
             "Brazilian company number, digits only or alphanumeric, with or without its mask; "
-            "shown as it was sent.",
+            "stored unchanged.",
             "11.222.333/0001-81", beside=(Beside("cnpj_normal", cnpj.normal),),
         ),
         Field("website", "website", formats.website(), "URL or host name.", "https://acme.example"),
@@ -33,15 +33,15 @@ COMPANIES = Resource(
         ),
         Field("email", "email", formats.email(), "E-mail address.", "hello@acme.example"),
         Field(
-            "phone", "phone", formats.phone(), "Phone with area code, shown as it was sent.",
+            "phone", "phone", formats.phone(), "Phone with area code, stored unchanged.",
             "(11) 3333-4444", beside=(Beside("phone_e164", formats.e164),),
         ),
         Field(
             "phoneE164", "phone_e164", formats.text(20),
-            "The phone in E.164, where it can be told.", "+551133334444",
+            "The phone in E.164, if it can be derived.", "+551133334444",
             on_create=False, on_update=False,
         ),
-        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Pays on time."),
+        Field("notes", "notes", formats.text(formats.LONG), "Notes.", "Pays on time."),
     ),
     events={
         "created": ("id", "name", "cnpj", "createdAt"),
@@ -54,7 +54,7 @@ COMPANIES = Resource(
     filters=(
         Filter(
             "cnpj", "cnpj_normal = {}", "cnpj",
-            "Only the company with this number, masked or not.",
+            "Only the company with this number, with or without its mask.",
         ),
     ),
     cascades=(

@@ -1,4 +1,4 @@
-"""Contacts: the people (leads) of an owner."""
+"""Declares contacts, the people (leads) of an owner."""
 
 from gateway.records.resource import (
     BY_NAME,
@@ -19,26 +19,26 @@ CONTACTS = Resource(
     noun="contact",
     plural="contacts",
     table="contacts",
-    description="A person: a lead or somebody at a company.",
+    description="A person: a lead or a contact at a company.",
     fields=(
         Field("name", "name", formats.title(), "Full name.", "Maria da Silva", required=True),
         Field(
-            "email", "email", formats.email(), "E-mail address; need not be unique.",
+            "email", "email", formats.email(), "E-mail address; not necessarily unique.",
             "maria@example.com",
         ),
         Field(
-            "phone", "phone", formats.phone(), "Phone with area code, shown as it was sent.",
+            "phone", "phone", formats.phone(), "Phone with area code, stored unchanged.",
             "+55 11 98888-7777", beside=(Beside("phone_e164", formats.e164),),
         ),
         Field(
             "phoneE164", "phone_e164", formats.text(20),
-            "The phone in E.164, where it can be told.", "+5511988887777",
+            "The phone in E.164, if it can be derived.", "+5511988887777",
             on_create=False, on_update=False,
         ),
         Field("position", "position", formats.text(200), "Job title or role.", "Buyer"),
-        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Met at the fair."),
+        Field("notes", "notes", formats.text(formats.LONG), "Notes.", "Met at the fair."),
         Field(
-            "companyId", "company_id", formats.id_of("company"), "The company they belong to.",
+            "companyId", "company_id", formats.id_of("company"), "The company of the contact.",
             "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
         ),
         Field(
@@ -50,7 +50,7 @@ CONTACTS = Resource(
             "Where the contact came from.", "api", on_update=False, default="api",
         ),
         Field(
-            "consent", "consent", formats.boolean(), "Whether they agreed to be contacted.", True,
+            "consent", "consent", formats.boolean(), "Whether the person agreed to contact.", True,
         ),
     ),
     events={
@@ -65,7 +65,7 @@ CONTACTS = Resource(
         Filter(
             "tag",
             "id in (select record_id from contact_tags where owner_id = $1 and value = {})",
-            "text", "Only contacts with this tag, spelt exactly so.",
+            "text", "Only contacts with exactly this tag.",
         ),
         Filter(
             "companyId", f"company_id = {{}} and {LASTS}", "id", "Only contacts of this company.",

@@ -1,4 +1,4 @@
-"""Tasks: what an owner has to do, by when, and the verbs that end and resume it."""
+"""Declares tasks, and implements their verbs and lists by due date."""
 
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -21,50 +21,50 @@ Bound = int | dates.Day
 PRIORITIES = ("low", "medium", "high")
 WEEK = 7 * dates.DAY
 MONTH = 31 * dates.DAY
-"""How long a calendar is of which one bound was given."""
+"""Length of a calendar with only one bound."""
 MOST = 1000
-"""Default and most of `limit` in the lists by due date."""
+"""Default and maximum of `limit` in the lists by due date."""
 DUE = "coalesce(due_at, 9223372036854775807)"
-"""The due date, what has none last; indexed in exactly this spelling."""
+"""The sort key of the due date, tasks without one last; indexed in exactly this spelling."""
 
 TASKS = Resource(
     noun="task",
     plural="tasks",
     table="tasks",
-    description="Something to be done.",
+    description="A task of an owner.",
     fields=(
         Field("title", "title", formats.title(), "Title.", "Call back", required=True),
         Field(
-            "description", "description", formats.text(formats.LONG), "What is to be done.",
+            "description", "description", formats.text(formats.LONG), "Description.",
             "Ask about the delivery date.",
         ),
         Field(
             "dueDate", "due_at", instants.instant(),
-            "By when; a date without a time lasts until that day ends in the owner's time zone.",
+            "Due date; a date without a time means the end of that day in the owner's time zone.",
             "2026-12-01T14:30:00.000Z", beside=(Beside("due_day", dates.is_bare, part=True),),
         ),
         Field(
-            "priority", "priority", formats.one_of(*PRIORITIES), "How urgent it is.", "high",
+            "priority", "priority", formats.one_of(*PRIORITIES), "Priority.", "high",
             default="medium",
         ),
         Field(
-            "completed", "completed", formats.boolean(), "Whether it is done.", False,
+            "completed", "completed", formats.boolean(), "Whether the task is done.", False,
             on_create=False, on_update=False, default=False,
         ),
         Field(
-            "completedAt", "completed_at", instants.instant(), "When it was done.",
+            "completedAt", "completed_at", instants.instant(), "Time of completion.",
             "2026-11-30T09:00:00.000Z", on_create=False, on_update=False,
         ),
         Field(
-            "contactId", "contact_id", formats.id_of("contact"), "The contact it is about.",
+            "contactId", "contact_id", formats.id_of("contact"), "The contact of the task.",
             "018f3a5b7c9d1e2f3a4b5c6e", reference=Reference("contact", "contacts"),
         ),
         Field(
-            "dealId", "deal_id", formats.id_of("deal"), "The deal it is about.",
+            "dealId", "deal_id", formats.id_of("deal"), "The deal of the task.",
             "018f3a5b7c9d1e2f3a4b5c6f", reference=Reference("deal", "deals"),
         ),
     ),
-    # The contract knows no task.updated.
+    # The contract has no event task.updated.
     events={
         "created": ("id", "title", "dueDate", "priority", "createdAt"),
         "completed": ("id", "title", "completedAt"),
@@ -73,7 +73,7 @@ TASKS = Resource(
     filters=(
         Filter(
             "completed", "completed = {}", "boolean",
-            "Only tasks that are done, or only those that are not.",
+            "Only tasks that are done (true) or not done (false).",
         ),
         Filter(
             "priority", "priority = {}", "text", "Only tasks of this priority.", PRIORITIES,
@@ -90,7 +90,7 @@ TASKS = Resource(
 
 
 async def complete(tx: Tx, actor: Actor, record_id: str) -> Record:
-    """Mark a task as done; one that is done already stays as it is.
+    """Mark a task as done; a task that is already done does not change.
 
     Raises not_found, forbidden.
     """
@@ -102,7 +102,7 @@ async def complete(tx: Tx, actor: Actor, record_id: str) -> Record:
 
 
 async def reopen(tx: Tx, actor: Actor, record_id: str) -> Record:
-    """Mark a task as not done; one that is open already stays as it is. Emits nothing.
+    """Mark a task as not done, without an event; an open task does not change.
 
     Raises not_found, forbidden.
     """
@@ -113,9 +113,9 @@ async def reopen(tx: Tx, actor: Actor, record_id: str) -> Record:
 
 
 async def overdue(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
-    """Open tasks whose due date has passed, earliest first. Raises forbidden.
+    """Return open tasks whose due date has passed, earliest first. Raises forbidden.
 
-    An instant passes by the clock, a day when it ends in the owner's time zone.
+    An instant passes by the clock, a day at its end in the owner's time zone.
     """
     wanted = _open(page, limit)
     _due(wanted, "<", tx.now, dates.today(tx.now, actor.zone))
@@ -123,9 +123,9 @@ async def overdue(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
 
 
 async def upcoming(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
-    """Open tasks that are due from now on to 7 days ahead, earliest first. Raises forbidden.
+    """Return open tasks that are due within 7 days, earliest first. Raises forbidden.
 
-    A day is in as long as any of it is; none is both overdue and upcoming.
+    A day is upcoming while any part of it is; no task is both overdue and upcoming.
     """
     until = tx.now + WEEK
     wanted = _open(page, limit)
@@ -137,10 +137,10 @@ async def upcoming(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
 async def calendar(
     tx: Tx, actor: Actor, page: int, limit: int, start: Bound | None, end: Bound | None
 ) -> Page:
-    """Tasks that are due from `start` to `end`, open or not, earliest first. Raises forbidden.
+    """Return tasks that are due from `start` to `end`, open or done. Raises forbidden.
 
-    Both bounds are inclusive; days are the owner's. Without both it is the present month, without
-    one of them it is 31 days.
+    Both bounds are inclusive; days are in the owner's time zone, and the earliest task is first.
+    Without bounds the period is the current month, with one bound 31 days.
     """
     wanted = Query(page=page, limit=limit, ordered_by=f"{DUE}, id")
     first, last = _period(start, end, dates.today(tx.now, actor.zone), actor.zone)
@@ -156,11 +156,11 @@ def _open(page: int, limit: int) -> Query:
 
 
 def _due(wanted: Query, compare: str, instant: int, day: int, due: str = "due_at") -> None:
-    """Bound the due date: one with a time by `instant`, one without by `day`.
+    """Limit the due date: one with a time by `instant`, one without by `day`.
 
-    `due` is the spelling of the column that the list's index has.
+    `due` is the expression that the list's index has.
     """
-    # The outer bound is for the index; the two days differ by little.
+    # The outer bound lets the database use the index; the two bounds differ by little.
     outer = min(instant, day) if compare == ">=" else max(instant, day)
     wanted.narrow(f"{due} {compare} {{}}", outer)
     wanted.narrow(f"({due} {compare} {{}} or due_day)", instant)
@@ -168,13 +168,13 @@ def _due(wanted: Query, compare: str, instant: int, day: int, due: str = "due_at
 
 
 def _period(start: Bound | None, end: Bound | None, today: int, zone: str) -> tuple[int, int]:
-    """First and last instant of a calendar."""
+    """Return the first and last instant of a calendar."""
     if start is None and end is None:
         one, other = dates.month(today)
         return dates.begin(one, zone), dates.Day(other).ends(zone)
     first, last = start, end
     if last is None:
-        assert first is not None, "one of them is given"
+        assert first is not None, "one bound is set"
         last = first + MONTH if isinstance(first, int) else dates.Day(first.day + MONTH - dates.DAY)
     if first is None:
         first = last - MONTH if isinstance(last, int) else dates.Day(last.day - MONTH + dates.DAY)

@@ -1,1 +1,1 @@
-"""Figures over many records of one owner, one report per file."""
+"""Computes reports over many records of one owner, one report per module."""

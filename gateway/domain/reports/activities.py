@@ -1,4 +1,4 @@
-"""What was done: activities by period and type."""
+"""Counts activities by period and type."""
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ group by p.n, a.type
 
 
 class ActivitiesTotals(Struct, frozen=True):
-    """How many of each type."""
+    """The number of activities of each type."""
 
     call: int
     email: int
@@ -48,7 +48,7 @@ class ActivitiesReport(Report, frozen=True, kw_only=True):
 
 
 async def activities(tx: Tx, actor: Actor, asked: Asked) -> ActivitiesReport:
-    """How many activities there were in each period, by type."""
+    """Return the number of activities in each period, by type."""
     span = asked_of(tx, actor, asked, GROUPS)
     found = span.periods()
     figures = [[0] * len(TYPES) for _ in found]

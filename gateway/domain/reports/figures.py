@@ -1,7 +1,7 @@
-"""What the reports share: how they begin, and sums that no number of records can overflow.
+"""Provides the common head of reports, and sums that cannot overflow.
 
-Amounts are added up in two parts, whole millions and the rest: together, very many of them pass
-what the engines can add.
+Queries add amounts in two parts, whole millions and the rest, because the sum of very many amounts
+exceeds the integers of the engines.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from outbox.database.transaction import Row, Tx
 Money = int | float
 PART = 1_000_000
 EVER = 2**62
-"""Later than any date, in microseconds; its negative is earlier."""
-# One row per period. The engines read a JSON array of [n, first, until] in their own ways.
+"""Later than any date, in microseconds; its negative is earlier than any."""
+# One row per period, from a JSON array of [n, first, until]. The engines parse JSON differently.
 PERIODS = """
 (select /*sqlite
   json_extract(value, '$[0]') as n, json_extract(value, '$[1]') as first,
@@ -30,18 +30,18 @@ PERIODS = """
 
 
 class Report(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """How every report begins: which one it is, and what it was asked."""
+    """The common head of reports: the name and the parameters."""
 
     report: str
     first: str | None = member(default=None, name="from")
-    """Where it begins; absent for one that reaches back without end."""
+    """The begin of the period; absent when it is unbounded."""
     last: str | None = member(default=None, name="to")
     timezone: str
     group_by: str
 
 
 def head(report: str, asked: Span) -> dict[str, Any]:
-    """The fields of Report."""
+    """Return the fields of Report."""
     return {
         "report": report,
         "first": None if asked.first is None else dates.show(asked.first),
@@ -52,7 +52,7 @@ def head(report: str, asked: Span) -> dict[str, Any]:
 
 
 def asked_of(tx: Tx, actor: Actor, asked: Asked, group_by: Sequence[str]) -> Span:
-    """What is asked of a report, in the owner's time zone unless it names another.
+    """Return the Span of a request, by default in the owner's time zone.
 
     Raises forbidden, validation_error.
     """
@@ -61,21 +61,21 @@ def asked_of(tx: Tx, actor: Actor, asked: Asked, group_by: Sequence[str]) -> Spa
 
 
 def parts(column: str) -> str:
-    """The two sums of a column of centavos, for `worth`."""
+    """Return SQL for the two sums of a column of centavos, for `worth`."""
     return f"sum({column} / {PART}) as millions, sum({column} % {PART}) as rest"
 
 
 def worth(row: Row) -> int:
-    """The sum that `parts` selected, in centavos."""
+    """Return the sum of a row selected with `parts`, in centavos."""
     return int(row["millions"] or 0) * PART + int(row["rest"] or 0)
 
 
 def as_rows(found: Sequence[Period]) -> str:
-    """The parameter `$2` of a statement with PERIODS; rows come back numbered from 0."""
+    """Return the parameter `$2` of a statement with PERIODS; its rows are numbered from 0."""
     return json.encode([(n, p.first, p.until) for n, p in enumerate(found)]).decode()
 
 
 def bounds(asked: Span) -> tuple[int, int]:
-    """`first` and `until`, wide open where nothing was asked."""
+    """Return `first` and `until`, with -EVER and EVER for unbounded sides."""
     first = -EVER if asked.first is None else asked.first
     return first, EVER if asked.until is None else asked.until

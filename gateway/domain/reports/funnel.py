@@ -1,4 +1,4 @@
-"""Where deals stand: by stage, with what they are worth, how old they are, how they ended."""
+"""Summarises deals by stage: count, value, status and average age."""
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from outbox.database.transaction import Tx
 
 GROUPS = ("stage",)
 _SECOND = 1_000_000
-# Ages are added up in seconds: in microseconds, those of very many deals would overflow.
+# Ages are added in seconds, because the sum of very many in microseconds overflows.
 _BY_STAGE = f"""
 select stage, status, count(*) as counted, {parts("value")},
   sum((coalesce(closed_at, $4) - created_at) / {_SECOND}) as age
@@ -23,8 +23,8 @@ group by stage, status
 
 
 class FunnelTotals(Struct, frozen=True, rename="camel"):
-    """`value` is in BRL. A deal ages until it is won or lost; `conversion_rate` is the percentage
-    won of those that ended."""
+    """The figures of all stages. `value` is in BRL; the age of a deal stops when it is won or
+    lost; `conversion_rate` is the percentage of won deals among won and lost ones."""
 
     count: int
     value: Money
@@ -55,7 +55,7 @@ class FunnelReport(Report, frozen=True, kw_only=True):
 
 
 class _Stage:
-    """The deals of one stage, being added up."""
+    """The running sums of one stage."""
 
     def __init__(self) -> None:
         self.value = self.seconds = 0
@@ -76,9 +76,9 @@ class _Stage:
 
 
 async def funnel(tx: Tx, actor: Actor, asked: Asked) -> FunnelReport:
-    """The deals that were made in the time asked for, all of them by default.
+    """Return the figures of deals created in the requested period, by default of all deals.
 
-    The stages of the owner's pipeline stand first in its order, those without deals as well.
+    The stages of the owner's pipeline come first in its order, including those without deals.
     """
     span = asked_of(tx, actor, asked, GROUPS)
     pipeline = await pipelines.of(tx, actor)

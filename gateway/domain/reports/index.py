@@ -1,4 +1,4 @@
-"""Every report there is."""
+"""Lists all reports."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from outbox.database.transaction import Tx
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kind:
-    """One report: its unit, to be run by `db.scan`, and what it groups by."""
+    """A report: its unit, which `db.scan` runs, and its groupings."""
 
     name: str
     unit: Callable[[Tx, Actor, Asked], Awaitable[Report]]
@@ -24,17 +24,17 @@ class Kind:
 REPORTS = (
     Kind(
         "sales", sales.sales,
-        "Deals won, invoices issued and invoices paid, by the time when that was.", sales.GROUPS,
+        "Deals won, invoices issued and invoices paid, by time.", sales.GROUPS,
     ),
     Kind(
         "funnel", funnel.funnel,
-        "Deals by stage: how many, their value, their average age, and how many were won. "
-        "`from` and `to` choose deals by when they were made.",
+        "Deals by stage: count, value, average age and number of won deals. "
+        "`from` and `to` select deals by their time of creation.",
         funnel.GROUPS,
     ),
     Kind(
         "receivables", receivables.receivables,
-        "Pending invoices by the days since their due date. `from` and `to` choose them by it.",
+        "Pending invoices by days since the due date. `from` and `to` select them by due date.",
         receivables.GROUPS,
     ),
     Kind(
@@ -42,7 +42,7 @@ REPORTS = (
     ),
     Kind(
         "leads", leads.leads,
-        "Contacts made, by their source or by time, and how many of them take part in a deal.",
+        "New contacts by source or time, and how many of them are part of a deal.",
         leads.GROUPS,
     ),
 )  # fmt: skip

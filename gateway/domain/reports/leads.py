@@ -1,4 +1,4 @@
-"""Where contacts come from, or when they came, and how many of them became deals."""
+"""Counts new contacts by source or time, and how many are part of a deal."""
 
 from msgspec import Struct
 
@@ -26,7 +26,7 @@ group by p.n
 
 
 class LeadsTotals(Struct, frozen=True, rename="camel"):
-    """`with_deal` counts those who take part in a deal, `conversion_rate` is their percentage."""
+    """The totals. `with_deal` counts contacts in a deal, `conversion_rate` is their percentage."""
 
     leads: int
     with_deal: int
@@ -48,7 +48,7 @@ class LeadsReport(Report, frozen=True, kw_only=True):
 
 
 async def leads(tx: Tx, actor: Actor, asked: Asked) -> LeadsReport:
-    """The contacts that were made in the time asked for, which is all time by source."""
+    """Return the counts of contacts created in the requested period; by source, of all time."""
     span = asked_of(tx, actor, asked, GROUPS)
     figures: dict[str, tuple[int, int]]
     if span.group_by in TIMES:

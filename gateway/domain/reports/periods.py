@@ -1,7 +1,7 @@
-"""The time that a report looks at: from what is asked to instants, cut into days, weeks, months.
+"""Computes the time span of a report and its days, weeks or months.
 
-A day is its date at 00:00 UTC, as records.values.dates keeps bare dates; instants are microseconds
-UTC.
+A day is its date at 00:00 UTC, the stored form of bare dates in records.values.dates; instants are
+microseconds UTC.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from gateway.records.values import dates, zones
 
 TIMES = ("day", "week", "month")
 MOST = 1000
-"""The most periods that one report has."""
+"""Most periods of a report."""
 BACK = {"day": 30, "week": 12, "month": 12}
-"""How many periods a report looks back, the present one included, when it is not told."""
-# Far enough from the ends of the calendar for every time zone and period.
+"""Default number of periods of a report, including the current one."""
+# Far enough from the limits of the calendar for every time zone and period.
 _FIRST, _LAST = -70 * 366 * dates.DAY, 7000 * 365 * dates.DAY
 _EPOCH = date(1970, 1, 1)
 _BOUND = "Send an ISO 8601 date or date-time, such as 2026-11-21."
-"""The fix of a bound that cannot be read, or is not in the calendar."""
+"""The message for a bound that is invalid or outside the calendar."""
 
 
 class Period(NamedTuple):
-    """A stretch of time: `first` belongs to it, `until` does not."""
+    """A period of time from `first` (inclusive) to `until` (exclusive)."""
 
     label: str
     first: int
@@ -32,7 +32,7 @@ class Period(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What a report was asked: the time, or None where it is unbounded, and how to group."""
+    """The time span of a report, None where it is unbounded, and its grouping."""
 
     first: int | None
     until: int | None
@@ -40,9 +40,9 @@ class Span(NamedTuple):
     group_by: str
 
     def periods(self) -> list[Period]:
-        """The periods from `first` to `until`, the outer ones cut short. Raises validation_error.
+        """Return the periods from `first` to `until`, the outer ones shortened.
 
-        The labels are ISO 8601: 2026-11-21, 2026-W47, 2026-11.
+        The labels are ISO 8601: 2026-11-21, 2026-W47, 2026-11. Raises validation_error.
         """
         assert self.first is not None, "a span by time has bounds"
         assert self.until is not None, "a span by time has bounds"
@@ -53,7 +53,8 @@ class Span(NamedTuple):
             if len(found) == MOST:
                 raise _refused(
                     "groupBy",
-                    f"That is more than {MOST} periods; send later dates or a longer period.",
+                    f"The report has more than {MOST} periods; send a shorter time or a longer "
+                    "period.",
                 )
             after = _next(self.group_by, day)
             ends = min(dates.begin(_day_of(after), self.zone), self.until)
@@ -63,7 +64,7 @@ class Span(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is asked of a report; None and empty where nothing is."""
+    """The parameters of a report; None and empty values mean the defaults."""
 
     first: int | dates.Day | None = None
     last: int | dates.Day | None = None
@@ -73,10 +74,9 @@ class Asked(NamedTuple):
 
 
 def span(asked: Asked, group_by: Sequence[str], now: int, zone: str) -> Span:
-    """The time and the groups of a report; the first of `group_by` is the default.
+    """Return the time span and grouping of a report; the first of `group_by` is the default.
 
-    A day begins and ends with itself in the time zone, `zone` unless one is asked for.
-    Raises validation_error.
+    Days are in the requested time zone, by default `zone`. Raises validation_error.
     """
     if asked.zone:
         zone = asked.zone
@@ -100,12 +100,12 @@ def span(asked: Asked, group_by: Sequence[str], now: int, zone: str) -> Span:
                 day = _begin_of(wanted, day - timedelta(days=1))
             begins = dates.begin(_day_of(day), zone)
     if begins is not None and ends is not None and begins >= ends:
-        raise _refused("to", "Send a time that is not before `from`.")
+        raise _refused("to", "to must not be before from.")
     return Span(begins, ends, zone, wanted)
 
 
 def _first(name: str, bound: int | dates.Day | None, zone: str) -> int | None:
-    """The instant of a bound, that of its beginning if it is a day."""
+    """Return the instant of a bound; for a day, its begin."""
     if bound is None:
         return None
     if not _FIRST < (bound.day if isinstance(bound, dates.Day) else bound) < _LAST:
@@ -140,6 +140,5 @@ def _day_of(day: date) -> int:
 
 
 def _refused(name: str, message: str) -> Refusal:
-    return Refusal(
-        "validation_error", f"{name}: {message}", faults=[Fault(name, "invalid_parameter", message)]
-    )
+    fault = Fault(name, "invalid_parameter", message)
+    return Refusal("validation_error", fault.sentence, faults=[fault])

@@ -1,4 +1,4 @@
-"""What is owed: pending invoices by how long they are overdue."""
+"""Sums pending invoices by how long they are overdue."""
 
 from msgspec import Struct
 
@@ -11,12 +11,12 @@ from outbox.database.transaction import Tx
 
 GROUPS = ("age",)
 AGES = ("current", "1-30", "31-60", "61-90", "90+")
-"""In days since the due date; what is not overdue is current."""
+"""Days since the due date; invoices that are not overdue are current."""
 _DAYS = (30, 60, 90)
 
 
 def _due(day: int, instant: int) -> str:
-    """A bound that dates without a time compare as days, and others as instants."""
+    """Return a bound that is a day for dates without a time, and an instant for others."""
     return f"case when due_day then cast(${day} as bigint) else cast(${instant} as bigint) end"
 
 
@@ -33,7 +33,7 @@ group by 1
 
 
 class ReceivablesTotals(Struct, frozen=True, rename="camel"):
-    """`total` is in BRL; `overdue` is the part of it that is not current."""
+    """The totals. `total` is in BRL; `overdue` is the part that is not current."""
 
     count: int
     total: Money
@@ -55,7 +55,7 @@ class ReceivablesReport(Report, frozen=True, kw_only=True):
 
 
 async def receivables(tx: Tx, actor: Actor, asked: Asked) -> ReceivablesReport:
-    """The invoices that are pending now; `from` and `to` choose them by their due dates."""
+    """Return the sums of pending invoices; `from` and `to` select them by due date."""
     span = asked_of(tx, actor, asked, GROUPS)
     zone = span.zone
     day = today(tx.now, zone)

@@ -1,4 +1,4 @@
-"""What was sold: deals won, invoices issued and paid, by period."""
+"""Sums deals won and invoices issued and paid, by period."""
 
 from msgspec import Struct
 
@@ -40,7 +40,7 @@ group by p.n
 
 
 class SalesTotals(Struct, frozen=True, rename="camel"):
-    """Values are in BRL. Invoices that were canceled since do not count as issued."""
+    """The totals. Values are in BRL. Canceled invoices do not count as issued."""
 
     deals_won: int
     deals_won_value: Money
@@ -69,7 +69,7 @@ class SalesReport(Report, frozen=True, kw_only=True):
 
 
 async def sales(tx: Tx, actor: Actor, asked: Asked) -> SalesReport:
-    """Deals by the time they were won, invoices by the time they were made and were paid."""
+    """Return deals by the time of the win, and invoices by the times of issue and payment."""
     span = asked_of(tx, actor, asked, GROUPS)
     found = span.periods()
     figures = [[0, 0] * 3 for _ in found]

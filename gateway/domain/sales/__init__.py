@@ -1,1 +1,1 @@
-"""Deals, products, quotes and invoices."""
+"""Declares deals, products, quotes and invoices, and implements their rules."""

@@ -1,4 +1,4 @@
-"""Deals: the sales that an owner is after, by stage and status."""
+"""Declares deals, implements their rules, and computes the pipeline figures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ from outbox.database.transaction import Tx
 
 STATUSES = ("open", "won", "lost")
 NO_STAGE = "(none)"
-"""Where pipeline-stats counts the deals without a stage."""
+"""The name under which pipeline-stats counts deals without a stage."""
 
 
 DEALS = Resource(
@@ -50,7 +50,7 @@ DEALS = Resource(
         ),
         Field(
             "status", "status", formats.one_of(*STATUSES),
-            "Always open on create; each may follow each.", "open",
+            "Always open on create; every change of status is allowed.", "open",
             on_create=False, default="open", nullable=False,
         ),
         Field(
@@ -58,7 +58,7 @@ DEALS = Resource(
             60,
         ),
         Field(
-            "companyId", "company_id", formats.id_of("company"), "The company it is with.",
+            "companyId", "company_id", formats.id_of("company"), "The company of the deal.",
             "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
         ),
         Field(
@@ -68,16 +68,16 @@ DEALS = Resource(
         ),
         Field(
             "expectedCloseDate", "expected_close_at", instants.instant(),
-            "When it should be closed; a date without a time means that whole day.",
+            "Expected date of closing; a date without a time means that whole day.",
             "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
         ),
         Field(
-            "closedAt", "closed_at", instants.instant(), "When it was won or lost.",
+            "closedAt", "closed_at", instants.instant(), "Time when the deal was won or lost.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
         ),
         Field(
             "lostReason", "lost_reason", formats.text(formats.LONG),
-            "Why it was lost, of a lost deal only; goes when it is no longer lost.", "Price",
+            "Why the deal was lost; cleared when the status changes.", "Price",
             on_create=False,
         ),
     ),
@@ -100,13 +100,13 @@ DEALS = Resource(
         Filter(
             "companyId", f"company_id = {{}} and {LASTS}", "id", "Only deals with this company.",
         ),
-        Filter("minValue", "value >= {}", "money", "Only deals worth at least this."),
-        Filter("maxValue", "value <= {}", "money", "Only deals worth at most this."),
+        Filter("minValue", "value >= {}", "money", "Only deals of at least this value."),
+        Filter("maxValue", "value <= {}", "money", "Only deals of at most this value."),
     ),
     sorts=(
         *BY_TIME,
         Sort("value", "value"),
-        # What has none last; indexed in exactly this spelling.
+        # Deals without a date come last; indexed in exactly this spelling.
         Sort("expectedCloseDate", "coalesce(expected_close_at, 9223372036854775807)"),
     ),
     cascades=(
@@ -119,7 +119,7 @@ DEALS = Resource(
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
-    """Make a deal, its stage held to a strict pipeline. See actions.create."""
+    """Create a deal, with a stage of the pipeline if that is strict. See actions.create."""
     actor.must("write")
     new = draft.sent
     faults = rules(None, new, await pipelines.of(tx, actor) if "stage" in new else None)
@@ -130,9 +130,9 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
 async def change(
     tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
 ) -> Record:
-    """Write what was sent over a deal. See actions.change.
+    """Change a deal. See actions.change.
 
-    A status that is sent is always announced, changed or not.
+    A status in the request always emits an event, changed or not.
     """
     before = await actions.own(tx, actor, DEALS, record_id, "write", lock=True)
     named = DEALS.named
@@ -148,9 +148,9 @@ async def change(
 
 
 def rules(before: Record | None, new: Mapping[str, Any], pipeline: Pipeline | None) -> list[Fault]:
-    """What is wrong with the fields that would change: a new stage, a reason without a loss.
+    """Return the faults of the fields that would change: the stage and the reason of a loss.
 
-    `pipeline` is wanted where `new` has a stage.
+    `pipeline` is required when `new` has a stage.
     """
     faults = []
     stage = new.get("stage")
@@ -160,13 +160,13 @@ def rules(before: Record | None, new: Mapping[str, Any], pipeline: Pipeline | No
         faults.append(Fault("stage", "not_allowed", message))
     status = new.get("status", None if before is None else before["status"])
     if before is not None and new.get("lostReason") is not None and status != "lost":
-        message = "Only a lost deal has a reason; send it with status lost."
+        message = "lostReason requires the status lost."
         faults.append(Fault("lostReason", "not_lost", message))
     return faults
 
 
 def closing(before: Record, changes: Mapping[str, Any], now: int) -> dict[str, Any]:
-    """The further columns of a change: closedAt follows the status, a reason goes with its loss."""
+    """Return the columns that follow from a new status: closedAt and a cleared lostReason."""
     status = changes.get("status")
     if status is None:
         return {}
@@ -184,7 +184,7 @@ class StageStats(Struct, frozen=True):
 
 
 class PipelineStats(Struct, frozen=True, rename="camel"):
-    """All deals of one owner in figures; `conversion_rate` is percent, with 2 decimals."""
+    """Figures over all deals of an owner; `conversion_rate` is a percentage with 2 decimals."""
 
     total_deals: int
     total_value: int | float
@@ -198,13 +198,13 @@ _TOTALS = "select stage, status, n, value from deal_totals where owner_id = $1"
 
 
 async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
-    """Figures over all deals of the owner, whatever their status; stages in pipeline order.
+    """Return figures over all deals of the owner in every status; stages in pipeline order.
 
-    Reads the running totals, so it costs the same however many deals there are.
+    It reads the running totals, so its cost does not depend on the number of deals.
     """
     actor.must("read")
     by_status = dict.fromkeys(STATUSES, 0)
-    # Added up here: the value of very many deals may pass what the engines can sum.
+    # Added in Python, because the sum of very many values exceeds the engines' integers.
     by_stage: dict[str, tuple[int, int]] = {}
     for row in await tx.all(_TOTALS, actor.owner_id):
         stage = row["stage"] or NO_STAGE
@@ -226,11 +226,11 @@ async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
 
 
 def in_order(stages: Mapping[str, Any], wanted: Pipeline) -> list[str]:
-    """The pipeline's stages first, then others by name, and what has none last."""
+    """Return the pipeline's stages first, then others by name, and NO_STAGE last."""
     place = {stage: i for i, stage in enumerate(wanted.stages)}
     return sorted(stages, key=lambda s: (s == NO_STAGE, place.get(s, len(place)), s))
 
 
 def percent(part: int, whole: int) -> float:
-    """100 · part / whole, rounded half up to 2 decimals; 0 of nothing."""
+    """Return 100 · part / whole, rounded half up to 2 decimals; 0 when `whole` is 0."""
     return (20_000 * part + whole) // (2 * whole) / 100 if whole else 0.0

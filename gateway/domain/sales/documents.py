@@ -1,7 +1,7 @@
-"""What quotes and invoices share: how they are made, numbered, changed and moved on.
+"""Creates, numbers and changes quotes and invoices, and moves them between states.
 
-They are ordinary code on the engine's parts, because their fields depend on one another: lines
-make amounts, and the state says what may still be written.
+They are functions over the steps of gateway.records.actions, because their fields depend on each
+other: amounts follow from lines, and the state decides which fields are writable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,52 +21,52 @@ from gateway.records.values import dates, formats, numbers
 from outbox.database.transaction import Tx
 
 AMOUNTS = ("items", "discount", "shipping", "total")
-"""The fields from which the amounts of a document come."""
+"""The fields that determine the amounts of a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of document: its declaration, its numbers, its states."""
+    """A kind of document: its declaration, its number prefix, its states."""
 
     resource: Resource
     prefix: str
     table: Table
     open: str
-    """The state in which its content may be changed."""
+    """The state in which its content is writable."""
     stamps: Mapping[str, str]
-    """State → the column of when it was reached: now, unless that is sent."""
+    """State → the column with its time: now, unless the request sets it."""
     announced: Mapping[str, str] = field(default_factory=dict)
-    """State → the change that is announced when it is reached, where that is not `updated`."""
+    """State → the event that it emits, if not `updated`."""
 
 
 def parties(noun: str) -> tuple[Field, ...]:
-    """Whom a document is for, and which sale it belongs to."""
+    """Return the fields for the contact, company and deal of a document."""
     return (
         Field(
-            "contactId", "contact_id", formats.id_of("contact"), f"The contact the {noun} is for.",
+            "contactId", "contact_id", formats.id_of("contact"), f"The contact of the {noun}.",
             "018f3a5b7c9d1e2f3a4b5c6e", reference=Reference("contact", "contacts"),
         ),
         Field(
-            "companyId", "company_id", formats.id_of("company"), f"The company the {noun} is for.",
+            "companyId", "company_id", formats.id_of("company"), f"The company of the {noun}.",
             "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
         ),
         Field(
-            "dealId", "deal_id", formats.id_of("deal"), f"The deal the {noun} belongs to.",
+            "dealId", "deal_id", formats.id_of("deal"), f"The deal of the {noun}.",
             "018f3a5b7c9d1e2f3a4b5c6f", reference=Reference("deal", "deals"),
         ),
     )  # fmt: skip
 
 
 async def create(tx: Tx, actor: Actor, kind: Kind, draft: Draft) -> Record:
-    """Make a document with the next number. Raises forbidden, or what is wrong with the draft."""
+    """Create a document with the next number. Raises forbidden, or the faults of the draft."""
     actor.must("write")
     return await issue(tx, actor, kind, await _content(tx, actor, kind, draft))
 
 
 async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> Record:
-    """Make a document of checked columns; what has a default may be left out.
+    """Create a document from checked columns; columns with a default are optional.
 
-    Takes the number last of all locks.
+    The number is the last lock that it takes.
     """
     resource = kind.resource
     defaults = {f.column: f.default for f in resource.fields if f.default is not None}
@@ -78,9 +78,9 @@ async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> 
 async def change(
     tx: Tx, actor: Actor, kind: Kind, record_id: str, draft: Draft, expected: frozenset[str] | None
 ) -> Record:
-    """Write what was sent, content in the open state only; `status` moves as the table allows.
+    """Change a document: its content in the open state only, `status` as the table allows.
 
-    Raises not_found, forbidden, what is wrong with the draft, precondition_failed, conflict,
+    Raises not_found, forbidden, the faults of the draft, precondition_failed, conflict,
     invalid_transition.
     """
     resource = kind.resource
@@ -93,7 +93,7 @@ async def change(
     if changes and current != kind.open:
         raise Refusal(
             "conflict",
-            f"This {resource.noun} is {current}; it can be changed while it is {kind.open}.",
+            f"This {resource.noun} is {current}; you can change it only while it is {kind.open}.",
         )
     if wanted != current:
         move(resource.noun, kind.table, current, wanted)
@@ -104,9 +104,9 @@ async def change(
 async def step(
     tx: Tx, actor: Actor, kind: Kind, record_id: str, wanted: str, draft: Draft | None = None
 ) -> Record:
-    """Move a document on to `wanted`, with what a draft says of that step.
+    """Move a document to the state `wanted`, with the values of a draft.
 
-    Raises not_found, forbidden, what is wrong with the draft, invalid_transition, conflict.
+    Raises not_found, forbidden, the faults of the draft, invalid_transition, conflict.
     """
     resource = kind.resource
     before = await actions.own(tx, actor, resource, record_id, "write", lock=True)
@@ -128,7 +128,7 @@ async def _write(
     actions.announce(tx, kind.announced.get(wanted or "", "updated"), after)
     if wanted is not None and after["status"] != wanted:
         noun = kind.resource.noun
-        message = f"This {noun} would be {after['status']} at once; set a later date first."
+        message = f"This {noun} would be {after['status']} immediately; set a later date first."
         raise Refusal("conflict", message)
     return after
 
@@ -136,7 +136,7 @@ async def _write(
 async def _content(
     tx: Tx, actor: Actor, kind: Kind, draft: Draft, before: Record | None = None
 ) -> dict[str, Any]:
-    """The columns that a draft asks for, amounts included. Raises what is wrong with it."""
+    """Return the columns of a draft, including amounts. Raises the faults of the draft."""
     resource = kind.resource
     faults = [*await actions.reference_faults(tx, actor, resource, draft, before)]
     stored = {} if before is None else before.stored
@@ -144,22 +144,22 @@ async def _content(
     listed = lines.read(draft.values["items"]) if "items" in draft.values else known
     faults += await lines.product_faults(tx, actor.owner_id, listed, known)
     values = dict(draft.values)
-    # Amounts are not reckoned with what could not be read.
-    unread = {fault.field.partition("[")[0] for fault in draft.faults}
-    if draft.unreadable is None and unread.isdisjoint(AMOUNTS):
-        faults += _reckon(values, stored, listed)
+    # Amounts cannot be computed from invalid fields.
+    invalid = {fault.field.partition("[")[0] for fault in draft.faults}
+    if draft.unreadable is None and invalid.isdisjoint(AMOUNTS):
+        faults += _compute_amounts(values, stored, listed)
     draft.must_hold(faults)
     values["items"] = lines.text(lines.named(tx, listed, known))
     return {column: value for column, value in values.items() if column in resource.position}
 
 
-def _reckon(
+def _compute_amounts(
     values: dict[str, Any], stored: Mapping[str, Any], listed: Sequence[Line]
 ) -> list[Fault]:
-    """Put the amounts into `values`; what is wrong with them.
+    """Add the amounts to `values` and return their faults.
 
-    total = subtotal - discount + shipping, and subtotal is what the lines come to. Without lines
-    it is the total that is sent, and the subtotal follows.
+    total = subtotal - discount + shipping, and the subtotal is the sum of the lines. Without lines
+    the request sets the total, and the subtotal follows.
     """
     known = {**stored, **values}
     discount, shipping = known.get("discount") or 0, known.get("shipping") or 0
@@ -171,17 +171,19 @@ def _reckon(
     elif "subtotal" in stored and not lines.read(stored["items"]):
         subtotal = stored["subtotal"]
     else:
-        return [Fault("total", "required", "Send items or total.")]
+        return [Fault("total", "required", "items or total is required.")]
     total = subtotal - discount + shipping
     values |= {"subtotal": subtotal, "discount": discount, "shipping": shipping, "total": total}
     show = numbers.show_money
     if subtotal < 0:
-        return [Fault("shipping", "too_large", "Send shipping that is not more than the total.")]
+        return [Fault("shipping", "too_large", "shipping must not exceed total.")]
     if discount > subtotal:
-        return [Fault("discount", "too_large", f"Send a discount of at most {show(subtotal)}.")]
+        message = f"discount must be at most {show(subtotal)}."
+        return [Fault("discount", "too_large", message)]
     if asked is not None and asked != total:
-        return [Fault("total", "disagrees", f"The items come to {show(total)}; send that or none.")]
+        message = f"total must be {show(total)}, the sum of the items, or absent."
+        return [Fault("total", "disagrees", message)]
     if max(subtotal, total) > numbers.MOST_CENTAVOS:
         most = show(numbers.MOST_CENTAVOS)
-        return [Fault("total", "out_of_range", f"The total may be {most} at most.")]
+        return [Fault("total", "out_of_range", f"total must be at most {most}.")]
     return []

@@ -1,4 +1,4 @@
-"""Invoices: what customers owe an owner. Pending until they are paid or canceled."""
+"""Declares invoices and implements their verbs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,30 +44,30 @@ INVOICES = Resource(
     noun="invoice",
     plural="invoices",
     table="invoices",
-    description="What somebody owes: lines or a plain total, and the day by which it is due.",
+    description="A claim for payment: lines or a plain total, and a due date.",
     fields=(
         Field(
-            "number", "number", formats.text(40), "Its number, without gaps.", "INV-000001",
+            "number", "number", formats.text(40), "Number, without gaps.", "INV-000001",
             on_create=False, on_update=False, made=True,
         ),
         Field(
             "status", "status", formats.one_of(*TRANSITIONS),
-            "Pending on create; then paid or canceled, which are final.", "pending",
+            "Pending on create; paid and canceled are final.", "pending",
             on_create=False, default="pending", nullable=False,
         ),
         Field(
-            "items", "items", lines.items(0), "The lines; without any, send the total.",
+            "items", "items", lines.items(0), "The lines; without lines, total is required.",
             lines.EXAMPLE, default="[]", shown_example=lines.SHOWN_EXAMPLE,
         ),
         Field(
-            "subtotal", "subtotal", _MONEY, "What the lines come to, in BRL.", 170,
+            "subtotal", "subtotal", _MONEY, "Sum of the lines, in BRL.", 170,
             on_create=False, on_update=False, made=True,
         ),
-        Field("discount", "discount", _MONEY, "Taken off the subtotal, in BRL.", 10, default=0),
-        Field("shipping", "shipping", _MONEY, "Added for shipping, in BRL.", 15.5, default=0),
+        Field("discount", "discount", _MONEY, "Discount on the subtotal, in BRL.", 10, default=0),
+        Field("shipping", "shipping", _MONEY, "Shipping costs, in BRL.", 15.5, default=0),
         Field(
             "total", "total", _MONEY,
-            "Subtotal less discount plus shipping; needed without items, checked with them.", 175.5,
+            "Subtotal - discount + shipping; required without items, checked with items.", 175.5,
             made=True,
         ),
         Field(
@@ -76,41 +76,42 @@ INVOICES = Resource(
         ),
         Field(
             "dueDate", "due_at", _INSTANT,
-            "By when; a date without a time lasts until that day ends in the owner's time zone.",
+            "Due date; a date without a time means the end of that day in the owner's time zone.",
             "2026-12-15", required=True, beside=(Beside("due_day", dates.is_bare, part=True),),
         ),
         Field(
             "paidAt", "paid_at", instants.moment(),
-            "When it was paid; a date without a time is the beginning of that day in the owner's "
+            "Time of payment; a date without a time means the begin of that day in the owner's "
             "time zone.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
         ),
         Field(
-            "method", "method", formats.one_of(*METHODS), "How it was paid.", "pix",
+            "method", "method", formats.one_of(*METHODS), "Method of payment.", "pix",
             on_create=False, on_update=False,
         ),
         Field(
-            "reference", "reference", formats.text(200), "What the payment is known by elsewhere.",
+            "reference", "reference", formats.text(200), "External reference of the payment.",
             "E18236120202612101430s0a1b2c3d4e", on_create=False, on_update=False,
         ),
         Field(
-            "canceledAt", "canceled_at", _INSTANT, "When it was canceled.",
+            "canceledAt", "canceled_at", _INSTANT, "Time of cancellation.",
             "2026-12-11T09:00:00.000Z", on_create=False, on_update=False,
         ),
         Field(
-            "reason", "reason", formats.text(formats.LONG), "Why it was canceled.", "Ordered twice",
+            "reason", "reason", formats.text(formats.LONG), "Reason for cancellation.",
+            "Ordered twice",
             on_create=False, on_update=False,
         ),
         *documents.parties("invoice"),
         Field(
-            "quoteId", "quote_id", formats.id_of("quote"), "The quote that it came from.",
+            "quoteId", "quote_id", formats.id_of("quote"), "The quote of the invoice.",
             "018f3a5b7c9d1e2f3a4b5c71", reference=Reference("quote", "quotes", ends=False),
         ),
         Field(
-            "orderId", "order_id", formats.id_of("order"), "The order that it is for.",
+            "orderId", "order_id", formats.id_of("order"), "The order of the invoice.",
             "018f3a5b7c9d1e2f3a4b5c72", on_create=False, on_update=False,
         ),
-        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Pix key: ana@x.br"),
+        Field("notes", "notes", formats.text(formats.LONG), "Notes.", "Pix key: ana@x.br"),
     ),
     events={
         "created": ("id", "number", "total", "status", "dueDate", "createdAt"),
@@ -124,29 +125,29 @@ INVOICES = Resource(
         Filter(
             "overdue",
             "(status = 'pending' and due_at < case when due_day then {today} else {now} end) = {}",
-            "boolean", "Only invoices that are overdue, or only those that are not.",
+            "boolean", "Only invoices that are overdue (true) or not overdue (false).",
         ),
         Filter(
             "from", "created_at >= {}", "from",
-            "Only invoices made at this time or later; a date without a time begins in the owner's "
-            "time zone.",
+            "Only invoices created at this time or later; a date without a time means the begin of "
+            "that day in the owner's time zone.",
         ),
         Filter(
             "to", "created_at < {}", "to",
-            "Only invoices made up to this time; a date without a time includes its whole day in "
-            "the owner's time zone.",
+            "Only invoices created up to this time; a date without a time includes the whole day "
+            "in the owner's time zone.",
         ),
         _only("contactId", "contact_id", "contact"),
         _only("companyId", "company_id", "company"),
         _only("dealId", "deal_id", "deal"),
         _only("quoteId", "quote_id", "quote"),
-        Filter("number", "number = {}", "text", "Only the one with this number."),
+        Filter("number", "number = {}", "text", "Only the invoice with this number."),
     ),
     sorts=(*BY_TIME, Sort("dueDate", "due_at")),
     derived=(
         Derived(
             "overdue", _overdue, {"type": "boolean"},
-            "Whether it is pending although its due date has passed.", False,
+            "Whether the invoice is pending after its due date.", False,
         ),
     ),
     deletable=False,
@@ -158,22 +159,22 @@ INVOICE = Kind(
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
-    """Make a pending invoice. See documents.create."""
+    """Create a pending invoice. See documents.create."""
     return await documents.create(tx, actor, INVOICE, draft)
 
 
 async def change(
     tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
 ) -> Record:
-    """Change a pending invoice; its `status` may be set to what the verbs do. documents.change."""
+    """Change a pending invoice; `status` can be set like by the verbs. See documents.change."""
     return await documents.change(tx, actor, INVOICE, record_id, draft, expected)
 
 
 async def pay(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
-    """Mark it paid; the draft takes PAY_TAKES. Emits invoice.paid alone. See documents.step."""
+    """Mark an invoice as paid; the draft takes PAY_TAKES. Emits only invoice.paid."""
     return await documents.step(tx, actor, INVOICE, record_id, "paid", draft)
 
 
 async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
-    """Cancel it; the draft takes CANCEL_TAKES. See documents.step."""
+    """Cancel an invoice; the draft takes CANCEL_TAKES. See documents.step."""
     return await documents.step(tx, actor, INVOICE, record_id, "canceled", draft)

@@ -1,6 +1,6 @@
-"""The lines of quotes and invoices: as they are sent, kept and shown, and what they come to.
+"""Checks, stores and shows the lines of quotes and invoices, and computes their totals.
 
-They are kept as JSON text in their document, amounts in centavos, quantities in thousandths.
+They are stored as JSON text in their document, amounts in centavos, quantities in thousandths.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ MOST = 200
 
 
 class Line(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One line. `discount` is off the whole line, `total` what it comes to."""
+    """A line. `discount` applies to the whole line, `total` is its amount."""
 
     description: str
     quantity: int
@@ -29,17 +29,17 @@ class Line(Struct, frozen=True, omit_defaults=True, rename="camel"):
     discount: int = 0
     product_id: str | None = None
     id: str = ""
-    """Empty until it is known whether the document has this line already."""
+    """Empty until `named` compares the line with those of the document."""
 
 
 MEMBERS = (
-    Member("id", formats.text(24), "Names the line of the document that it replaces."),
-    Member("productId", formats.id_of("product"), "The product that is sold."),
-    Member("description", formats.title(500), "What is sold.", required=True),
-    Member("quantity", numbers.quantity(), "How much, with up to 3 decimals.", required=True),
-    Member("unitPrice", numbers.money(), "Price of one in BRL.", required=True),
-    Member("discount", numbers.money(), "Taken off the line, in BRL."),
-    Member("total", numbers.money(), "What the line comes to; checked when sent."),
+    Member("id", formats.text(24), "Id of the line of the document that it replaces."),
+    Member("productId", formats.id_of("product"), "The product of the line."),
+    Member("description", formats.title(500), "Description of the line.", required=True),
+    Member("quantity", numbers.quantity(), "Quantity, with up to 3 decimals.", required=True),
+    Member("unitPrice", numbers.money(), "Price of one unit in BRL.", required=True),
+    Member("discount", numbers.money(), "Discount on the line, in BRL."),
+    Member("total", numbers.money(), "Amount of the line; checked when sent."),
 )
 EXAMPLE = [{"description": "Coffee beans 1 kg", "quantity": 2, "unitPrice": 89.9, "discount": 9.8}]
 SHOWN_EXAMPLE = [
@@ -48,7 +48,7 @@ SHOWN_EXAMPLE = [
 
 
 def items(least: int) -> Format:
-    """The field `items`; what is parsed is `text` of lines, some of them without an id yet."""
+    """Return the format of the field `items`: `text` of lines, new ones still without an id."""
     members = nested.object_of(MEMBERS)
 
     def one(value: Any, read: Read) -> Line:
@@ -59,7 +59,7 @@ def items(least: int) -> Format:
     def parts(value: Any, read: Read) -> str:
         return text(nested.several(line, value, read, MOST, least))
 
-    # A line that is shown has all of its members but the product, which it may lack.
+    # A line in a response has all members; only the product is optional.
     whole = [m.name for m in MEMBERS if m.name != "productId"]
     shown = {
         "type": "array",
@@ -76,17 +76,17 @@ def items(least: int) -> Format:
 
 
 def text(lines: Sequence[Line]) -> str:
-    """How the lines of a document are kept."""
+    """Return the stored form of lines."""
     return json.encode(lines).decode()
 
 
 def read(kept: str) -> list[Line]:
-    """The lines of a document as it keeps them."""
+    """Return the lines of their stored form."""
     return json.decode(kept, type=list[Line])
 
 
 def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
-    """`lines` with their ids: a line that the document has already keeps its own."""
+    """Return `lines` with ids: a line that the document already has keeps its id."""
     old = {line.id: line for line in before}
     free = old.keys() - {line.id for line in lines}
     alike: dict[Line, list[str]] = {}
@@ -105,7 +105,7 @@ def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
 async def product_faults(
     tx: Tx, owner_id: str, lines: Sequence[Line], before: Sequence[Line]
 ) -> list[Fault]:
-    """A fault for each product that is not the owner's; one that a line had before may be gone."""
+    """Return a fault for each product that the owner lacks, except products of earlier lines."""
     known = {line.product_id for line in before}
     ids = sorted({line.product_id for line in lines if line.product_id} - known)
     found = await store.owned_of(tx, "products", owner_id, ids)
@@ -118,7 +118,7 @@ async def product_faults(
 
 
 def half_up(numerator: int, denominator: int) -> int:
-    """numerator / denominator as a whole number, halves away from zero; neither is negative."""
+    """Return numerator / denominator, neither negative, rounded half up to a whole number."""
     return (2 * numerator + denominator) // (2 * denominator)
 
 
@@ -126,13 +126,14 @@ def _line(sent: Mapping[str, Any]) -> Line:
     worth = half_up(sent["quantity"] * sent["unitPrice"], 1000)
     discount = sent.get("discount", 0)
     if worth > numbers.MOST_CENTAVOS:
-        raise Wrong("out_of_range", "The line comes to more than an amount may be.", ".quantity")
+        raise Wrong("out_of_range", "The amount of the line is too large.", ".quantity")
     if discount > worth:
-        raise Wrong("too_large", "Send a discount that is not more than the line.", ".discount")
+        message = "discount must not exceed the amount of the line."
+        raise Wrong("too_large", message, ".discount")
     total = worth - discount
     if sent.get("total", total) != total:
-        comes_to = numbers.show_money(total)
-        raise Wrong("disagrees", f"The line comes to {comes_to}; send that or none.", ".total")
+        message = f"total must be {numbers.show_money(total)}, or absent."
+        raise Wrong("disagrees", message, ".total")
     return Line(
         sent["description"], sent["quantity"], sent["unitPrice"], total, discount,
         sent.get("productId"), sent.get("id", "").lower(),

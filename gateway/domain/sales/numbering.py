@@ -1,4 +1,4 @@
-"""Numbers of documents: one series per owner and kind, without gaps and without repeats."""
+"""Numbers documents: one series per owner and kind, without gaps and repeats."""
 
 from outbox.database.transaction import Tx
 
@@ -10,10 +10,10 @@ returning n
 
 
 async def take(tx: Tx, owner_id: str, series: str, prefix: str) -> str:
-    """The next number of a series, such as INV-000001.
+    """Take the next number of a series, such as INV-000001.
 
-    Whoever takes one makes all others of the series wait until the end of the transaction, so it
-    is the last lock that a unit takes. A unit that fails gives its number back with the rest.
+    It locks the series until the transaction ends, so a unit takes it as its last lock. A rollback
+    also returns the number.
     """
     row = await tx.one(_TAKE, owner_id, series)
     assert row is not None, "an upsert returns its row"

@@ -1,4 +1,4 @@
-"""The pipeline of an owner: the stages of their deals in order. A setting, one for each owner."""
+"""Stores the pipeline of an owner: a setting with the ordered stages of deals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ PIPELINE = Form(
         ),
         Field(
             "strict", "strict", formats.boolean(),
-            "Whether deals may be put into these stages only.", False, default=False,
+            "Whether deals can use only these stages.", False, default=False,
         ),
     ),
 )  # fmt: skip
@@ -35,7 +35,7 @@ PIPELINE = Form(
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The stages of an owner, and whether their deals may be in no others."""
+    """The stages of an owner, and whether deals are limited to them."""
 
     stages: Sequence[str]
     strict: bool
@@ -54,12 +54,12 @@ returning stages, strict, version
 
 
 async def of(tx: Tx, actor: Actor) -> Pipeline:
-    """The owner's pipeline; the default one until they have set their own."""
+    """Return the owner's pipeline, or the default one."""
     return _pipeline(await tx.one(_SELECT, actor.owner_id))
 
 
 async def read(tx: Tx, actor: Actor) -> Pipeline:
-    """`of`, for the owner to see. Raises forbidden."""
+    """Return the owner's pipeline for a door. Raises forbidden."""
     actor.must("read")
     return await of(tx, actor)
 
@@ -67,14 +67,14 @@ async def read(tx: Tx, actor: Actor) -> Pipeline:
 async def change(
     tx: Tx, actor: Actor, draft: Draft, expected: frozenset[str] | None = None
 ) -> Pipeline:
-    """Set what was sent; null sets the default. Deals stay in the stages where they are.
+    """Change the pipeline; null sets the default. Deals keep their stages.
 
-    `expected` are versions as text. Raises forbidden, what is wrong with the draft,
+    `expected` are versions as text. Raises forbidden, the faults of the draft,
     precondition_failed.
     """
     actor.must("write")
     draft.must_hold()
-    # A row to lock, so that changes at the same time follow one another.
+    # The row is locked, so that concurrent changes run one after the other.
     await tx.run(_INSERT, actor.owner_id, dumps(STAGES))
     row: Any = await tx.one(f"{_SELECT} /*postgres for update*/", actor.owner_id)
     before = _pipeline(row)
@@ -87,7 +87,7 @@ async def change(
         return before
     if strict and not json.decode(stages):
         field = "stages" if "stages" in draft.sent else "strict"
-        message = "A strict pipeline has at least one stage; send stages, or strict false."
+        message = "A strict pipeline needs at least one stage."
         raise refusal([Fault(field, "no_stages", message)])
     return _pipeline(await tx.one(_UPDATE, actor.owner_id, stages, strict))
 

@@ -1,4 +1,4 @@
-"""Products: what an owner sells. The storefront's catalogue is made of the same rows."""
+"""Declares products, which the storefront uses too."""
 
 from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort, Unique
 from gateway.records.values import formats, nested, numbers
@@ -8,7 +8,7 @@ PRODUCTS = Resource(
     noun="product",
     plural="products",
     table="products",
-    description="Something that is sold, with its price in BRL.",
+    description="A product with its price in BRL.",
     fields=(
         Field("name", "name", formats.title(), "Name.", "Coffee beans 1 kg", required=True),
         Field(
@@ -16,11 +16,11 @@ PRODUCTS = Resource(
             "Medium roast, whole beans.",
         ),
         Field(
-            "sku", "sku", formats.title(64), "Stock keeping unit; no two of an owner are the same.",
+            "sku", "sku", formats.title(64), "Stock keeping unit; unique per owner.",
             "COF-1000", unique=Unique("product_skus"),
         ),
         Field(
-            "slug", "slug", formats.slug(), "The part of the shop's address that names it.",
+            "slug", "slug", formats.slug(), "Part of the product's address in the shop.",
             "coffee-beans-1-kg",
         ),
         Field("price", "price", numbers.money(), "Price in BRL.", 89.9, required=True),
@@ -34,7 +34,7 @@ PRODUCTS = Resource(
         ),
         Field(
             "stock", "stock", numbers.integer(0, 1_000_000_000),
-            "How many there are; null is without limit.", 25, always=True,
+            "Number in stock; null means unlimited.", 25, always=True,
         ),
         Field(
             "weightGrams", "weight_grams", numbers.integer(0, 1_000_000_000), "Weight in grams.",
@@ -48,22 +48,22 @@ PRODUCTS = Resource(
             "images", "images",
             nested.objects(
                 (
-                    Member("url", formats.url(), "Where the picture is.", required=True),
-                    Member("alt", formats.text(500), "What it shows, for those who cannot see."),
+                    Member("url", formats.url(), "URL of the image.", required=True),
+                    Member("alt", formats.text(500), "Alternative text of the image."),
                 ),
                 50,
             ),
-            "Pictures, the first one is shown first.",
+            "Images in order.",
             [{"url": "https://shop.example/coffee.jpg", "alt": "A bag of coffee"}], default="[]",
         ),
         Field(
-            "active", "active", formats.boolean(), "Whether it can be sold.", True, default=True,
+            "active", "active", formats.boolean(), "Whether it is for sale.", True, default=True,
         ),
         Field(
             "published", "published", formats.boolean(), "Whether the shop shows it.", True,
             default=True,
         ),
-        # Written once shops can be: there is none yet that it could name.
+        # Not writable yet, because there are no shops.
         Field(
             "storeId", "store_id", formats.id_of("store"), "The shop that sells it.",
             "018f3a5b7c9d1e2f3a4b5c70", on_create=False, on_update=False,
@@ -81,7 +81,7 @@ PRODUCTS = Resource(
         Filter(
             "category",
             "id in (select record_id from product_categories where owner_id = $1 and value = {})",
-            "text", "Only products of this category, spelt exactly so.",
+            "text", "Only products with exactly this category.",
         ),
         Filter(
             "sku",
@@ -90,11 +90,11 @@ PRODUCTS = Resource(
         ),
         Filter(
             "active", "active = {}", "boolean",
-            "Only products that can be sold, or only those that cannot.",
+            "Only products that are for sale (true) or not for sale (false).",
         ),
         Filter(
             "published", "published = {}", "boolean",
-            "Only products that the shop shows, or only those that it does not.",
+            "Only products that the shop shows (true) or hides (false).",
         ),
     ),
 )  # fmt: skip

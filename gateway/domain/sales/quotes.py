@@ -1,4 +1,4 @@
-"""Quotes: offers of an owner to a customer, which expire by themselves and become invoices."""
+"""Declares quotes, implements their verbs, and expires them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,23 +27,23 @@ TRANSITIONS = {
 }
 CONVERT_TAKES = ("dueDate",)
 DUE_DAYS = 30
-"""Days until an invoice is due that comes from a quote, unless its date is sent."""
+"""Default days until the invoice of a quote is due."""
 EARLIEST = 10 * 3_600_000_000
-"""A day ends first on the islands at UTC+14: this long after it began in UTC."""
+"""The earliest end of a day is in UTC+14, this long after the day begins in UTC."""
 LOOK_AGAIN = 3_600_000_000
 _STAMPS = {"sent": "sent_at", "accepted": "accepted_at", "rejected": "rejected_at"}
 _PASSED = "valid_until < case when valid_day then {today} else {now} end"
 
 
 def _status(row: Mapping[str, Any], now: int, zone: str) -> str:
-    """What it is by the clock: one that was sent expires when its day has passed."""
+    """Return the status at the time `now`: a sent quote expires after validUntil."""
     status, until = row["status"], row["valid_until"]
     lapses = status == "sent" and until is not None
     return "expired" if lapses and dates.passed(until, row["valid_day"], now, zone) else status
 
 
 def _lapses_at(until: int | dates.Day) -> int:
-    """When the sweeper is to look at it."""
+    """Return when the expiry duty checks the quote."""
     return until.day + EARLIEST if isinstance(until, dates.Day) else until
 
 
@@ -58,16 +58,16 @@ QUOTES = Resource(
     noun="quote",
     plural="quotes",
     table="quotes",
-    description="An offer: lines with their prices, valid until a day.",
+    description="An offer: lines with prices, valid until a date.",
     fields=(
         Field(
-            "number", "number", formats.text(40), "Its number, without gaps.", "Q-000001",
+            "number", "number", formats.text(40), "Number, without gaps.", "Q-000001",
             on_create=False, on_update=False, made=True,
         ),
         Field(
             "status", "status", formats.one_of(*TRANSITIONS),
-            "Draft on create. A draft can be sent, accepted or canceled; what was sent can be "
-            "accepted, rejected or canceled, and expires when validUntil has passed.",
+            "Draft on create. A draft can become sent, accepted or canceled; a sent quote can "
+            "become accepted, rejected or canceled, and expires after validUntil.",
             "draft", on_create=False, default="draft", nullable=False,
         ),
         Field(
@@ -75,12 +75,12 @@ QUOTES = Resource(
             shown_example=lines.SHOWN_EXAMPLE,
         ),
         Field(
-            "subtotal", "subtotal", _MONEY, "What the lines come to, in BRL.", 170,
+            "subtotal", "subtotal", _MONEY, "Sum of the lines, in BRL.", 170,
             on_create=False, on_update=False, made=True,
         ),
-        Field("discount", "discount", _MONEY, "Taken off the subtotal, in BRL.", 10, default=0),
+        Field("discount", "discount", _MONEY, "Discount on the subtotal, in BRL.", 10, default=0),
         Field(
-            "total", "total", _MONEY, "Subtotal less discount; checked when sent.", 160,
+            "total", "total", _MONEY, "Subtotal - discount; checked when sent.", 160,
             made=True,
         ),
         Field(
@@ -90,30 +90,30 @@ QUOTES = Resource(
         *documents.parties("quote"),
         Field(
             "validUntil", "valid_until", _INSTANT,
-            "Until when it stands; a date without a time lasts until that day ends in the "
-            "owner's time zone.",
+            "End of validity; a date without a time means the end of that day in the owner's time "
+            "zone.",
             "2026-12-15",
             beside=(
                 Beside("valid_day", dates.is_bare, part=True), Beside("lapses_at", _lapses_at),
             ),
         ),
         Field(
-            "sentAt", "sent_at", _INSTANT, "When it was sent.", "2026-12-01T14:30:00.000Z",
+            "sentAt", "sent_at", _INSTANT, "Time of sending.", "2026-12-01T14:30:00.000Z",
             on_create=False, on_update=False,
         ),
         Field(
-            "acceptedAt", "accepted_at", _INSTANT, "When it was accepted.",
+            "acceptedAt", "accepted_at", _INSTANT, "Time of acceptance.",
             "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
         ),
         Field(
-            "rejectedAt", "rejected_at", _INSTANT, "When it was rejected.",
+            "rejectedAt", "rejected_at", _INSTANT, "Time of rejection.",
             "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
         ),
         Field(
-            "invoiceId", "invoice_id", formats.id_of("invoice"), "The invoice that was made of it.",
+            "invoiceId", "invoice_id", formats.id_of("invoice"), "The invoice of the quote.",
             "018f3a5b7c9d1e2f3a4b5c73", on_create=False, on_update=False,
         ),
-        Field("notes", "notes", formats.text(formats.LONG), "Free remarks.", "Delivery included."),
+        Field("notes", "notes", formats.text(formats.LONG), "Notes.", "Delivery included."),
     ),
     events={
         "created": ("id", "number", "total", "status", "createdAt"),
@@ -128,11 +128,11 @@ QUOTES = Resource(
         _only("contactId", "contact_id", "contact"),
         _only("companyId", "company_id", "company"),
         _only("dealId", "deal_id", "deal"),
-        Filter("number", "number = {}", "text", "Only the one with this number."),
+        Filter("number", "number = {}", "text", "Only the quote with this number."),
     ),
     sorts=BY_TIME,
     derived=(
-        Derived("status", _status, {"type": "string"}, "The status by the clock.", "draft"),
+        Derived("status", _status, {"type": "string"}, "The current status.", "draft"),
     ),
     deletable=False,
 )  # fmt: skip
@@ -141,51 +141,51 @@ QUOTE = Kind(QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS)
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
-    """Make a draft. See documents.create."""
+    """Create a quote in the state draft. See documents.create."""
     return await documents.create(tx, actor, QUOTE, draft)
 
 
 async def change(
     tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
 ) -> Record:
-    """Change a draft; its `status` may be set to what the verbs do. See documents.change."""
+    """Change a draft quote; `status` can be set like by the verbs. See documents.change."""
     return await documents.change(tx, actor, QUOTE, record_id, draft, expected)
 
 
 async def send(tx: Tx, actor: Actor, record_id: str) -> Record:
-    """Mark it sent. See documents.step."""
+    """Mark a quote as sent. See documents.step."""
     return await documents.step(tx, actor, QUOTE, record_id, "sent")
 
 
 async def accept(tx: Tx, actor: Actor, record_id: str) -> Record:
-    """Mark it accepted by the customer. See documents.step."""
+    """Mark a quote as accepted by the customer. See documents.step."""
     return await documents.step(tx, actor, QUOTE, record_id, "accepted")
 
 
 async def reject(tx: Tx, actor: Actor, record_id: str) -> Record:
-    """Mark it rejected by the customer. See documents.step."""
+    """Mark a quote as rejected by the customer. See documents.step."""
     return await documents.step(tx, actor, QUOTE, record_id, "rejected")
 
 
 async def cancel(tx: Tx, actor: Actor, record_id: str) -> Record:
-    """Take it back. See documents.step."""
+    """Cancel a quote. See documents.step."""
     return await documents.step(tx, actor, QUOTE, record_id, "canceled")
 
 
 async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
-    """Make the invoice of an accepted quote, once; the draft takes CONVERT_TAKES of an invoice.
+    """Create the invoice of an accepted quote, once; the draft takes CONVERT_TAKES of an invoice.
 
-    Emits invoice.created alone. Raises not_found, forbidden, what is wrong with the draft,
+    Emits only invoice.created. Raises not_found, forbidden, the faults of the draft,
     invalid_transition, conflict.
     """
     quote = await actions.own(tx, actor, QUOTES, record_id, "write", lock=True)
     draft.must_hold()
     if quote["status"] != "accepted":
-        # No table leads there: it refuses, and tells which states are open.
+        # No state leads to `invoiced`, so this raises with the allowed states.
         move("quote", TRANSITIONS, quote["status"], "invoiced")
     if quote["invoice_id"] is not None:
         raise Refusal(
-            "conflict", "This quote has its invoice already.",
+            "conflict", "This quote already has an invoice.",
             facts={"invoiceId": quote["invoice_id"]},
         )  # fmt: skip
     copied = ("items", "subtotal", "discount", "total", "contact_id", "company_id", "deal_id",
@@ -207,9 +207,9 @@ _LOOK_LATER = "update quotes set lapses_at = $2 where id = $1"
 
 
 async def expire_quotes(tx: Tx, limit: int) -> int:
-    """Write down up to `limit` quotes that have expired by the clock, each with its quote.updated.
+    """Set the status of up to `limit` expired quotes and emit quote.updated for each.
 
-    Returns how many were looked at; fewer than `limit` means that none is left.
+    Return the number of checked quotes; fewer than `limit` means that none is left.
     """
     rows = await tx.all(_LAPSING, tx.now, limit)
     for row in rows:
@@ -221,6 +221,6 @@ async def expire_quotes(tx: Tx, limit: int) -> int:
             after = await actions.update(tx, system, quote, {"status": "expired"})
             actions.announce(tx, "updated", after)
         else:
-            # Its day goes on in the owner's time zone, which may change as well.
+            # The day is not over in the owner's time zone, and that zone can change.
             await tx.run(_LOOK_LATER, quote.id, tx.now + LOOK_AGAIN)
     return len(rows)

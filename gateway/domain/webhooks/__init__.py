@@ -1,1 +1,1 @@
-"""Webhooks as their owners manage them, the feed, the samples."""
+"""Manages webhooks, reads the events feed, and makes event samples."""

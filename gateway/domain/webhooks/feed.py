@@ -1,4 +1,4 @@
-"""The events feed as its owner reads it: what may be asked for, and how an event is shown."""
+"""Reads the events feed of an owner."""
 
 from collections.abc import Collection
 
@@ -16,7 +16,7 @@ from outbox.ids import is_id
 
 
 class Event(Struct, frozen=True, rename="camel"):
-    """An event. `body` is byte for byte what webhooks receive; null once a person was erased."""
+    """An event. `body` is the exact delivery body; null after the erasure of a person."""
 
     id: Id
     event: str
@@ -29,7 +29,7 @@ class Event(Struct, frozen=True, rename="camel"):
 
 
 class Events(Struct, frozen=True, rename="camel"):
-    """Events, oldest first. Send `nextCursor` as `after` to go on, at once while `hasMore`."""
+    """Events, oldest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
 
     data: list[Event]
     has_more: bool
@@ -39,14 +39,14 @@ class Events(Struct, frozen=True, rename="camel"):
 async def page(
     tx: Tx, actor: Actor, *, after: str, names: Collection[str] | None, limit: int, days: int
 ) -> Events:
-    """A page of the owner's events of the last `days`, of these names alone where some are given.
+    """Return a page of the owner's events of the last `days`; `names` limits it to these events.
 
     `after` is the id of an event, or empty. Raises forbidden, validation_error.
     """
     actor.must("read")
     if after and not is_id(after):
         raise _unknown()
-    # A name that is not in the catalogue finds nothing.
+    # A name that is not in the catalogue matches nothing.
     known = None if names is None else tuple(name for name in EVENT_NAMES if name in names)
     try:
         found = await feed.page(
@@ -69,7 +69,7 @@ def _shown(entry: feed.Entry) -> Event:
 
 
 def _unknown() -> Refusal:
-    message = "Send the nextCursor of the page before, the id of an event of yours, or nothing."
+    message = "Send the nextCursor of the previous page or the id of one of your events."
     return Refusal(
         "validation_error", f"after: {message}",
         faults=[Fault("after", "invalid_parameter", message)],

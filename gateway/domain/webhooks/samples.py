@@ -1,4 +1,4 @@
-"""A sample of each event's `data`, for test events: the fields of the catalogue, made-up values."""
+"""Generates sample `data` of each event for test events, from the fields of the catalogue."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ MARK = " (test)"
 
 
 def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
-    """The `data` of a test event: the fields that the event's real ones have, and no other.
+    """Return the `data` of a test event, with exactly the fields of real events.
 
-    `now` is microseconds UTC. KeyError for a name that is not in the catalogue.
+    `now` is microseconds UTC. Raises KeyError for a name that is not in the catalogue.
     """
     wanted, noun = EVENTS[event], event.partition(".")[0]
     [resource] = [one for one in RESOURCES if one.noun == noun]
@@ -30,7 +30,7 @@ def _value(resource: Resource, name: str, now: int) -> Any:
             return derived.example
     field = resource.named[name]
     if field.format.shown is INSTANT:
-        # What is only ever set by the server has happened; what people set is ahead.
+        # Times set by the server are in the past; times set by clients are in the future.
         return dates.show(now + AHEAD if _is_open(field) else now)
     if field.made and isinstance(field.example, str):
         return "TEST-0001"

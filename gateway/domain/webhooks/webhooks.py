@@ -1,6 +1,6 @@
-"""Webhooks as their owner manages them: what may be asked for, and who may touch which.
+"""Creates, changes and lists the webhooks of an owner, and checks input and ownership.
 
-The record of `GET /api/webhooks` is made here too; the row itself is outbox.webhooks' affair.
+It builds the record of `GET /api/webhooks` too; outbox.webhooks stores the rows.
 """
 
 import re
@@ -27,7 +27,7 @@ from outbox.webhooks.secrets import KeyRing
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
-"""Bounds of a webhook's own time limit, in seconds."""
+"""Limits of a webhook's timeout, in seconds."""
 
 
 def judge(
@@ -40,23 +40,24 @@ def judge(
     headers: str = "",
     kept: Sequence[Header] = (),
 ) -> Draft:
-    """What an owner typed, as a Draft. Raises validation_error with every fault there is.
+    """Check the input of a form and return a Draft. Raises validation_error with every fault.
 
-    `timeout` is in whole seconds; empty means the installation's own. `headers` has a line
-    `Name: value` each; the value `***` stands for the one of that name in `kept`.
+    `timeout` is in whole seconds; empty means the default of the installation. `headers` has one
+    line `Name: value` per header; the value `***` keeps the value of that name in `kept`.
     """
     faults: list[Fault] = []
     url = url.strip()
     if not url:
-        faults.append(Fault("url", "required", "Enter the URL that is to receive the events."))
+        faults.append(Fault("url", "required", "Enter the URL of the receiver."))
     elif len(url) > LONGEST_URL:
-        faults.append(Fault("url", "too_long", f"A URL has at most {LONGEST_URL} characters."))
+        text = f"The URL must have at most {LONGEST_URL} characters."
+        faults.append(Fault("url", "too_long", text))
     else:
         try:
             urls.check_url(url, rules)
         except urls.Refused as refused:
-            said = str(refused)
-            faults.append(Fault("url", f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}."))
+            text = str(refused)
+            faults.append(Fault("url", f"refused_{refused.kind}", f"{text[0].upper()}{text[1:]}."))
     unknown = sorted(set(events) - set(EVENT_NAMES))
     if not events:
         faults.append(Fault("events", "required", "Choose at least one event."))
@@ -64,10 +65,10 @@ def judge(
         faults.append(Fault("events", "unknown", f"There is no event {unknown[0][:80]!r}."))
     description = description.strip()
     if len(description) > LONGEST_DESCRIPTION:
-        text = f"A description has at most {LONGEST_DESCRIPTION} characters."
+        text = f"The description must have at most {LONGEST_DESCRIPTION} characters."
         faults.append(Fault("description", "too_long", text))
     elif NOT_TEXT.search(description):
-        text = "A description holds no control characters; remove them."
+        text = "The description must not contain control characters."
         faults.append(Fault("description", "invalid", text))
     timeout_ms = _timeout(timeout.strip(), faults)
     custom = _headers(headers, kept, faults)
@@ -78,7 +79,7 @@ def judge(
 
 
 def shown(headers: Sequence[Header]) -> str:
-    """Custom headers as their owner sees them again: names alone, since values are secrets."""
+    """Return custom headers as text without values, because values are secrets."""
     return "".join(f"{name}: {MASK}\n" for name, _ in headers)
 
 
@@ -102,7 +103,7 @@ def _timeout(text: str, faults: list[Fault]) -> int | None:
         return None
     if re.fullmatch("[0-9]{1,4}", text) and FASTEST <= int(text) <= SLOWEST:
         return int(text) * 1000
-    message = f"The time limit is a whole number of seconds from {FASTEST} to {SLOWEST}."
+    message = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
     faults.append(Fault("timeout", "out_of_range", message))
     return None
 
@@ -110,7 +111,7 @@ def _timeout(text: str, faults: list[Fault]) -> int | None:
 async def create(
     tx: Tx, actor: Actor, draft: Draft, *, secret: str, ring: KeyRing, most: int
 ) -> str:
-    """Make a webhook for the actor; returns its id. Raises conflict past `most` (0: no cap)."""
+    """Create a webhook for the actor; return its id. Raises conflict above `most` (0: no limit)."""
     actor.must("write")
     try:
         return await webhooks.create(
@@ -119,15 +120,15 @@ async def create(
     except webhooks.TooMany:
         raise Refusal(
             "conflict",
-            f"You have {most} webhooks, as many as this installation allows; delete one first.",
+            f"You have {most} webhooks, the limit of this installation; delete one first.",
         ) from None
 
 
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
-    """A webhook of the actor. Raises not_found, forbidden."""
+    """Return a webhook of the actor. Raises not_found, forbidden."""
     webhook = await webhooks.one(tx, webhook_id)
     if webhook is None:
-        raise Refusal("not_found", "There is no such webhook.")
+        raise Refusal("not_found", "This webhook does not exist.")
     must_own(actor, webhook.owner_id, "webhook")
     return webhook
 
@@ -135,22 +136,22 @@ async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
 async def change(
     tx: Tx, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> None:
-    """Save what the owner decided. Raises conflict when it is no longer at `version`."""
+    """Change a webhook. Raises conflict when it is no longer at `version`."""
     actor.must("write")
     await one(tx, actor, webhook_id)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
-        raise Refusal("conflict", "It was changed meanwhile; look at it again.")
+        raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
 
 
 async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
-    """Stop sending; False when it was not active anyway."""
+    """Pause a webhook; return False when it is not active."""
     actor.must("write")
     await one(tx, actor, webhook_id)
     return await parking.pause(tx, webhook_id)
 
 
 async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
-    """Enqueue a sample of `event` for this webhook alone; returns the event's id.
+    """Enqueue a sample of `event` for this webhook only; return the event's id.
 
     Raises validation_error for a name that is not in the catalogue, conflict when it is inactive.
     """
@@ -159,7 +160,7 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
     if event not in EVENT_NAMES:
         raise Refusal("validation_error", "Choose one of the events in the list.")
     if webhook.state != "active":
-        raise Refusal("conflict", "Activate the webhook to send it a test event.")
+        raise Refusal("conflict", "Activate the webhook before you send a test event.")
     record_id = tx.new_id()
     return enqueue(
         tx, owner_id=actor.owner_id, name=event, record_id=record_id, record_version=1,
@@ -168,13 +169,13 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
 
 
 async def listed(tx: Tx, actor: Actor) -> list[Webhook]:
-    """All webhooks of the actor, newest first."""
+    """Return all webhooks of the actor, newest first."""
     actor.must("read")
     return await webhooks.listed(tx, actor.owner_id)
 
 
 class Record(Struct, frozen=True, rename="camel"):
-    """A webhook as the REST API shows it."""
+    """A webhook in the REST API."""
 
     id: Id
     url: str
@@ -185,7 +186,7 @@ class Record(Struct, frozen=True, rename="camel"):
 
 
 def record(webhook: Webhook) -> Record:
-    """The webhook as the REST API shows it."""
+    """Return the record of a webhook for the REST API."""
     return Record(
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
         dates.show(webhook.created_at), dates.show(webhook.updated_at),

@@ -1,1 +1,1 @@
-"""Values: how each is checked and kept, and its JSON form."""
+"""Checks values and converts them to their stored and JSON forms."""

@@ -1,4 +1,4 @@
-"""The number of a Brazilian company (CNPJ), digits only or alphanumeric.
+"""Checks the number of a Brazilian company (CNPJ), numeric or alphanumeric.
 
 Source: Receita Federal, Instrução Normativa 2.229/2024: positions 1-12 are digits or capitals,
 13-14 are check digits by modulo 11 over ASCII code - 48. The mask 12.ABC.345/01DE-35 is optional.
@@ -13,7 +13,7 @@ _WEIGHTS = (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)
 
 
 def normal(text: str) -> str | None:
-    """The 14 characters of `text` without mask, in capitals; None when it is not a valid CNPJ."""
+    """Return the 14 characters without mask, in capitals, or None when the CNPJ is invalid."""
     if not text.isascii():
         return None
     match = _FORM.fullmatch(text.strip().upper())

@@ -1,4 +1,4 @@
-"""Instants as they are written and read: ISO 8601 text outside, microseconds UTC inside."""
+"""Converts points in time between ISO 8601 text and microseconds UTC."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -21,31 +21,31 @@ LAST = 253_402_300_799_999_999
 
 
 class Day(NamedTuple):
-    """A bare date where an instant is due: it is one once the owner's time zone is known."""
+    """A bare date in place of an instant; the owner's time zone makes it an instant."""
 
     day: int
-    """As a bare date is kept: 00:00 UTC."""
+    """00:00 UTC of the date, in microseconds: the stored form of a bare date."""
 
     def begins(self, zone: str) -> int:
-        """The instant at which the day begins in a time zone."""
+        """Return the instant at which the day begins in a time zone."""
         return begin(self.day, zone)
 
     def ends(self, zone: str) -> int:
-        """The last instant of the day in a time zone, as fine as instants are shown."""
+        """Return the last millisecond of the day in a time zone."""
         return begin(self.day + DAY, zone) - 1000
 
 
 def parse(text: str) -> int | None:
-    """Microseconds UTC of RFC 3339 text; without an offset it is UTC, a bare date is 00:00Z.
+    """Return microseconds UTC of RFC 3339 text; without an offset it is UTC, a date is 00:00Z.
 
-    None when the text has another form, names an impossible date or leaves the years 1 to 9999.
+    Return None when the text has another form, names an impossible date or a year out of 1 to 9999.
     """
     match = _FORM.fullmatch(text)
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
     try:
-        # RFC 3339 knows second 60; it is the first of the next minute here.
+        # RFC 3339 allows second 60; it counts as the first of the next minute.
         leap = second == "60"
         offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
         if int(minutes or 0) > 59:
@@ -64,19 +64,19 @@ def parse(text: str) -> int | None:
 
 
 def is_day(text: str) -> bool:
-    """Whether `text`, which `parse` took, is a date without a time."""
+    """Return whether `text`, which `parse` accepted, is a date without a time."""
     return len(text) == 10
 
 
 def is_bare(value: int | Day) -> bool:
-    """Whether a typed value is a bare date."""
+    """Return whether a typed value is a bare date."""
     return isinstance(value, Day)
 
 
 def today(now: int, zone: str) -> int:
-    """The day that `now` is in a time zone, as a bare date is kept; it ends when today moves on.
+    """Return the day of `now` in a time zone, in the stored form of a bare date.
 
-    At the ends of the calendar it is the day in UTC. Raises ZoneInfoNotFoundError.
+    At the limits of the calendar it is the day in UTC. Raises ZoneInfoNotFoundError.
     """
     try:
         local = (_EPOCH + timedelta(microseconds=now)).astimezone(ZoneInfo(zone))
@@ -88,7 +88,7 @@ def today(now: int, zone: str) -> int:
 
 
 def begin(day: int, zone: str) -> int:
-    """The instant at which a day begins in a time zone; at the ends of the calendar, in UTC."""
+    """Return the instant at which a day begins in a zone; at the limits of the calendar, in UTC."""
     try:
         local = (_EPOCH + timedelta(microseconds=day)).replace(tzinfo=ZoneInfo(zone))
         return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND
@@ -97,26 +97,26 @@ def begin(day: int, zone: str) -> int:
 
 
 def settled(value: Any, zone: str) -> Any:
-    """`value`, or the instant at which it begins in a time zone if it is a Day."""
+    """Return `value`, or for a Day the instant at which it begins in a time zone."""
     return value.begins(zone) if isinstance(value, Day) else value
 
 
 def passed(at: int, is_day: bool, now: int, zone: str) -> bool:
-    """Whether a date has passed: an instant by the clock, a bare date by the end of its day."""
+    """Return whether a date has passed: an instant by the clock, a bare date after its day."""
     return at < (today(now, zone) if is_day else now)
 
 
 def month(day: int) -> tuple[int, int]:
-    """The first and the last day of the month of `day`, each as a bare date is kept."""
+    """Return the first and last day of the month of `day`, in the stored form of bare dates."""
     first = (_EPOCH + timedelta(microseconds=day)).replace(day=1)
     last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
     return (first - _EPOCH) // _MICROSECOND, (last - _EPOCH) // _MICROSECOND
 
 
-# The same instants are shown again and again while a list is read.
+# A list shows the same instants many times.
 @lru_cache(maxsize=16_384)
 def show(micros: int) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.sssZ`. Raises OverflowError outside of the years 1 to 9999."""
+    """Return `YYYY-MM-DDTHH:MM:SS.sssZ`. Raises OverflowError outside the years 1 to 9999."""
     seconds, rest = divmod(micros, 1_000_000)
     # strftime does not pad years below 1000 on every platform; isoformat does.
     return f"{(_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}.{rest // 1000:03d}Z"

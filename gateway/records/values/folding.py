@@ -1,18 +1,18 @@
-"""Text as search and sorting compare it: without case and accents, the same on both engines."""
+"""Folds text for search and sorting: without case and accents, the same on both engines."""
 
 import re
 import unicodedata
 
-# Past this many bytes a text is not searched; it keeps the index rows small.
+# Search ignores the bytes past this limit, which keeps the index rows small.
 BYTES = 1000
-# Stands between two fields in one folded column, so that no search matches across them.
+# Separates two fields in one folded column, so that no search matches across them.
 BETWEEN = "\x1f"
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
 def fold(text: str) -> str:
-    """NFKD, casefold, NFKD again, marks dropped, cut at BYTES characters before and bytes after."""
-    # Sorting a long run of marks takes the square of its length.
+    """Return NFKD, casefolded, NFKD again, without marks; cut to BYTES characters, then bytes."""
+    # The time to sort a long run of marks grows with the square of its length.
     text = text[:BYTES]
     if text.isascii():
         return text.lower()
@@ -24,10 +24,10 @@ def fold(text: str) -> str:
 
 
 def fold_all(texts: list[str]) -> str:
-    """Several fields in one folded text."""
+    """Return several fields as one folded text."""
     return cut(BETWEEN.join(map(fold, texts)))
 
 
 def cut(text: str) -> str:
-    """The longest beginning of `text` that fits into BYTES bytes."""
+    """Return the longest prefix of `text` that fits into BYTES bytes."""
     return text.encode()[:BYTES].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""What a format is: how a value is checked and kept, and its JSON form."""
+"""Defines the Format of a value: its check, its stored form and its JSON form."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any
 
 
 class Wrong(ValueError):
-    """A value does not fit its format. `code` names the rule, `message` the fix.
+    """The error of a value that does not fit its format. `code` names the rule, `message` the fix.
 
-    `at` says where inside the value, such as `[3].quantity`; `more` are further faults of it.
+    `at` is the place inside the value, such as `[3].quantity`; `more` are further faults.
     """
 
     def __init__(self, code: str, message: str, at: str = "", more: Sequence["Wrong"] = ()) -> None:
@@ -20,18 +20,18 @@ class Wrong(ValueError):
 
 
 Read = Callable[["Format", Any], Any]
-"""How a door reads a plain value: (its format, the value as the door has it) → the typed value."""
+"""A door's conversion: (the format, the value in the door's form) → the typed value."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Format:
-    """How a value is checked and kept, and its JSON form.
+    """The check of a value, its stored form and its JSON form.
 
     A typed value is a whole number of centavos, of thousandths or of microseconds (or a dates.Day),
-    a text, a boolean: the same for every door. `check` takes it to the stored value and raises
-    Wrong. `read` makes it of its JSON form, None where that is the typed value; `show` takes the
-    stored value to its JSON form, None where they are the same. `schema` is the JSON Schema of the
-    form that is sent, `shown` of the one that is shown where that is narrower.
+    a text, a boolean: the same for every door. `check` converts it to the stored value or raises
+    Wrong. `read` converts the JSON form to the typed value, `show` the stored value to the JSON
+    form; each is None where the two are equal. `schema` is the JSON Schema of request values,
+    `shown` of response values where they are narrower.
     """
 
     check: Callable[[Any], Any]
@@ -40,20 +40,20 @@ class Format:
     shown: Mapping[str, Any] | None = None
     read: Callable[[Any], Any] | None = None
     parts: Callable[[Any, Read], Any] | None = None
-    """For a list or an object, in place of `check`: checks each part, read as the door reads it."""
+    """For a list or an object, in place of `check`: checks each part, converted by the door."""
 
     def accept(self, value: Any, read: Read) -> Any:
-        """The stored value of what a door was sent. Raises Wrong."""
+        """Return the stored value of a request value. Raises Wrong."""
         if self.parts is not None:
             return self.parts(value, read)
         return self.check(read(self, value))
 
 
 def typed(_: Format, value: Any) -> Any:
-    """The Read of a caller whose values are typed already."""
+    """Return the value unchanged: the Read of callers with typed values."""
     return value
 
 
 def of_json(wanted: Format, value: Any) -> Any:
-    """The Read of a door whose values are JSON."""
+    """Convert a JSON value to the typed value: the Read of doors with JSON."""
     return value if wanted.read is None else wanted.read(value)

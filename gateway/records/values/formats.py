@@ -1,4 +1,4 @@
-"""The formats of text: checks, and their JSON forms. Lists and objects are in `nested`.
+"""Defines the formats of text and booleans. Lists and objects are in `nested`.
 
 A pattern here is the same text in the check and in the schema, in the syntax that ECMA-262 and
 Python share.
@@ -35,12 +35,12 @@ _URL = re.compile(URL)
 _SLUG = re.compile(SLUG)
 _PHONE = re.compile(PHONE)
 _ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
-# PostgreSQL's text cannot hold it.
+# PostgreSQL's text cannot store U+0000.
 _NO_NUL = {"pattern": r"^[^\u0000]*$"}
 
 
 def text(most: int, least: int = 0) -> Format:
-    """Free text, shown as it was sent."""
+    """Return the format of free text, stored unchanged."""
 
     def check(value: Any) -> str:
         return string(value, most, least)
@@ -49,7 +49,7 @@ def text(most: int, least: int = 0) -> Format:
 
 
 def title(most: int = 200) -> Format:
-    """Text of which at least one character can be seen."""
+    """Return the format of text with at least one visible character."""
 
     def check(value: Any) -> str:
         sent = string(value, most, 1)
@@ -62,7 +62,7 @@ def title(most: int = 200) -> Format:
 
 
 def one_of(*allowed: str) -> Format:
-    """One of a closed list of words."""
+    """Return the format of one of a closed list of words."""
     words = ", ".join(allowed)
 
     def check(value: Any) -> str:
@@ -74,7 +74,7 @@ def one_of(*allowed: str) -> Format:
 
 
 def email() -> Format:
-    """A mailbox address by its syntax alone: dot-atom @ host name, non-ASCII letters allowed."""
+    """Return the format of a mailbox address: dot-atom @ host name, non-ASCII letters allowed."""
 
     def check(value: Any) -> str:
         sent = string(value, 254)
@@ -87,7 +87,7 @@ def email() -> Format:
 
 
 def phone() -> Format:
-    """A phone number as people write it; `e164` gives its international form."""
+    """Return the format of a phone number in any spelling; `e164` converts it."""
 
     def check(value: Any) -> str:
         sent = string(value, 40)
@@ -100,7 +100,7 @@ def phone() -> Format:
 
 @lru_cache(maxsize=1024)
 def e164(sent: str) -> str | None:
-    """The E.164 form of a phone number, read as Brazilian unless it says otherwise, or None."""
+    """Return the E.164 form of a phone number, Brazilian without a country code, or None."""
     try:
         number = phonenumbers.parse(sent, "BR")
     except phonenumbers.NumberParseException:
@@ -111,7 +111,7 @@ def e164(sent: str) -> str | None:
 
 
 def website() -> Format:
-    """An http(s) URL or a bare host name."""
+    """Return the format of an http(s) URL or a bare host name."""
 
     def check(value: Any) -> str:
         sent = string(value, 2048)
@@ -125,7 +125,7 @@ def website() -> Format:
 
 
 def url() -> Format:
-    """An http(s) URL."""
+    """Return the format of an http(s) URL."""
 
     def check(value: Any) -> str:
         sent = string(value, 2048)
@@ -137,7 +137,7 @@ def url() -> Format:
 
 
 def slug() -> Format:
-    """The part of an address that names a record: lower-case words with hyphens between."""
+    """Return the format of a slug: lower-case words with hyphens between them."""
 
     def check(value: Any) -> str:
         sent = string(value, 200)
@@ -149,14 +149,14 @@ def slug() -> Format:
 
 
 def cnpj() -> Format:
-    """A CNPJ with or without its mask, shown as it was sent; `cnpj.normal` beside it."""
+    """Return the format of a CNPJ with or without its mask, stored unchanged."""
 
     def check(value: Any) -> str:
         sent = string(value, 32)
         if cnpj_number.normal(sent) is None:
             raise Wrong(
                 "invalid_cnpj",
-                "Send a CNPJ of 14 characters whose check digits are right, "
+                "Send a CNPJ of 14 characters with valid check digits, "
                 "for example 11.222.333/0001-81.",
             )
         return sent
@@ -170,12 +170,12 @@ def boolean() -> Format:
             raise Wrong("wrong_type", "Send true or false.")
         return value
 
-    # SQLite gives 0 and 1 back.
+    # SQLite returns 0 and 1.
     return Format(check, {"type": "boolean"}, bool)
 
 
 def zone() -> Format:
-    """The name of a time zone."""
+    """Return the format of the name of a time zone."""
 
     def check(value: Any) -> str:
         sent = string(value, 64)
@@ -187,7 +187,7 @@ def zone() -> Format:
 
 
 def id_of(noun: str) -> Format:
-    """The id of another record; whether it is there is asked in the transaction."""
+    """Return the format of a record's id; the transaction checks that the record exists."""
 
     def check(value: Any) -> str:
         sent = string(value)
@@ -199,19 +199,22 @@ def id_of(noun: str) -> Format:
 
 
 def missing(noun: str) -> Wrong:
-    """What a reference gets that is malformed, unknown or another user's: no telling which."""
+    """Return the error of a reference that is malformed, unknown or another owner's.
+
+    It is the same in each case, so it does not reveal which ids exist.
+    """
     return Wrong("invalid_reference", f"There is no {noun} of yours with this id.")
 
 
 def string(value: Any, most: int = 40, least: int = 0) -> str:
-    """Text of `least` to `most` characters that every engine can store. Raises Wrong."""
+    """Return text of `least` to `most` characters that every engine can store. Raises Wrong."""
     if not isinstance(value, str):
         raise Wrong("wrong_type", "Send a string.")
     if len(value) > most:
         raise Wrong("too_long", f"Send at most {most} characters.")
     if len(value) < least:
         raise Wrong("too_short", f"Send at least {least} character{'s' * (least > 1)}.")
-    # The REST door's parser has refused these already; other doors have parsers of their own.
+    # The REST door's parser refuses these before; other doors have parsers of their own.
     if "\0" in value or not (value.isascii() or _is_utf8(value)):
         raise Wrong("invalid_characters", "Send text without U+0000 and lone surrogates.")
     return value

@@ -1,4 +1,4 @@
-"""The formats of points in time, in microseconds UTC; their JSON form is ISO 8601 text."""
+"""Defines the formats of points in time: microseconds UTC, in JSON ISO 8601 text."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _INSTANT = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "dat
 
 
 def instant() -> Format:
-    """A point in time in microseconds UTC, a bare date as 00:00Z; in JSON ISO 8601 text."""
+    """Return the format of a time in microseconds UTC, a bare date as 00:00Z; in JSON ISO 8601."""
 
     def check(value: Any) -> int:
         return _micros(value.day if isinstance(value, dates.Day) else value)
@@ -20,7 +20,7 @@ def instant() -> Format:
 
 
 def moment() -> Format:
-    """An instant; a bare date stays a dates.Day until the unit settles it by the owner's zone."""
+    """Return the format of an instant; a bare date stays a dates.Day until the zone is known."""
 
     def check(value: Any) -> int | dates.Day:
         if isinstance(value, dates.Day):
@@ -45,13 +45,12 @@ def _read_instant(value: Any) -> int | dates.Day:
         raise _invalid_date()
     if dates.is_day(text):
         return dates.Day(micros)
-    # No finer than it is shown, so that what was read may be sent back and changes nothing.
+    # Milliseconds, as in the JSON form, so that a client can send back a value without changing it.
     return micros // 1000 * 1000
 
 
 def _invalid_date() -> Wrong:
     return Wrong(
         "invalid_date",
-        "Send an ISO 8601 date or date-time that exists, such as 2026-11-21 or "
-        "2026-11-21T14:30:00Z.",
+        "Send a valid ISO 8601 date or date-time, such as 2026-11-21 or 2026-11-21T14:30:00Z.",
     )

@@ -1,4 +1,4 @@
-"""The formats of fields that hold lists and objects; they are kept as JSON text."""
+"""Defines the formats of lists and objects, which are stored as JSON text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from gateway.records.values.strictjson import depth, dumps
 
 
 def ids_of(noun: str, most: int = 100) -> Format:
-    """A list of ids without repeats, kept as JSON text."""
+    """Return the format of a list of ids without repeats, stored as JSON text."""
     return _list(formats.id_of(noun), most)
 
 
 def tags() -> Format:
-    """Up to 50 short labels without repeats, kept as JSON text."""
+    """Return the format of up to 50 short labels without repeats, stored as JSON text."""
     return _list(formats.title(64), 50)
 
 
@@ -40,7 +40,7 @@ def composite(
     show: Callable[[Any], Any] | None = None,
     shown: Mapping[str, Any] | None = None,
 ) -> Format:
-    """The format of a list or an object, whose parts are read one by one."""
+    """Return the format of a list or an object that checks its parts one by one."""
 
     def check(value: Any) -> Any:
         return parts(value, typed)
@@ -59,7 +59,7 @@ class Member:
 
 
 def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
-    """A list of objects, kept as JSON text of their members' stored values."""
+    """Return the format of a list of objects, stored as JSON text of stored values."""
     item = object_of(members)
 
     def parts(value: Any, read: Read) -> str:
@@ -70,7 +70,7 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
 
 
 def _show_each(item: Format) -> Callable[[str], Any]:
-    """A list that is kept as JSON text, each item as its format shows it."""
+    """Return a function from a list's JSON text to its items in their JSON form."""
     show = item.show
     if show is None:
         return json.decode
@@ -82,7 +82,7 @@ def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | 
 
 
 def several(item: Format, value: Any, read: Read, most: int, least: int = 0) -> list[Any]:
-    """The stored form of each item of a list that must have `least` to `most` of them."""
+    """Return the stored form of each of `least` to `most` items. Raises Wrong."""
     if not isinstance(value, list):
         raise Wrong("wrong_type", "Send an array.")
     if len(value) > most:
@@ -97,9 +97,9 @@ def list_schema(item: Format, most: int, least: int = 0) -> dict[str, Any]:
 
 
 def object_of(members: Sequence[Member]) -> Format:
-    """An object: stored member values by name, without those that are not sent or null.
+    """Return the format of an object: stored member values by name, without absent and null ones.
 
-    Other members are ignored.
+    It ignores other members.
     """
 
     def parts(value: Any, read: Read) -> dict[str, Any]:
@@ -111,7 +111,8 @@ def object_of(members: Sequence[Member]) -> Format:
             sent = value.get(member.name)
             if sent is None:
                 if member.required:
-                    wrongs.append(Wrong("required", f"Send {member.name}.", f".{member.name}"))
+                    message = f"{member.name} is required."
+                    wrongs.append(Wrong("required", message, f".{member.name}"))
                 continue
             try:
                 kept[member.name] = member.format.accept(sent, read)
@@ -132,14 +133,14 @@ def object_of(members: Sequence[Member]) -> Format:
     shown = {m.name: m.format.shown or m.format.schema for m in members}
 
     def schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        told = {m.name: {**properties[m.name], "description": m.description} for m in members}
-        return {"type": "object", "properties": told, "required": required}
+        described = {m.name: {**properties[m.name], "description": m.description} for m in members}
+        return {"type": "object", "properties": described, "required": required}
 
     return composite(parts, schema(sent), show if shows else None, schema(shown))
 
 
 def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
-    """The stored form of each item. Raises Wrong with the first 20 faults and their places."""
+    """Return the stored form of each item. Raises Wrong with the places of up to 20 faults."""
     kept = []
     wrongs: list[Wrong] = []
     for position, value in enumerate(values):
@@ -158,7 +159,7 @@ def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
 
 
 def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
-    """Any JSON object within bounds, kept as its text and shown digit for digit."""
+    """Return the format of any JSON object within limits; its numbers keep every digit."""
 
     def check(value: Any) -> str:
         if not isinstance(value, dict):
@@ -170,7 +171,7 @@ def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
             raise Wrong("too_long", f"Send at most {most_bytes} bytes of JSON.")
         return kept
 
-    # Raw, since an integer of any size is JSON.
+    # Raw, because a JSON integer has any size.
     return Format(check, {"type": "object", "additionalProperties": True}, _raw)
 
 

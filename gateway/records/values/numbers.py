@@ -1,4 +1,4 @@
-"""The formats of numbers: counts, amounts of money, quantities. No float is ever computed with."""
+"""Defines the formats of counts, amounts of money and quantities, without float arithmetic."""
 
 from decimal import Decimal
 from math import isfinite
@@ -15,7 +15,7 @@ MOST_THOUSANDTHS = int(_MUCH * 1000)
 
 
 def integer(least: int, most: int) -> Format:
-    """A whole number; in JSON 5.0 is one, "5" and true are not."""
+    """Return the format of a whole number; in JSON 5.0 is one, "5" and true are not."""
 
     def check(value: Any) -> int:
         number = _number(value)
@@ -30,7 +30,7 @@ def integer(least: int, most: int) -> Format:
 
 
 def money() -> Format:
-    """An amount in BRL as whole centavos; in JSON a number with at most two decimals."""
+    """Return the format of an amount in BRL: whole centavos, in JSON at most two decimals."""
 
     def check(value: Any) -> int:
         centavos = _whole(value)
@@ -43,7 +43,7 @@ def money() -> Format:
         if not 0 <= number <= _MOST:
             raise Wrong("out_of_range", f"Send an amount from 0 to {_MOST}.")
         amount = Decimal(number).quantize(_CENTAVO)
-        # Comparing is exact, however many digits were sent; arithmetic would round.
+        # A comparison is exact for any number of digits; arithmetic would round.
         if amount != number:
             raise Wrong("too_precise", "Send an amount with at most 2 decimals.")
         return int(amount * 100)
@@ -53,7 +53,7 @@ def money() -> Format:
 
 
 def quantity() -> Format:
-    """How much of something, above 0, in whole thousandths; in JSON with at most three decimals."""
+    """Return the format of a quantity above 0: thousandths, in JSON at most three decimals."""
 
     def check(value: Any) -> int:
         thousandths = _whole(value)
@@ -79,13 +79,13 @@ def quantity() -> Format:
 
 
 def show_quantity(thousandths: int) -> int | float:
-    """1500 → 1.5, 2000 → 2."""
+    """Return the JSON form: 1500 → 1.5, 2000 → 2."""
     whole, rest = divmod(thousandths, 1000)
     return thousandths / 1000 if rest else whole
 
 
 def show_money(centavos: int) -> int | float:
-    """1050 → 10.5, 1000 → 10."""
+    """Return the JSON form: 1050 → 10.5, 1000 → 10."""
     whole, rest = divmod(centavos, 100)
     # Both are exact to the centavo: the amounts stay below 2**53 centavos.
     return centavos / 100 if rest else whole

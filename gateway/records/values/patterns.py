@@ -1,8 +1,8 @@
-"""Regular expressions that a check and its JSON Schema share, in what ECMA-262 and Python share."""
+"""Defines regular expressions for checks and JSON Schemas, in syntax of ECMA-262 and Python."""
 
 import re
 
-# White space, controls, and the format characters and fillers that show nothing.
+# White space, controls, and invisible format characters and fillers.
 BLANK = (
     r"\s\u0000-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     r"\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
@@ -20,10 +20,10 @@ _SCHEME_AND_HOST = rf"[Hh][Tt][Tt][Pp][Ss]?://{_LABEL}(?:\.{_LABEL})*"
 URL = rf"^{_SCHEME_AND_HOST}{_REST}"
 WEBSITE = rf"^(?:{_SCHEME_AND_HOST}|{_LABEL}(?:\.{_LABEL})+){_REST}"
 SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
-# The form alone: the two check digits follow from what stands before them.
+# The form alone: it does not check the two check digits.
 CNPJ = r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[0-9]{2}\s*$"
 PHONE = r"^[0-9+()\-. x]{3,40}$"
-# The form alone: which zones there are is gateway.records.values.zones' affair.
+# The form alone: gateway.records.values.zones lists the names.
 ZONE = r"^[A-Z][0-9A-Za-z_+-]*(?:/[0-9A-Za-z_+-]+){0,2}$"
-# Controls but tab and line ends, and halves of surrogate pairs: no part of a name or a remark.
+# Control characters except tab and line ends, and lone surrogates: not allowed in text.
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

@@ -1,4 +1,4 @@
-"""Pieces of JSON Schema that declarations and answers share."""
+"""Defines parts of JSON Schema that declarations and responses share."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,9 +8,9 @@ from msgspec import Meta
 Schema = Mapping[str, Any]
 
 ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{24}$"}
-"""An id as it is shown."""
+"""The JSON form of an id."""
 INSTANT: Schema = {"type": "string", "format": "date-time"}
-"""An instant as it is shown."""
+"""The JSON form of an instant."""
 
 
 Id = Annotated[str, Meta(pattern="^[0-9a-f]{24}$")]
@@ -19,9 +19,10 @@ Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
 def or_null(schema: Schema) -> dict[str, Any]:
-    """`schema`, and null as well."""
+    """Return `schema` with null allowed."""
     kind = schema.get("type")
     if isinstance(kind, str) and not {"enum", "anyOf", "allOf"} & schema.keys():
         return {**schema, "type": [kind, "null"]}
-    told = {k: v for k, v in schema.items() if k == "description"}
-    return {"anyOf": [{k: v for k, v in schema.items() if k not in told}, {"type": "null"}], **told}
+    rest = {k: v for k, v in schema.items() if k != "description"}
+    described = {k: v for k, v in schema.items() if k == "description"}
+    return {"anyOf": [rest, {"type": "null"}], **described}

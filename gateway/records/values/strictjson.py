@@ -1,24 +1,28 @@
-"""JSON as this product accepts it: RFC 8259 without the holes of the usual parsers.
+"""Parses and writes JSON by RFC 8259, more strictly than the standard library.
 
-Refused: NaN and Infinity, numbers that overflow a double, keys given twice with different values,
-lone surrogates, U+0000, nesting past 64 levels. A number with a fraction or an exponent arrives
-as a Decimal, so that nothing is rounded before it is checked, and keeps its text for `dumps`.
+It refuses NaN and Infinity, numbers that overflow a double, duplicate keys with different values,
+lone surrogates, U+0000, more than 64 levels and more than 10,000 values. A number with a fraction
+or an exponent becomes a Decimal, so that a check sees it without rounding, and keeps its text for
+`dumps`.
 """
 
 import json
+import re
 from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, NoReturn
 
 DEPTH = 64
+MOST_VALUES = 10_000
+"""Values of one text: each takes microseconds, and a megabyte has room for half a million."""
 
 
 class InvalidJson(ValueError):
-    """The text is refused; the message is one sentence for the client's developer."""
+    """The refusal of a JSON text; the message is one sentence for the client's developer."""
 
 
 class Digits(Decimal):
-    """A number as it was sent: `text` is 1.10 or 1e2 where the value is 1.1 or 100."""
+    """A number with its original text, such as 1.10 for 1.1 or 1e2 for 100."""
 
     text: str
 
@@ -30,7 +34,9 @@ class Digits(Decimal):
 
 
 def decode(data: bytes) -> Any:
-    """The value of a JSON text in UTF-8. Raises InvalidJson."""
+    """Return the value of a JSON text in UTF-8. Raises InvalidJson."""
+    if _is_crowded(data):
+        raise InvalidJson(f"The body has more than {MOST_VALUES} values; send fewer.")
     try:
         value = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -44,25 +50,25 @@ def decode(data: bytes) -> Any:
     except RecursionError:
         raise InvalidJson(_TOO_DEEP) from None
     except ValueError:
-        # Python's own bound on the digits of an integer.
-        raise InvalidJson("The body holds a number with too many digits.") from None
-    # Only an escape can smuggle in a surrogate or U+0000, and only brackets can nest.
+        # Python limits the digits of an integer.
+        raise InvalidJson("The body contains a number with too many digits.") from None
+    # Only an escape can produce a surrogate or U+0000, and only brackets nest.
     if b"\\u" in data or data.count(b"[") + data.count(b"{") > DEPTH:
         _inspect(value)
     return value
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON text of what `decode` gave, each number digit for digit."""
+    """Return compact JSON text of a value from `decode`, each number with its original digits."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except TypeError:
-        # The encoder cannot be told the text of a number.
+        # The encoder cannot write the original text of a number.
         return _written(value)
 
 
 def depth(value: Any) -> int:
-    """How many arrays and objects are nested in `value`; 0 for a plain value."""
+    """Return how deep arrays and objects are nested in `value`; 0 for a plain value."""
     deepest = 0
     waiting = [(value, 1)]
     while waiting:
@@ -74,7 +80,24 @@ def depth(value: Any) -> int:
     return deepest
 
 
-_TOO_DEEP = f"The body is nested more than {DEPTH} levels deep."
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TOO_DEEP = f"The body has more than {DEPTH} nested levels."
+
+
+def _is_crowded(data: bytes) -> bool:
+    """Whether there are more values than may be: each follows a comma or a bracket, or is first."""
+    if _separators(data) < MOST_VALUES:
+        return False
+    # Those inside of strings do not count.
+    plain = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    # Beside each separator stand two strings at most: a key and its value.
+    if plain.count(b'"') > 4 * MOST_VALUES:
+        return True
+    return _separators(b'"'.join(plain.split(b'"')[::2])) >= MOST_VALUES
+
+
+def _separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def _inspect(value: Any) -> None:
@@ -85,9 +108,9 @@ def _inspect(value: Any) -> None:
         item = waiting.pop()
         if isinstance(item, str):
             if "\0" in item:
-                raise InvalidJson("The body holds the character U+0000, which cannot be stored.")
-            if any("\ud800" <= c <= "\udfff" for c in item):
-                raise InvalidJson("The body holds half of a surrogate pair (a \\ud800 to \\udfff).")
+                raise InvalidJson("The body contains the character U+0000, which is not allowed.")
+            if _SURROGATE.search(item):
+                raise InvalidJson("The body contains a lone surrogate (\\ud800 to \\udfff).")
         elif isinstance(item, dict):
             waiting.extend(item)
             waiting.extend(item.values())
@@ -101,16 +124,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         first: dict[str, Any] = {}
         for key, given in pairs:
             before = first.setdefault(key, given)
-            # What is given once is not written out: doing so at each level anew takes minutes.
-            if before is not given and _exactly(before) != _exactly(given):
-                # The key itself may hold anything, so it is shown as JSON and cut.
+            # Only duplicate keys are serialised: serialising every level again takes minutes.
+            if before is not given and not _same(before, given):
+                # The key can contain any text, so the message shows it as JSON and shortened.
                 shown = json.dumps(key)[:80]
-                raise InvalidJson(f"The body gives the key {shown} twice with different values.")
+                raise InvalidJson(f"The body has the key {shown} twice with different values.")
     return value
 
 
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is type(other) and not isinstance(one, dict | list):
+        return bool(one == other)
+    return _exactly(one) == _exactly(other)
+
+
 def _exactly(value: Any) -> str:
-    """A text that is equal for equal JSON, and tells true from 1."""
+    """Return a text that is equal for equal JSON and differs for true and 1."""
     return json.dumps(value, sort_keys=True, default=_number)
 
 
@@ -131,16 +160,16 @@ def _int(text: str) -> int | Decimal:
 
 def _float(text: str) -> Decimal:
     if isinf(float(text)):
-        raise InvalidJson(f"The body holds a number that is out of range: {text[:40]}")
+        raise InvalidJson(f"The body contains a number that is out of range: {text[:40]}")
     try:
-        # A zero with a giant exponent would be spelt out by the first int().
+        # int() would write all digits of a zero with a huge exponent.
         return Digits.of(Decimal(text) or Decimal(0), text)
     except InvalidOperation:
-        raise InvalidJson(f"The body holds a number that is out of range: {text[:40]}") from None
+        raise InvalidJson(f"The body contains a number that is out of range: {text[:40]}") from None
 
 
 def _constant(text: str) -> NoReturn:
-    raise InvalidJson(f"The body holds {text}, which is not JSON.")
+    raise InvalidJson(f"The body contains {text}, which is not JSON.")
 
 
 def _number(value: Any) -> float:

@@ -1,1 +1,1 @@
-"""The OpenAPI document of the REST door, and the page that shows it."""
+"""Generates and serves the OpenAPI document of the REST door."""

@@ -1,4 +1,4 @@
-"""The deliveries as the document tells them: one webhook entry for each event of the catalogue."""
+"""Describes deliveries in the document: one webhook entry for each event of the catalogue."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,14 +13,14 @@ from gateway.rest.document.operations import Shape
 WHEN = {
     "created": "A {} is created.",
     "updated": "A {} is changed.",
-    "deleted": "A {} is removed.",
-    "completed": "A {} is marked as done for the first time since it was opened.",
+    "deleted": "A {} is deleted.",
+    "completed": "An open {} is marked as done.",
     "paid": "An {} is marked as paid.",
 }
 
 
 def body_of(event: str) -> Shape:
-    """The body of the deliveries of an event."""
+    """Return the body of the deliveries of an event."""
     noun, _, _ = event.partition(".")
     [resource] = [r for r in RESOURCES if r.noun == noun]
     record = shapes.record(resource).schema
@@ -53,12 +53,12 @@ def body_of(event: str) -> Shape:
 
 
 def webhooks(use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
-    """The member `webhooks` of the document."""
+    """Return the member `webhooks` of the document."""
     return {event: {"post": _entry(event, use)} for event in EVENTS}
 
 
 def _is_there(resource: Resource, event: str, name: str) -> bool:
-    # What a change sets, it sets before it is announced.
+    # A change sets these fields before it enqueues the event.
     given = {"updated": "updatedAt", "completed": "completedAt", "paid": "paidAt"}
     return name in shapes.record(resource).schema["required"] or name == given.get(
         event.partition(".")[2]
@@ -81,18 +81,18 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
             "required": True,
             "content": {"application/json": {"schema": use(body), "example": body.example}},
         },
-        "responses": {"2XX": {"description": "Any 2xx ends the delivery."}},
+        "responses": {"2XX": {"description": "Any 2xx response completes the delivery."}},
     }  # fmt: skip
 
 
 HEADERS = {
-    "X-Webhook-Event": "The event's name.",
-    "X-Webhook-Timestamp": "The body's timestamp.",
-    "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body under the secret.",
-    "X-Webhook-Id": "The event's id, the same on every retry and replay.",
+    "X-Webhook-Event": "The name of the event.",
+    "X-Webhook-Timestamp": "The timestamp of the body.",
+    "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body with the secret.",
+    "X-Webhook-Id": "The id of the event, the same on every retry and replay.",
     "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
-    "X-Webhook-Record-Version": "The record's version after this write.",
-    "webhook-id": "The event's id, as Standard Webhooks has it.",
+    "X-Webhook-Record-Version": "The version of the record after this write.",
+    "webhook-id": "The id of the event, as in Standard Webhooks.",
     "webhook-timestamp": "Unix time of this attempt.",
     "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
 }

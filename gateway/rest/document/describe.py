@@ -1,4 +1,4 @@
-"""The descriptions of what every resource can do; gateway.rest.records holds the doing."""
+"""Describes the operations of every resource; gateway.rest.records has their handlers."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -10,96 +10,96 @@ from gateway.records.resource import Filter, Remove, Resource
 from gateway.records.values import formats, instants, numbers
 from gateway.records.values.schemas import ID
 from gateway.rest.document import shapes
-from gateway.rest.document.operations import Answer, Handler, Operation, Parameter, Shape
+from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
 
 Described = Callable[[Handler], Operation]
 
 IF_MATCH = Parameter(
-    "If-Match", {"type": "string"}, "An ETag: the change is made only while it is the record's.",
+    "If-Match", {"type": "string"}, "Apply the change only if the record still has this ETag.",
     '"1"', "header",
 )  # fmt: skip
 IF_NONE_MATCH = Parameter(
-    "If-None-Match", {"type": "string"}, "An ETag: answered by 304 while it is the record's.",
+    "If-None-Match", {"type": "string"}, "Return 304 if the record still has this ETag.",
     '"7"', "header",
 )  # fmt: skip
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-    "Makes it safe to repeat the request for 24 hours: a repeat gets the first one's answer.",
+    "Makes repeats safe for 24 hours: a repeated request gets the response of the first one.",
     "6b7f0c1e-order-1042", "header",
 )  # fmt: skip
 PAGE = Parameter(
     "page", {"type": "integer", "minimum": 1, "default": 1},
-    "Which page; anything but a whole number above 0 is page 1.", 1,
+    "Number of the page; an invalid value means page 1.", 1,
 )  # fmt: skip
 
 
 def page_size(default: int = LIMIT, most: int = MOST) -> Parameter:
-    """The page size, clamped."""
+    """Return the parameter of the page size."""
     schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
-    text = f"Page size. More than {most} is {most}; anything else that is no size is {default}."
+    text = f"Page size, at most {most}; an invalid value means {default}."
     return Parameter("limit", schema, text, default)
 
 
 def create(resource: Resource) -> Described:
-    """POST on the collection."""
-    answer = Answer(
+    """Describe POST on the collection."""
+    response = Response(
         f"The {resource.noun} was created.", shapes.written(shapes.record(resource)),
         ("ETag", "Location", "X-Ignored-Fields", "Idempotent-Replayed"),
     )  # fmt: skip
     return partial(
         Operation, name=f"create{_thing(resource)}", tag=_tag(resource),
-        summary=f"Create {_a(resource)}", answers={201: answer}, parameters=(IDEMPOTENCY_KEY,),
+        summary=f"Create {_a(resource)}", responses={201: response}, parameters=(IDEMPOTENCY_KEY,),
         body=shapes.new(resource), refusals=_taken(resource),
     )  # fmt: skip
 
 
 def read(resource: Resource) -> Described:
-    """GET one record."""
-    answer = Answer(f"The {resource.noun}.", shapes.record(resource), ("ETag",))
+    """Describe GET of one record."""
+    response = Response(f"The {resource.noun}.", shapes.record(resource), ("ETag",))
     return partial(
         Operation, name=f"get{_thing(resource)}", tag=_tag(resource),
-        summary=f"Read {_a(resource)}", answers={200: answer},
+        summary=f"Read {_a(resource)}", responses={200: response},
         parameters=(id_of(resource.noun), IF_NONE_MATCH),
     )  # fmt: skip
 
 
 def change(resource: Resource, refusals: Sequence[str] = ()) -> Described:
-    """PUT and PATCH one record."""
-    answer = Answer(
-        f"The {resource.noun} as it is now.",
+    """Describe PUT and PATCH of one record."""
+    response = Response(
+        f"The changed {resource.noun}.",
         shapes.written(shapes.record(resource)),
         ("ETag", "X-Ignored-Fields"),
     )
     return partial(
         Operation, name=f"update{_thing(resource)}", tag=_tag(resource),
-        summary=f"Change {_a(resource)}", answers={200: answer},
-        description="Only what is sent changes; null clears a field (RFC 7396).",
+        summary=f"Change {_a(resource)}", responses={200: response},
+        description="Only the sent fields change; null clears a field (RFC 7396).",
         parameters=(id_of(resource.noun), IF_MATCH), body=shapes.changes(resource),
         refusals=(*_taken(resource), *refusals),
     )  # fmt: skip
 
 
 def remove(resource: Resource) -> Described:
-    """DELETE one record."""
+    """Describe DELETE of one record."""
     return partial(
         Operation, name=f"delete{_thing(resource)}", tag=_tag(resource),
-        summary=f"Delete {_a(resource)} for good", description=_left(resource),
-        answers={200: Answer(shapes.said_of_delete(resource), shapes.deleted(resource))},
+        summary=f"Delete {_a(resource)} permanently", description=_left(resource),
+        responses={200: Response(shapes.delete_message(resource), shapes.deleted(resource))},
         parameters=(id_of(resource.noun), IF_MATCH),
     )  # fmt: skip
 
 
 def _left(resource: Resource) -> str:
-    """What a delete does to the records that point to the deleted one."""
+    """Describe what a delete does to the records that point to the deleted one."""
     gone = [each.table for each in resource.cascades if isinstance(each, Remove)]
     kept = [each.table for each in resource.cascades if not isinstance(each, Remove)]
-    said = []
+    sentences = []
     if gone:
-        said.append(f"Its {_and(gone)} are deleted with it, without events of their own.")
+        sentences.append(f"This also deletes its {_and(gone)}, without events.")
     if kept:
-        said.append(f"The {_and(kept)} that name it stay, without it.")
-    return " ".join(said)
+        sentences.append(f"Other {_and(kept)} that refer to it lose the reference.")
+    return " ".join(sentences)
 
 
 def _and(words: Sequence[str]) -> str:
@@ -115,21 +115,24 @@ def verb(
     makes: Resource | None = None,
     refusals: Sequence[str] = (),
 ) -> Described:
-    """POST a verb on one record; what it `makes` is another record, answered by 201."""
+    """Describe POST of a verb on one record; if it `makes` another record, the status is 201."""
     result = makes or resource
     headers = ("ETag", "Idempotent-Replayed", *(("Location",) if makes else ()))
-    answer = Answer(
-        f"The {result.noun} as it is now.", shapes.written(shapes.record(result)), headers
+    response = Response(
+        f"The {'new' if makes else 'changed'} {result.noun}.",
+        shapes.written(shapes.record(result)),
+        headers,
     )
     return partial(
         Operation, name=f"{word}{_thing(resource)}", tag=_tag(resource), summary=summary,
-        answers={201 if makes else 200: answer}, parameters=(id_of(resource.noun), IDEMPOTENCY_KEY),
+        responses={201 if makes else 200: response},
+        parameters=(id_of(resource.noun), IDEMPOTENCY_KEY),
         body=body, body_optional=body is not None, refusals=refusals,
     )  # fmt: skip
 
 
 def page(resource: Resource, **of: str) -> Described:
-    """GET the collection; `of` names filters whose value stands in the path."""
+    """Describe GET of the collection; `of` names filters with their value in the path."""
     in_path = tuple(
         Parameter(of[f.name], schema_of(f), f.description, _example(resource, f), "path")
         for f in resource.filters
@@ -140,13 +143,13 @@ def page(resource: Resource, **of: str) -> Described:
         for f in resource.filters
         if f.name not in of
     )
-    answer = Answer(
+    response = Response(
         f"One page of {resource.plural}.", shapes.page_of(shapes.record(resource)), ("Link",)
     )
     by = "".join(f"By{parameter[:1].upper()}{parameter[1:]}" for parameter in of.values())
     return partial(
         Operation, name=f"list{_plural(resource)}{by}", tag=_tag(resource),
-        summary=f"List {resource.plural}" + " of one record" * bool(of), answers={200: answer},
+        summary=f"List {resource.plural}" + " of one record" * bool(of), responses={200: response},
         parameters=(*in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource)),
     )  # fmt: skip
 
@@ -158,7 +161,7 @@ def _search(resource: Resource) -> tuple[Parameter, ...]:
     return (
         Parameter(
             "search", {"type": "string"},
-            f"Part of {fields}, whatever its case and accents.", "silva",
+            f"Part of {fields}; case and accents are ignored.", "silva",
         ),
     )  # fmt: skip
 
@@ -179,21 +182,21 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
         ),
         Parameter(
             "sort", {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
-            f"Keys of the order, separated by commas, a minus before to reverse one: "
-            f"{', '.join(sort.name for sort in resource.sorts)}. Default -createdAt.",
+            f"Sort keys, separated by commas; a leading minus sorts in descending order. Keys: "
+            f"{', '.join(sort.name for sort in resource.sorts)}. Default: -createdAt.",
             f"-{resource.sorts[0].name}",
         ),
         Parameter(
             "cursor", {"type": "string", "format": "cursor"},
-            "The nextCursor of the page before; it walks the default order and nothing is left "
-            "out or shown twice while others write.",
+            "The nextCursor of the previous page, for the default order; concurrent writes cause "
+            "no gaps and no repeats.",
             urlsafe_b64encode(f"c{shapes.MOMENT}.{example}".encode()).decode().rstrip("="),
         ),
     )  # fmt: skip
 
 
 def _example(resource: Resource, offered: Filter) -> Any:
-    """That of the field of this name, or of an item of the list that it looks into."""
+    """Return the example of a filter: that of its field, or of an item of its list."""
     named = resource.named
     if offered.name in named:
         return named[offered.name].example
@@ -209,7 +212,7 @@ def _example(resource: Resource, offered: Filter) -> Any:
 
 
 def schema_of(offered: Filter) -> Mapping[str, Any]:
-    """The schema of a filter's parameter."""
+    """Return the schema of a filter's parameter."""
     if offered.allowed:
         return {"type": "string", "enum": list(offered.allowed)}
     forms = {
@@ -220,7 +223,7 @@ def schema_of(offered: Filter) -> Mapping[str, Any]:
 
 
 def id_of(noun: str) -> Parameter:
-    """The id of a record in the path."""
+    """Return the path parameter with the id of a record."""
     return Parameter("id", ID, f"The id of the {noun}.", shapes.example_id(noun), "path")
 
 

@@ -1,23 +1,23 @@
-"""The OpenAPI 3.1 document of the REST door, made of its route table and the event catalogue."""
+"""Builds the OpenAPI 3.1 document from the route table and the event catalogue."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.rest.document import refusals
 from gateway.rest.document.deliveries import webhooks
-from gateway.rest.document.operations import Answer, Operation, Parameter, Shape
+from gateway.rest.document.operations import Operation, Parameter, Response, Shape
 from gateway.rest.document.shapes import reference
 from gateway.rest.errors import STATUS
 
 VERSION = "1.0.0"
 TITLE = "Carteiro REST API"
 ABOUT = """\
-A CRM whose every write reaches its webhooks.
+A CRM that sends a signed webhook for every change.
 
 Send an API key as `X-API-Key`, or a key or a token from `POST /api/auth/token` as
-`Authorization: Bearer`. Every record belongs to the user who made it; others get 403. `HEAD`
-answers wherever `GET` does. Unset optional fields are left out of records. Amounts are BRL with at
-most two decimals, instants are UTC. Within 1.x fields and operations are added, never taken away.
+`Authorization: Bearer`. Every record belongs to the user who created it; other users get 403.
+`HEAD` works wherever `GET` does. Records omit unset optional fields. Amounts are in BRL with at
+most two decimals, times are in UTC. Version 1.x only adds fields and operations.
 """
 SECURITY_SCHEMES = {
     "apiKeyAuth": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -34,17 +34,17 @@ SECURITY: dict[str, list[dict[str, list[str]]]] = {
 }
 _TEXT = {"type": "string"}
 _HEADERS: dict[str, tuple[dict[str, str], str]] = {
-    "X-Request-Id": (_TEXT, "Leads through the logs to each delivery that the request caused."),
-    "RateLimit": (_TEXT, 'What is left of the quota, such as "read";r=99;t=1.'),
+    "X-Request-Id": (_TEXT, "The id of the request in logs and in the deliveries it caused."),
+    "RateLimit": (_TEXT, 'The rest of the quota, such as "read";r=99;t=1.'),
     "RateLimit-Policy": (_TEXT, 'The quota, such as "read";q=100;w=1.'),
-    "ETag": (_TEXT, "The state of the record, for If-Match and If-None-Match."),
+    "ETag": (_TEXT, "The tag of the record's state, for If-Match and If-None-Match."),
     "Location": (_TEXT, "The path of the new record."),
-    "Content-Disposition": (_TEXT, "A name for the file, with `format=csv`."),
-    "Link": (_TEXT, "The next page, rel=next, where there is one."),
-    "X-Ignored-Fields": (_TEXT, "Names in the body that were not read."),
-    "Idempotent-Replayed": (_TEXT, "true when the answer is that of an earlier request."),
+    "Content-Disposition": (_TEXT, "The file name, with `format=csv`."),
+    "Link": (_TEXT, "The next page (rel=next), if there is one."),
+    "X-Ignored-Fields": (_TEXT, "The ignored fields of the body."),
+    "Idempotent-Replayed": (_TEXT, "true when the response is that of an earlier request."),
     "Retry-After": ({"type": "integer"}, "Seconds to wait."),
-    "WWW-Authenticate": (_TEXT, "The schemes that are known."),
+    "WWW-Authenticate": (_TEXT, "The supported schemes."),
 }
 ALWAYS = ("X-Request-Id",)
 LIMITED = ("RateLimit", "RateLimit-Policy")
@@ -53,7 +53,7 @@ Routes = Iterable[tuple[str, str, Operation]]
 
 
 def document(routes: Routes) -> dict[str, Any]:
-    """The document of these routes."""
+    """Return the document of these routes."""
     components = Components()
     paths: dict[str, dict[str, Any]] = {}
     tags: dict[str, None] = {}
@@ -89,24 +89,24 @@ def document(routes: Routes) -> dict[str, Any]:
 
 
 class Components:
-    """The schemas that are referred to, by name."""
+    """The named schemas of the document."""
 
     def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
 
     def use(self, shape: Shape) -> dict[str, Any]:
-        """The schema of a shape: a reference when it has a name. Raises ValueError on a clash."""
+        """Return a shape's schema, or a reference to its name. Raises ValueError on a clash."""
         named = dict(shape.parts) | ({shape.name: shape.schema} if shape.name else {})
         for name, schema in named.items():
             if self.schemas.setdefault(name, schema) != schema:
-                raise ValueError(f"two schemas are named {name}")
+                raise ValueError(f"Two different schemas have the name {name}.")
         return reference(shape.name) if shape.name else dict(shape.schema)
 
 
 def _entry(method: str, path: str, operation: Operation, components: Components) -> dict[str, Any]:
     name = operation.name
     if method == "PATCH":
-        # The same operation as PUT, and ids are unique.
+        # PATCH is the same operation as PUT, and operation ids are unique.
         name = f"patch{name.removeprefix('update')}"
     entry: dict[str, Any] = {
         "operationId": name,
@@ -124,17 +124,17 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
                 "application/json": {"schema": components.use(body), "example": body.example}
             },
         }
-    answers = {
-        str(status): _answer(answer, operation, components)
-        for status, answer in operation.answers.items()
+    responses = {
+        str(status): _response(response, operation, components)
+        for status, response in operation.responses.items()
     }
     for status in refusals.statuses(path, operation):
-        answers[str(status)] = (
-            {"description": "Still as If-None-Match says.", "headers": _headers((*ALWAYS, "ETag"))}
+        responses[str(status)] = (
+            {"description": "Not changed.", "headers": _headers((*ALWAYS, "ETag"))}
             if status == 304
             else {"$ref": f"#/components/responses/Error{status}"}
         )
-    return {**entry, "responses": dict(sorted(answers.items()))}
+    return {**entry, "responses": dict(sorted(responses.items()))}
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
@@ -148,19 +148,19 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _answer(answer: Answer, operation: Operation, components: Components) -> dict[str, Any]:
+def _response(response: Response, operation: Operation, components: Components) -> dict[str, Any]:
     limited = LIMITED if operation.credential != "none" else ()
-    told: dict[str, Any] = {
-        "description": answer.description,
-        "headers": _headers((*ALWAYS, *limited, *answer.headers)),
+    entry: dict[str, Any] = {
+        "description": response.description,
+        "headers": _headers((*ALWAYS, *limited, *response.headers)),
     }
-    if answer.body is not None:
-        body = {"schema": components.use(answer.body), "example": answer.body.example}
-        told["content"] = {answer.media_type: body} | {
+    if response.body is not None:
+        body = {"schema": components.use(response.body), "example": response.body.example}
+        entry["content"] = {response.media_type: body} | {
             kind: {"schema": {"type": "string"}, "example": text}
-            for kind, text in answer.texts.items()
+            for kind, text in response.texts.items()
         }
-    return told
+    return entry
 
 
 def _headers(names: Sequence[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""What a route of the REST door tells of itself: an operation is its handler and its description.
+"""Defines the types that describe a route: an operation is a handler and its description.
 
-Everything here is data; gateway.rest.document.openapi makes the document of it.
+gateway.rest.document.openapi builds the document from them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ from gateway.records.values.schemas import Schema
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Credential = Literal["any", "token", "none"]
-"""Which credentials an operation takes: an API key or a token, a token alone, or none at all."""
+"""The credentials that an operation accepts: an API key or a token, only a token, or none."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shape:
-    """A JSON value: its JSON Schema and an example. With a name it is a component of its own.
+    """The JSON Schema and an example of a JSON value. With a name it is a component.
 
     `parts` are further components that the schema refers to.
     """
@@ -31,7 +31,7 @@ class Shape:
 
 
 def path_of(resource: Resource) -> str:
-    """The path of a resource's collection."""
+    """Return the path of a resource's collection."""
     return f"/api/{resource.plural}"
 
 
@@ -47,8 +47,8 @@ class Parameter:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Answer:
-    """A success: its body (None: there is none), its headers, and the media type of the body."""
+class Response:
+    """A successful response: its body or None, its headers, and the media type of the body."""
 
     description: str
     body: Shape | None
@@ -56,22 +56,22 @@ class Answer:
     """Names in gateway.rest.document.openapi.HEADERS."""
     media_type: str = "application/json"
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Further media types that a client may ask for, each with an example."""
+    """Further media types, each with an example."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operation:
-    """One thing a client can do.
+    """An operation that a client can call.
 
-    `refusals` are the codes of gateway.records.errors beyond those that follow from the rest of it.
+    `refusals` are the codes of gateway.records.errors that do not follow from its other fields.
     """
 
     handle: Handler
     name: str
-    """Its operationId."""
+    """The operationId."""
     tag: str
     summary: str
-    answers: Mapping[int, Answer]
+    responses: Mapping[int, Response]
     description: str = ""
     credential: Credential = "any"
     parameters: Sequence[Parameter] = ()
@@ -84,7 +84,7 @@ def operation(
     name: str,
     tag: str,
     summary: str,
-    answer: Shape | None,
+    response: Shape | None,
     *,
     status: int = 200,
     headers: Sequence[str] = (),
@@ -96,12 +96,12 @@ def operation(
     media_type: str = "application/json",
     texts: Mapping[str, str] | None = None,
 ) -> Callable[[Handler], Operation]:
-    """Decorate a handler that stands alone with what the document says of it."""
-    answers = {status: Answer(f"{summary}.", answer, headers, media_type, texts or {})}
+    """Decorate a handler with its description in the document."""
+    responses = {status: Response(f"{summary}.", response, headers, media_type, texts or {})}
 
     def described(handle: Handler) -> Operation:
         return Operation(
-            handle, name, tag, summary, answers, description, credential, parameters, body,
+            handle, name, tag, summary, responses, description, credential, parameters, body,
             refusals=refusals,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The document of this API, and the page that shows it: Swagger UI from our own files alone."""
+"""Serves the OpenAPI document and a Swagger UI page from local files."""
 
 import hashlib
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ ROUTE_TABLE: web.AppKey[tuple[tuple[str, str, Operation], ...]] = web.AppKey("RO
 FOLDER = Path(__file__).parent / "static"
 ASSETS = "/api/docs/assets/{name}"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
-# All comes from us and goes to us; the pictures that Swagger UI's style sheet holds are data:.
+# The page loads only from this server; Swagger UI's style sheet contains images as data: URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -36,7 +36,7 @@ HTML = Shape({"type": "string"}, "<!doctype html>")
     credential="none",
 )  # fmt: skip
 async def document(request: web.Request) -> web.Response:
-    """GET /api/openapi.json: the OpenAPI document of the route table."""
+    """GET /api/openapi.json: return the OpenAPI document of the route table."""
     body, tag = rendered(request.app[ROUTE_TABLE])
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if tag in request.headers.get("If-None-Match", ""):
@@ -45,35 +45,35 @@ async def document(request: web.Request) -> web.Response:
 
 
 @operation(
-    "showDocument", "Documentation", "Look at this document in a browser", HTML,
+    "showDocument", "Documentation", "Show this document in a browser", HTML,
     credential="none", media_type="text/html",
 )  # fmt: skip
 async def page(request: web.Request) -> web.Response:
-    """GET /api/docs: the page around the document."""
+    """GET /api/docs: return the Swagger UI page."""
     return _file("docs.html")
 
 
 async def asset(request: web.Request) -> web.Response:
-    """A file of the page, by its name."""
+    """Return a file of the page by its name."""
     return _file(request.match_info["name"])
 
 
 @cache
 def rendered(routes: tuple[tuple[str, str, Operation], ...]) -> tuple[bytes, str]:
-    """The document of a route table as bytes, and its ETag."""
+    """Return the document of a route table as bytes, and its ETag."""
     body = msgspec.json.encode(openapi.document(routes))
     return body, f'"{hashlib.sha256(body).hexdigest()[:16]}"'
 
 
 def add_assets(app: web.Application, routes: Iterable[tuple[str, str, Operation]]) -> None:
-    """Hang the files of the page on `app`, and keep the table that the document is made of."""
+    """Add the routes of the page's files to `app`, and store the route table for the document."""
     app[ROUTE_TABLE] = tuple(routes)
     app.router.add_get(ASSETS, asset)
 
 
 @cache
 def _files() -> dict[str, bytes]:
-    """The page's files by name. Read once: whoever asks must not reach the file system."""
+    """Return the page's files by name, read once, so that a request never opens a file."""
     return {p.name: p.read_bytes() for p in FOLDER.rglob("*") if p.suffix in TYPES}
 
 

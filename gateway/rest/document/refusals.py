@@ -1,4 +1,4 @@
-"""How operations refuse, as the document tells it: the statuses of each, and their bodies."""
+"""Describes the error responses of operations: their statuses and bodies."""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -13,8 +13,8 @@ BODY = ("invalid_json", "validation_error", "unsupported_media_type", "payload_t
 REPEAT = ("idempotency_in_progress", "idempotency_mismatch", "payload_too_large")
 HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 EXAMPLES: dict[int, tuple[str, str]] = {
-    400: ("validation_error", "name: Send name."),
-    401: ("unauthenticated", "The API key is not valid, was revoked or has expired."),
+    400: ("validation_error", "name is required."),
+    401: ("unauthenticated", "The API key is invalid, revoked or expired."),
     403: ("forbidden", "This contact belongs to another user."),
     404: ("not_found", "There is no contact with this id."),
     409: ("conflict", "This quote is accepted; it can be changed while it is draft."),
@@ -26,7 +26,7 @@ EXAMPLES: dict[int, tuple[str, str]] = {
     415: ("unsupported_media_type", "Send the body as application/json, in UTF-8."),
     422: (
         "idempotency_mismatch",
-        "This Idempotency-Key was used with another body; use a new key for a new request.",
+        "This Idempotency-Key was used with a different body; use a new key for a new request.",
     ),
     429: ("rate_limited", "More than 50 writes a second; wait 1 s and go on slower."),
     503: ("unavailable", "The database is not available at the moment; try again."),
@@ -37,11 +37,11 @@ ERROR = Shape(
         "type": "object",
         "description": "Why a request was refused.",
         "properties": {
-            "error": {"type": "string", "description": "A sentence for developers."},
+            "error": {"type": "string", "description": "A message for developers."},
             "code": {"type": "string", "enum": list(STATUS)},
             "details": {
                 "type": "array",
-                "description": "All faults of the request, each with its field.",
+                "description": "All errors of the request, each with its field.",
                 "items": {
                     "type": "object",
                     "properties": {
@@ -54,7 +54,7 @@ ERROR = Shape(
             },
             "allowed": {
                 "type": "array",
-                "description": "With invalid_transition: the states that may follow.",
+                "description": "With invalid_transition: the allowed next states.",
                 "items": {"type": "string"},
             },
             "requestId": {"type": "string"},
@@ -67,8 +67,8 @@ ERROR = Shape(
 
 
 def statuses(path: str, operation: Operation) -> list[int]:
-    """The statuses other than success that an operation may answer."""
-    # The HTTP parser may refuse any request.
+    """Return the statuses of an operation besides success."""
+    # The HTTP parser can refuse any request.
     codes = {"validation_error", *operation.refusals}
     if operation.credential != "none":
         codes.update(CALLER)
@@ -89,12 +89,13 @@ def response(
     use: Callable[[Shape], dict[str, Any]],
     headers: Callable[[Sequence[str]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """The component that every operation with this status refers to."""
+    """Return the component for all operations with this status."""
     codes = [code for code, its in STATUS.items() if its == status]
     code, text = EXAMPLES[status]
     example: dict[str, Any] = {"error": text, "code": code}
     if status == 400:
-        example["details"] = [{"field": "name", "code": "required", "message": "Send name."}]
+        fault = {"field": "name", "code": "required", "message": "name is required."}
+        example["details"] = [fault]
     example["requestId"] = "5b1c7e02"
     schema = {"allOf": [use(ERROR), {"properties": {"code": {"enum": codes}}}]}
     return {

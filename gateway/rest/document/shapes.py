@@ -1,6 +1,6 @@
-"""JSON Schemas and examples made of declarations: resources, and the structs that answers are.
+"""Generates JSON Schemas and examples from resources and from response structs.
 
-An example of a record goes the way of a real one: check, compute, view.
+It builds an example of a record like a real one: check, compute, view.
 """
 
 import hashlib
@@ -22,32 +22,32 @@ from gateway.rest.wire import view
 
 MOMENT = 1_795_271_400_000_000
 NOW = dates.show(MOMENT)
-"""The time at which the examples are made."""
+"""The creation time of the examples."""
 COMPONENT = "#/components/schemas/{name}"
 
 
 def title_of(form: Form) -> str:
-    """The name of a record's component."""
+    """Return the name of a record's component."""
     return "".join(word.capitalize() for word in form.noun.split())
 
 
 def example_id(noun: str) -> str:
-    """The same for each mention of a noun, and of the form of a real one."""
+    """Return an id in the form of a real one, always the same for a noun."""
     return f"019a9d1c2f00{hashlib.sha256(noun.encode()).hexdigest()[:12]}"
 
 
 def reference(name: str) -> dict[str, str]:
-    """A schema that is the component `name`."""
+    """Return a schema that refers to the component `name`."""
     return {"$ref": COMPONENT.format(name=name)}
 
 
 @lru_cache(maxsize=256)
 def record(resource: Resource) -> Shape:
-    """A record as its owner sees it."""
-    properties: dict[str, Any] = {"id": {**ID, "description": "Made when it is created."}}
+    """Return the shape of a record."""
+    properties: dict[str, Any] = {"id": {**ID, "description": "Set by the server."}}
     required = ["id", "createdAt"]
     for field in resource.fields:
-        schema = _said(field.format.shown or field.format.schema, field.description)
+        schema = _with_text(field.format.shown or field.format.schema, field.description)
         if field.always:
             schema = or_null(schema)
         if not field.on_create and not field.on_update:
@@ -56,11 +56,16 @@ def record(resource: Resource) -> Shape:
         if _is_always_there(field):
             required.append(field.name)
     for derived in resource.derived:
-        properties[derived.name] = {**_said(derived.schema, derived.description), "readOnly": True}
+        properties[derived.name] = {
+            **_with_text(derived.schema, derived.description),
+            "readOnly": True,
+        }
         if derived.name not in required:
             required.append(derived.name)
-    properties["createdAt"] = _said(INSTANT, "When it was created.")
-    properties["updatedAt"] = _said(INSTANT, "When it was last changed, if it ever was.")
+    properties["createdAt"] = _with_text(INSTANT, "Time of creation.")
+    properties["updatedAt"] = _with_text(
+        INSTANT, "Time of the last change; absent before the first."
+    )
     schema = {
         "type": "object",
         "description": resource.description,
@@ -71,11 +76,11 @@ def record(resource: Resource) -> Shape:
 
 
 def written(made: Shape) -> Shape:
-    """What a write answers: the record, or what a caller gets who may not read it."""
+    """Return the response to a write: the record, or the id for a key without the scope `read`."""
     alone = {
         "type": "object",
-        "description": "What a write answers to a key without the scope `read`: the id, where the "
-        "record has one. The header ETag holds its version.",
+        "description": "The response to a write by a key without the scope `read`: the id, if the "
+        "record has one. The header ETag has its version.",
         "properties": {"id": ID},
         "additionalProperties": False,
     }
@@ -86,7 +91,7 @@ def written(made: Shape) -> Shape:
 
 @lru_cache(maxsize=256)
 def new(form: Form) -> Shape:
-    """The body of a create."""
+    """Return the body of a create."""
     open_fields = [f for f in form.fields if f.on_create]
     schema = {
         "type": "object",
@@ -98,7 +103,7 @@ def new(form: Form) -> Shape:
 
 @lru_cache(maxsize=256)
 def changes(form: Form) -> Shape:
-    """The body of an update: whatever is sent is written over the record."""
+    """Return the body of an update, a merge patch."""
     open_fields = [f for f in form.fields if f.on_update]
     schema = {"type": "object", "properties": {f.name: _sent(f) for f in open_fields}}
     example = {f.name: f.example for f in open_fields if f.reference is None}
@@ -106,25 +111,25 @@ def changes(form: Form) -> Shape:
 
 
 def some(form: Form, names: Sequence[str]) -> Shape:
-    """A body of these fields alone, none of them required: that of a verb."""
+    """Return the body of a verb: these fields, all optional."""
     fields = [form.named[name] for name in names]
     schema = {"type": "object", "properties": {f.name: _sent(f) for f in fields}}
     return Shape(schema, {f.name: f.example for f in fields})
 
 
 def page_of(item: Shape, *, walks: bool = True) -> Shape:
-    """The envelope of a list; `walks` when a cursor can lead on."""
+    """Return the envelope of a list; `walks` when it supports a cursor."""
     properties: dict[str, Any] = {
         "data": {"type": "array", "items": reference(item.name)},
-        "total": {"type": "integer", "minimum": 0, "description": "How many match in all."},
+        "total": {"type": "integer", "minimum": 0, "description": "Number of all matches."},
         "page": {"type": "integer", "minimum": 1},
-        "limit": {"type": "integer", "minimum": 1, "description": "The page size that was used."},
+        "limit": {"type": "integer", "minimum": 1, "description": "The page size."},
     }
     example = {"data": [item.example], "total": 1, "page": 1, "limit": 20}
     if walks:
         properties["nextCursor"] = {
             "type": "string",
-            "description": "Send it as `cursor` for the next page; absent on the last one.",
+            "description": "Send it as `cursor` for the next page; absent on the last page.",
         }
     schema = {
         "type": "object",
@@ -136,14 +141,14 @@ def page_of(item: Shape, *, walks: bool = True) -> Shape:
 
 
 def list_of(item: Shape, name: str) -> Shape:
-    """`{"data": […]}`, the whole of a list, unless it is truncated."""
+    """Return the shape `{"data": […]}` of a list without pages."""
     schema = {
         "type": "object",
         "properties": {
             "data": {"type": "array", "items": reference(item.name)},
             "truncated": {
                 "const": True,
-                "description": "Only where the list ends before its end, for its size.",
+                "description": "Present when the list is cut because of its size.",
             },
         },
         "required": ["data"],
@@ -151,8 +156,8 @@ def list_of(item: Shape, name: str) -> Shape:
     return Shape(schema, {"data": [item.example]}, name, {item.name: item.schema, **item.parts})
 
 
-def said_of_delete(resource: Resource) -> str:
-    """What a delete tells, with what went along."""
+def delete_message(resource: Resource) -> str:
+    """Return the message of a delete, which names the records deleted with it."""
     tables = [cascade.table for cascade in resource.cascades if isinstance(cascade, Remove)]
     if not tables:
         return f"The {resource.noun} was deleted."
@@ -160,8 +165,8 @@ def said_of_delete(resource: Resource) -> str:
 
 
 def deleted(resource: Resource) -> Shape:
-    """What a delete answers."""
-    example = {"message": said_of_delete(resource), "id": example_id(resource.noun)}
+    """Return the response to a delete."""
+    example = {"message": delete_message(resource), "id": example_id(resource.noun)}
     schema = {
         "type": "object",
         "properties": {"message": {"type": "string"}, "id": ID},
@@ -171,7 +176,7 @@ def deleted(resource: Resource) -> Shape:
 
 
 def struct(example: Struct) -> Shape:
-    """An answer that is a struct: its schema comes from the type, its example from an instance."""
+    """Return the shape of a response struct: schema from the type, example from an instance."""
     kind = type(example)
     [_], parts = msgspec.json.schema_components([kind], ref_template=COMPONENT)
     body = msgspec.json.decode(msgspec.json.encode(example))
@@ -179,11 +184,11 @@ def struct(example: Struct) -> Shape:
 
 
 def _sent(field: Field) -> dict[str, Any]:
-    schema = _said(field.format.schema, field.description)
+    schema = _with_text(field.format.schema, field.description)
     return schema if field.required or not field.nullable else or_null(schema)
 
 
-def _said(schema: Schema, description: str) -> dict[str, Any]:
+def _with_text(schema: Schema, description: str) -> dict[str, Any]:
     return {**schema, "description": description}
 
 
@@ -192,15 +197,15 @@ def _is_always_there(field: Field) -> bool:
 
 
 def _example(resource: Resource) -> Mapping[str, Any]:
-    """The record that the example of a create makes."""
-    told = {f.name: f.shown_example for f in resource.fields if f.shown_example is not None}
-    sent = {f.name: f.example for f in resource.fields if f.on_create and f.name not in told}
+    """Return the record that the example of a create produces."""
+    shown = {f.name: f.shown_example for f in resource.fields if f.shown_example is not None}
+    sent = {f.name: f.example for f in resource.fields if f.on_create and f.name not in shown}
     values = check(resource, sent, read=of_json, creating=True).values
     for field in resource.fields:
         if field.made and values.get(field.column) is None:
             values[field.column] = field.format.accept(field.example, of_json)
     system = (example_id(resource.noun), example_id("user"), 1, MOMENT, None)
     stored = [*system, *(values.get(c) for c in resource.columns[len(SYSTEM_COLUMNS) :])]
-    members = {**view(record_of(resource, stored, MOMENT, "UTC")).members, **told}
+    members = {**view(record_of(resource, stored, MOMENT, "UTC")).members, **shown}
     order = ("id", *resource.named, *(d.name for d in resource.derived), "createdAt")
     return {name: members[name] for name in dict.fromkeys(order) if name in members}

@@ -1,7 +1,7 @@
 """The PostgreSQL driver: each unit is its own transaction on a pooled connection.
 
-What differs from SQLite is here: limits, retries after a lost race or connection, the fate of a
-COMMIT whose answer never came, and the NOTIFY that wakes other nodes.
+It handles what differs from SQLite: limits, retries after a lost race or connection, the outcome of
+a COMMIT without a reply, and the NOTIFY that wakes other nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from outbox.observer import DatabaseObserver, Unwatched
 APART: dict[Purpose, tuple[Limits, int]] = {
     "drain": (DRAIN, 2), "lease": (LEASE, 1), "migration": (MIGRATION, 1),
 }  # fmt: skip
-"""What has connections of its own, and how many."""
+"""Number of connections per purpose that has its own pool."""
 
 
 class PostgresDatabase:
@@ -54,7 +54,7 @@ class PostgresDatabase:
         size: int,
         home: PostgresDatabase | None = None,
     ) -> None:
-        """With a `home`, that database on other connections: it tells and hears through its own."""
+        """Use `home`, if given, for signals: this object is that database on other connections."""
         self.clock = clock
         self.ids = ids
         self._server = server
@@ -62,12 +62,12 @@ class PostgresDatabase:
         self._observer: DatabaseObserver = Unwatched()
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
-        # Scans leave connections to what is quick.
+        # Scans leave connections free for short units.
         self._places = scan_places(max(1, size // 3))
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
     async def open(self) -> None:
-        """Connect once. Raises as asyncpg does, or CannotStart."""
+        """Connect once. Raise CannotStart or an error of asyncpg."""
         pool = await self._units.open()
         await pool.release(await pool.acquire())
         if self._server.pooled:
@@ -83,13 +83,13 @@ class PostgresDatabase:
         self._home._observer = observer
 
     def apart(self, purpose: Purpose) -> PostgresDatabase:
-        kept = self._home._apart
-        if purpose not in kept:
+        handles = self._home._apart
+        if purpose not in handles:
             limits, size = APART[purpose]
-            kept[purpose] = PostgresDatabase(
+            handles[purpose] = PostgresDatabase(
                 self._server, self.clock, self.ids, limits, size, self._home
             )
-        return kept[purpose]
+        return handles[purpose]
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return PostgresLeadership(self._server, self.clock, pace)
@@ -144,7 +144,7 @@ async def open(
     direct_url: str = "",
     synchronous_commit: SynchronousCommit = "on",
 ) -> PostgresDatabase:
-    """Connect to the server at `url`. Raises CannotStart with one clear line."""
+    """Connect to the server at `url`. Raise CannotStart with a one-line error."""
     server = Server(url, direct_url, synchronous_commit if synchronous == "full" else "off")
     db = PostgresDatabase(server, clock, ids, REQUESTS, pool_size)
     try:
@@ -153,7 +153,7 @@ async def open(
         await db.close()
         raise CannotStart(
             f"cannot reach PostgreSQL: {error or type(error).__name__}; "
-            f"check database.url{' and direct_url' * server.pooled} and that the server runs"
+            f"check database.url{' and direct_url' * server.pooled} and that the server is running"
         ) from error
     except CannotStart:
         await db.close()

@@ -1,8 +1,8 @@
-"""What became of a COMMIT that got no answer, or one in doubt.
+"""Find out what happened to a COMMIT that got no reply, or that a standby may not have.
 
-Two things can be unknown: whether the transaction took place, and whether a synchronous standby
-has it. A wait for the standby that is ended (cancel, terminate, timeout, crash) leaves the
-transaction committed here and perhaps nowhere else.
+Two things can be unknown: whether the transaction is committed, and whether a synchronous standby
+has it. When the wait for the standby ends early (cancel, terminate, timeout, crash), the
+transaction is committed on this server and perhaps nowhere else.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _MARK = """cast({xid}() as text) as xid, now() as began,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline"""
 _MARKED = f"select {_MARK.format(xid='pg_current_xact_id_if_assigned')}"
 _MARKING = f" returning {_MARK.format(xid='pg_current_xact_id')}"
-# After a crash PostgreSQL may give an id that had left no trace on disk to another transaction, and
-# so may a standby that was promoted without it. So `committed` is believed only where the server
-# has run on since (its checkpointer tells) on the same timeline, or where its row is there.
+# After a crash PostgreSQL may reuse an id of a transaction that never reached the disk, and so may
+# a promoted standby that did not receive it. So `committed` is trusted only when the server has run
+# without interruption (the start time of its checkpointer shows this) on the same timeline, or when
+# the row of the transaction exists.
 _STATUS = """
 select case when not pg_is_in_recovery()
     then pg_xact_status(cast(cast($1 as text) as xid8)) else 'in recovery' end as status,
@@ -39,7 +40,7 @@ select case when not pg_is_in_recovery()
   and case when not pg_is_in_recovery()
     then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) = $3 end as ran_on
 """
-# It writes WAL, or its COMMIT would neither be flushed nor wait for the standby.
+# This writes WAL; without it COMMIT would neither flush nor wait for the standby.
 _MESSAGE = "select pg_logical_emit_message(true, 'carteiro', '')"
 
 Status = Literal["committed", "aborted", "in progress", "in recovery", "never"] | None
@@ -47,38 +48,39 @@ Status = Literal["committed", "aborted", "in progress", "in recovery", "never"] 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What tells one transaction from all others. `xid` is None when it has written nothing."""
+    """The identity of one transaction. `xid` is None when the transaction has written nothing."""
 
     xid: str | None
     began: datetime
     timeline: str
     wrote: tuple[Insert, str] | None
-    """A row of it by its first value, that no other transaction writes."""
+    """One of its rows, by its first value; no other transaction writes this value."""
 
 
 @lru_cache(maxsize=64)
 def marking(insert: Insert) -> str:
-    """The statement of `insert` that also returns what `mark` wants."""
+    """Return the statement of `insert` with a RETURNING clause for `mark`."""
     return insert.statement + _MARKING
 
 
 async def mark(
     connection: Connection, row: Row | None = None, wrote: tuple[Insert, str] | None = None
 ) -> Mark:
-    """The mark of the transaction open on `connection`; `row` is what `marking` gave, if it ran."""
+    """Return the mark of the open transaction; `row` is the result of `marking`, if it ran."""
     found: Any = row if row is not None else await connection.fetchrow(_MARKED)
     return Mark(found["xid"], found["began"], found["timeline"], wrote)
 
 
 async def commit(connection: Connection) -> bool:
-    """COMMIT; False when the server ended its wait for a standby and says so with a warning.
+    """Run COMMIT; return False when the server warns that it ended its wait for a standby.
 
-    Raises what breaks off the connection, and what a COMMIT may be refused with.
+    Raise the error of a broken connection or of a refused COMMIT.
     """
     warnings: list[object] = []
 
     def note(_: object, message: Any) -> None:
-        # By severity alone: the text is in the server's language, and no other warning is expected.
+        # Only the severity counts: the text is in the server's language, and no other warning
+        # occurs.
         if (message.severity_en or message.severity) == "WARNING":
             warnings.append(message)
 
@@ -92,38 +94,38 @@ async def commit(connection: Connection) -> bool:
 
 
 async def let_go(connection: Connection) -> None:
-    """Close a connection that may be waiting for a standby: that wait is ended with it.
+    """Close a connection that may wait for a standby, and end that wait.
 
-    A session that is only left would wait on at the server, and soon they would be too many.
+    A session that is only abandoned waits on at the server, and such sessions would accumulate.
     """
     with suppress(*LOST, asyncpg.PostgresError):
         await connection.close(timeout=LET_GO_SECONDS)
 
 
 class Fates:
-    """Asks for fates, on new connections past any pooler."""
+    """Looks up the outcome of transactions on new connections that bypass any pooler."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     async def committed(self, mark: Mark, deadline: float) -> bool:
-        """Whether the transaction took place, and is wherever COMMITs must be before they count.
+        """Return whether the transaction is committed and stored on every required server.
 
-        False: it did not, and never will. Raises OutcomeUnknown at `deadline` (by the event loop's
-        clock), or when nobody can say.
+        False: it is not committed and never will be. Raise OutcomeUnknown at `deadline` (on the
+        event loop's clock), or when no server can answer.
         """
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
-                    found = await self._asked(mark)
+                    found = await self._try_once(mark)
                     if found is not None:
                         return found
                     await asyncio.sleep(PAUSE_SECONDS)
         except TimeoutError:
             raise unknown() from None
 
-    async def _asked(self, mark: Mark) -> bool | None:
-        """One try; None when it is too early to say."""
+    async def _try_once(self, mark: Mark) -> bool | None:
+        """Try once; return None when it is too early for an answer."""
         try:
             connection = await self._server.connect()
             try:
@@ -138,7 +140,7 @@ class Fates:
         except Exception as error:
             if fault_of(error) is None:
                 raise unknown() from error
-            # The server is on its way up, or another one takes its place.
+            # The server is starting, or another server is taking over.
             return None
 
 
@@ -147,13 +149,13 @@ async def _took_place(connection: Connection, mark: Mark) -> bool | None:
     if status in ("in progress", "in recovery"):
         return None
     if mark.wrote is not None:
-        # Asked after the status, in a statement of its own: one snapshot for both may be older
-        # than the COMMIT that the status knows of, and a committed write looked as if never made.
+        # A separate statement after the status: one snapshot for both may be older than the COMMIT
+        # that the status reports, and would report a committed write as missing.
         insert, first = mark.wrote
         if await connection.fetchval(insert.found, first):
             return True
         if status == "committed":
-            # The id is another transaction's.
+            # The id now belongs to another transaction.
             return False
     if status in ("aborted", "never"):
         return False
@@ -166,20 +168,20 @@ async def _status(connection: Connection, mark: Mark) -> tuple[Status, bool]:
     try:
         row = await connection.fetchrow(_STATUS, mark.xid, mark.began, mark.timeline)
     except asyncpg.InvalidParameterValueError:
-        # The id lies ahead: after a crash or a failover, nobody has had it yet.
+        # The id is in the future: after a crash or a failover no transaction has used it yet.
         return "never", False
     return row["status"], bool(row["ran_on"])
 
 
 async def _confirmed(connection: Connection) -> bool:
-    """Whether a later COMMIT comes back: what is before it in the log has then arrived, too."""
+    """Return whether a later COMMIT succeeds: earlier entries of the log have then arrived too."""
     await connection.execute("begin")
     await connection.execute(_MESSAGE)
     return await commit(connection)
 
 
 def unknown() -> OutcomeUnknown:
-    """Nobody can say."""
+    """Return the error for an outcome that no server can report."""
     return OutcomeUnknown(
-        "connection", "PostgreSQL: the connection was lost during COMMIT; its fate is unknown"
+        "connection", "PostgreSQL: the connection was lost during COMMIT; its outcome is unknown"
     )

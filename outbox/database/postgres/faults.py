@@ -1,4 +1,4 @@
-"""PostgreSQL's troubles by the names of outbox.errors, and which of them leave a unit in doubt."""
+"""Map PostgreSQL errors to outbox.errors, and tell which of them leave a unit in doubt."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import asyncpg
 
 from outbox.errors import DatabaseFault
 
-# InternalClientError is what asyncpg says of a connection whose server took its leave between two
-# statements: the new one was never sent.
+# asyncpg raises InternalClientError when the server closed the connection between two statements;
+# the second statement was never sent.
 LOST = (
     OSError,
     asyncpg.InterfaceError,
@@ -26,12 +26,12 @@ GOING = (
     asyncpg.TransactionTimeoutError,
 )
 STALE = (asyncpg.InvalidCachedStatementError, asyncpg.OutdatedSchemaCacheError)
-"""A statement was prepared before the schema changed; asyncpg has dropped it by now."""
+"""Errors of statements prepared before a schema change; asyncpg has dropped these statements."""
 _RACE = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
 def fault_of(error: BaseException) -> DatabaseFault | None:
-    """The name of an engine trouble, None for a fault of the statement itself."""
+    """Return the fault of the engine; None for a fault of the statement itself."""
     if isinstance(error, _RACE):
         return "serialization"
     if isinstance(error, asyncpg.DiskFullError | asyncpg.OutOfMemoryError):
@@ -46,14 +46,15 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
         error, asyncpg.ReadOnlySQLTransactionError | asyncpg.TargetServerAttributeNotMatched
     ):
         return "read_only"
-    # asyncpg's complaint about an argument's type is an InterfaceError too, and a bug of ours.
+    # asyncpg also raises InterfaceError for an argument of a wrong type, which is a bug in our
+    # code.
     if isinstance(error, (*LOST, *GOING)) and not isinstance(error, ValueError):
         return "connection"
     return None
 
 
 def breaks_off(error: BaseException) -> bool:
-    """Whether the connection ended with `error`, so that a COMMIT may have taken place."""
+    """Return whether `error` ended the connection, so that a COMMIT may have succeeded."""
     severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
     gone = isinstance(error, (*LOST, *GOING)) and not isinstance(error, ValueError)
     return gone or severity in ("FATAL", "PANIC")

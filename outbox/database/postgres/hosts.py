@@ -1,4 +1,4 @@
-"""Reaching a server: the hosts of a URL one by one, and sockets that notice a dead peer."""
+"""Connect to the hosts of a URL in turn, with sockets that detect a dead peer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import asyncpg
 from outbox.database.postgres.faults import GOING, LOST
 
 CONNECT_SECONDS = 4.0
-# A peer that has gone without a word is found after so long, before a request's own limit.
+# A silently lost peer is detected after this time, before a request reaches its own limit.
 SILENCE_MILLISECONDS = 5000
 KEEPALIVE = {"TCP_KEEPIDLE": 2, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}
 
-# asyncpg has no types, and its pool hands out proxies.
+# asyncpg has no types, and its pool returns proxies.
 Connection: TypeAlias = Any
 
 
@@ -26,9 +26,10 @@ class Hosts:
         self._urls = _each(url)
 
     async def connect(self, *_: object, **options: Any) -> Connection:
-        """A connection to the first host that answers as the URL wants, the last good one first.
+        """Connect to the first suitable host of the URL; try the last successful one first.
 
-        `options` are asyncpg.connect's; it is asyncpg.create_pool's `connect`, too.
+        `options` are those of asyncpg.connect; this method is also the `connect` of
+        asyncpg.create_pool.
         """
         seconds = CONNECT_SECONDS / len(self._urls)
         fault: BaseException | None = None
@@ -42,11 +43,11 @@ class Hosts:
             self._urls.insert(0, url)
             _watch(connection)
             return connection
-        raise fault or AssertionError("a URL has at least one host")
+        raise fault or AssertionError("a URL needs at least one host")
 
 
 def is_gone(connection: Connection) -> bool:
-    """Whether it is closed, or was so when its pool took it back."""
+    """Return whether the connection is closed, or was closed when its pool took it back."""
     try:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:
@@ -54,7 +55,7 @@ def is_gone(connection: Connection) -> bool:
 
 
 def _each(url: str) -> list[str]:
-    """One URL for each host: asyncpg gives all of them one timeout, which a silent one uses up."""
+    """Return one URL per host: asyncpg's one timeout for all hosts would go to a silent one."""
     parts = urlsplit(url)
     user, at, hosts = parts.netloc.rpartition("@")
     return [
@@ -68,6 +69,6 @@ def _watch(connection: Connection) -> None:
         return
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (*KEEPALIVE.items(), ("TCP_USER_TIMEOUT", SILENCE_MILLISECONDS)):
-        # Not every system has all of them.
+        # Not every system has all of these options.
         if hasattr(socket, name):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,8 +1,7 @@
-"""Leadership on PostgreSQL: a session advisory lock on a connection of its own.
+"""Leader election on PostgreSQL: a session advisory lock on a connection of its own.
 
-The server itself ends a session that has been silent (`idle_session_timeout`, PostgreSQL 14), and
-the lock goes with it. So a node that was killed, frozen or cut off cannot keep it, and no clocks
-are compared.
+The server ends a silent session itself (`idle_session_timeout`, PostgreSQL 14), which releases the
+lock. So a killed, frozen or disconnected node cannot keep the lock, and no clocks are compared.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ log = structlog.get_logger("outbox")
 
 
 class PostgresLeadership:
-    """Stands for leader on a session of its own, past any pooler."""
+    """A candidate for leader on its own session, which bypasses any pooler."""
 
     def __init__(self, server: Server, clock: Clock, pace: Pace) -> None:
         self._server = server
@@ -34,13 +33,13 @@ class PostgresLeadership:
         self._pace = pace
         self._since = 0
         self._until = 0
-        self._told = False
+        self._announced = False
         self._callbacks: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
     def leads(self) -> bool:
-        # By boot time, which also passes while the machine sleeps.
+        # Boot time also passes while the machine sleeps.
         return self._clock.boot() < self._until
 
     @property
@@ -73,7 +72,7 @@ class PostgresLeadership:
             await asyncio.sleep(self._pace.beat)
 
     async def _hold(self) -> None:
-        """One session: ask for the lock until it is ours, then keep it by signs of life."""
+        """Run one session: request the lock until it is granted, then keep it with heartbeats."""
         gone = asyncio.Event()
         connection = await self._server.connect()
         connection.add_termination_listener(lambda _: gone.set())
@@ -81,30 +80,30 @@ class PostgresLeadership:
             limit = f"{round(self._pace.silence * 1000)}ms"
             await connection.execute(LIMIT, limit, timeout=CONNECT_SECONDS)
             while not gone.is_set():
-                # From before the question: the server counts its silence from after it.
-                asked = self._clock.boot()
+                # Measured before the statement: the server counts silence from after it.
+                requested_at = self._clock.boot()
                 if not await connection.fetchval(TRY, KEY, timeout=self._pace.beat):
                     await sleep_until_set(gone, self._pace.beat)
                     continue
-                self._lead(asked)
+                self._lead(requested_at)
                 while not await sleep_until_set(gone, self._pace.beat):
-                    asked = self._clock.boot()
+                    requested_at = self._clock.boot()
                     await connection.execute("select 1", timeout=self._pace.beat)
-                    self._lead(asked)
+                    self._lead(requested_at)
         finally:
             connection.terminate()
 
-    def _lead(self, asked: int) -> None:
-        if not self._told:
+    def _lead(self, requested_at: int) -> None:
+        if not self._announced:
             log.info("leading")
-            self._told = True
+            self._announced = True
             self._since = self._clock.boot()
-        self._until = asked + round(self._pace.silence * 1_000_000)
+        self._until = requested_at + round(self._pace.silence * 1_000_000)
 
     def _lose(self) -> None:
         self._until = 0
-        if self._told:
-            self._told = False
+        if self._announced:
+            self._announced = False
             log.info("no_longer_leading")
             for callback in self._callbacks:
                 callback()

@@ -1,4 +1,4 @@
-"""How long things may take on PostgreSQL, by what a connection is for."""
+"""Time limits on PostgreSQL, by the purpose of a connection."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ FATE_SECONDS = 9.4
 ACQUIRE_SECONDS = 6.0
 UNHURRIED_FATE_SECONDS = 8.0
 SCAN_SECONDS = 6.0
-"""For one statement of a scan, in place of its connection's limit."""
+"""Limit for one statement of a scan, in place of its connection's limit."""
 TRANSACTION_TIMEOUT_FROM = 17
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Until when (by the event loop's clock) a unit may run, its COMMIT, the question of its fate.
+    """Deadlines of a unit, of its COMMIT and of the look-up of its outcome.
 
-    None: for ever.
+    On the event loop's clock; None: no deadline.
     """
 
     body: float | None
@@ -27,20 +27,20 @@ class Times:
     fate: float | None
 
     def acquire(self, now: float) -> float | None:
-        """Seconds to wait for a free connection."""
+        """Return the seconds to wait for a free connection."""
         return None if self.body is None else max(0.0, min(ACQUIRE_SECONDS, self.body - now))
 
     def fate_from(self, now: float) -> float:
-        """The end of all questions; a unit without a limit asks for a while, too."""
+        """Return the deadline for outcome look-ups; a unit without a limit also gets one."""
         return now + UNHURRIED_FATE_SECONDS if self.fate is None else self.fate
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds that the server lets a statement wait for a lock, run, and a transaction stand idle.
+    """Seconds that the server allows for a lock wait, a statement and an idle transaction.
 
-    0: for ever. `transaction` ends all of it, and that alone finds a peer that has gone in the
-    middle of a message: PostgreSQL 17 has it. `bounded` units are answered within ten seconds,
+    0: no limit. `transaction` limits a whole transaction; only this limit detects a peer that
+    disappears in the middle of a message (PostgreSQL 17). `bounded` units end within ten seconds,
     whatever the server does.
     """
 
@@ -51,11 +51,11 @@ class Limits:
     bounded: bool = True
 
     def settings(self, version: int) -> Mapping[str, str]:
-        """The names for them on a server of this major version."""
+        """Return the settings with their names on a server of this major version."""
         found = {
             "lock_timeout": str(int(self.lock * 1000)),
             "statement_timeout": str(int(self.statement * 1000)),
-            # A node that froze in mid-transaction must not hold up the others by its locks.
+            # A node that freezes inside a transaction must not block the others with its locks.
             "idle_in_transaction_session_timeout": str(int(self.idle * 1000)),
         }
         if version >= TRANSACTION_TIMEOUT_FROM:
@@ -63,7 +63,7 @@ class Limits:
         return found
 
     def times(self, now: float) -> Times:
-        """The ends for a unit that is called now."""
+        """Return the deadlines of a unit that starts now."""
         if not self.bounded:
             return Times(None, None, None)
         return Times(now + BODY_SECONDS, now + COMMIT_SECONDS, now + FATE_SECONDS)

@@ -1,4 +1,4 @@
-"""Whether the PgBouncer before the server can carry prepared statements."""
+"""Check that the PgBouncer before the server supports prepared statements."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from outbox.ids import Ids
 
 _MINE = "select count(*) as mine from pg_prepared_statements where name = $1"
 REFUSED = (
-    "database.url leads to a PgBouncer that does not carry prepared statements; use PgBouncer "
+    "database.url points to a PgBouncer that does not support prepared statements; use PgBouncer "
     "1.21 or newer with max_prepared_statements above 0 (200 is a good value), or connect "
     "without it"
 )
 
 
 async def check(pool: asyncpg.Pool, ids: Ids) -> None:
-    """Raises CannotStart unless prepared statements are renamed on their way.
+    """Raise CannotStart unless the pooler renames prepared statements.
 
-    PgBouncer from 1.21 on prepares them under names of its own on each of its sessions; where a
-    statement is found under ours, the next transaction may meet a session that lacks it.
+    PgBouncer 1.21 and later prepares statements under its own names on each of its sessions. When a
+    statement appears under our name, the next transaction may get a session without it.
     """
     name = f"carteiro_{ids.token(8).hex()}"
     async with pool.acquire() as connection:

@@ -1,4 +1,4 @@
-"""The server as configured: its addresses, its pools, and how a transaction begins there."""
+"""The configured PostgreSQL server: its addresses, its pools and how transactions begin."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from outbox.database.postgres.hosts import Connection, Hosts
 from outbox.database.postgres.limits import MIGRATION, Limits
 
 IDLE_SECONDS = 300.0
-"""A pooled connection that is not used for so long is closed."""
+"""Seconds after which an unused pooled connection closes."""
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
 
 
 class Server:
-    """Where connections come from.
+    """A source of connections.
 
-    With a `direct_url`, `url` leads to a PgBouncer in transaction mode: it hands each transaction
-    to any of its sessions, so settings are made inside of it, and nothing outlives it.
+    With a `direct_url`, `url` points to a PgBouncer in transaction mode, which runs each
+    transaction on any of its sessions. So settings apply inside the transaction only, and nothing
+    outlives it.
     """
 
     def __init__(self, url: str, direct_url: str, synchronous_commit: str) -> None:
@@ -30,10 +31,10 @@ class Server:
         self._direct = Hosts(direct_url) if direct_url else self._hosts
         self._synchronous_commit = synchronous_commit
         self._version = 0
-        """The server's major version, once a connection has told."""
+        """The server's major version, known after the first connection."""
 
     async def pool(self, limits: Limits, size: int) -> asyncpg.Pool:
-        """Up to `size` connections for transactions, made when wanted."""
+        """Return a pool of up to `size` connections for transactions, opened on demand."""
         direct = limits is MIGRATION
         session = direct or not self.pooled
         pool: asyncpg.Pool = await asyncpg.create_pool(
@@ -41,7 +42,7 @@ class Server:
             min_size=0,
             max_size=size,
             statement_cache_size=512,
-            # A migration is over soon, and then nobody wants its connection.
+            # A migration is short, and afterwards nothing needs its connection.
             max_inactive_connection_lifetime=1.0 if direct else IDLE_SECONDS,
             reset=_keep,
             init=partial(self._prepare, limits if session else None),
@@ -50,11 +51,11 @@ class Server:
         return pool
 
     async def connect(self) -> Connection:
-        """A connection past any pooler, for LISTEN and for what a pool cannot do."""
+        """Open a connection that bypasses any pooler, for LISTEN and other session features."""
         return await self._direct.connect(server_settings=self._session(MIGRATION))
 
     async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
-        """Make the settings that only a newer server takes; a start with others would fail."""
+        """Apply the settings of newer servers; an older server would reject the connection."""
         self._version = connection.get_server_version().major
         if limits is not None:
             always = limits.settings(0)
@@ -65,7 +66,7 @@ class Server:
     def begin(
         self, op: Literal["read", "write"], limits: Limits, statement: float | None = None
     ) -> str:
-        """What begins a transaction on a connection of `pool(limits, …)`.
+        """Return the statement that begins a transaction on a connection of `pool(limits, …)`.
 
         `statement` is another limit for its statements, in seconds.
         """
@@ -91,4 +92,4 @@ class Server:
 
 
 async def _keep(_: object) -> None:
-    """Connections come back clean (units set nothing), so the pool's reset query is left out."""
+    """Skip the pool's reset query: units change no settings of the session."""

@@ -1,7 +1,7 @@
-"""What processes tell each other: that there is work, and which webhooks were changed.
+"""Signals between processes: new work, and changed webhooks.
 
-One connection hears NOTIFY and sends it, after COMMIT: inside the transaction it takes a lock of
-the whole cluster and halves the write rate. A wake-up that is missed is made good by the poll.
+One connection listens and sends NOTIFY, after COMMIT: inside the transaction NOTIFY takes a lock of
+the whole cluster and halves the write rate. Polling makes up for a missed signal.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NODES_SECONDS = 3.0
 ANNOUNCE_SECONDS = 0.05
 LAST_WORD_SECONDS = 1.0
 NAMES = 200
-"""Webhooks named by one payload, which PostgreSQL limits to 8,000 bytes."""
+"""Webhook ids per payload, which PostgreSQL limits to 8,000 bytes."""
 
 _SEND = "select pg_notify($1, payload) from unnest(cast($2 as text[])) as payload"
-# Each ear holds a lock named after its node, and the server lets go of it when that one dies; its
-# lease goes on for a while, and a wake-up for it would wait for somebody's poll.
+# Each listener has a lock named after its node, which the server releases when the node dies. The
+# node's lease lasts longer, so a wake-up sent by lease alone could wait for the next poll.
 _HERE = "select pg_advisory_lock_shared(7201967, hashtext($1))"
 _NOT_HERE = "select pg_advisory_unlock_shared(7201967, hashtext($1))"
 _NODES = """
@@ -39,7 +39,7 @@ where n.alive_until > due_now() and exists (
     and cast(l.objid as bigint) = cast(hashtext(n.id) as bigint) & 4294967295 and l.granted)
 order by n.id
 """
-# A minute for clocks that differ.
+# One minute of tolerance for clock differences.
 _CHANGED = "select id from webhooks where updated_at >= $1 - 60000000"
 
 Wake = Callable[[], None]
@@ -47,9 +47,9 @@ Changed = Callable[[Collection[str]], None]
 
 
 class Signals:
-    """One process's ear and mouth.
+    """The signals of one process.
 
-    Payloads: `work` (all), `work NODE`, `changed ID ID …`, `here` (another node listens).
+    Payloads: `work` (all nodes), `work NODE`, `changed ID ID …`, `here` (another node listens).
     """
 
     def __init__(self, server: Server, clock: Clock) -> None:
@@ -72,19 +72,19 @@ class Signals:
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, callback: Wake, node: Callable[[], str] | None) -> LetGo:
-        """Call `callback` when there is work for the node that `node` names (None: any)."""
+        """Call `callback` when there is work for the node that `node` returns (None: any node)."""
         self._listeners.append((callback, node))
         self._start()
         return partial(self._listeners.remove, (callback, node))
 
     def on_change(self, callback: Changed) -> LetGo:
-        """Call `callback` with the webhooks that any process has changed."""
+        """Call `callback` with the ids of webhooks that any process changed."""
         self._watchers.append(callback)
         self._start()
         return partial(self._watchers.remove, callback)
 
     def committed(self, made_work: bool, changed: Collection[str]) -> None:
-        """A transaction of this process has been committed."""
+        """Send the signals of a committed transaction of this process."""
         if changed:
             self._tell_changed(changed)
             self._changed |= dict.fromkeys(sorted(changed))
@@ -93,7 +93,7 @@ class Signals:
             self._wake_one()
 
     def announce(self) -> None:
-        """There is work left: wake one other node, not more often than makes sense."""
+        """Wake one other node because work is left, at a limited rate."""
         now = self._clock.monotonic()
         others = [node for node in self._live if node not in self._here()]
         if others and now - self._announced >= ANNOUNCE_SECONDS:
@@ -103,7 +103,7 @@ class Signals:
             self._send_soon()
 
     async def close(self) -> None:
-        """Say what is still to be said, if that can be done soon, and stop."""
+        """Send pending signals, if that is possible soon, and stop."""
         if self._task is None:
             return
         await sleep_until_set(self._said, LAST_WORD_SECONDS)
@@ -111,13 +111,13 @@ class Signals:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def _wake_one(self) -> None:
-        """The next of the live nodes in rotation; all of them while none is known."""
+        """Wake the next live node in rotation, or all nodes while none is known."""
         here = self._here()
         for callback, node in self._listeners:
             if node is None:
                 callback()
         if not self._live or self._pid is None:
-            # Nobody to choose from, or no way to tell them.
+            # No node to choose from, or no connection to send on.
             self._wake_here()
             self._payloads["work"] = None
         else:
@@ -147,12 +147,12 @@ class Signals:
         self._start()
 
     def _start(self) -> None:
-        """A process that only takes writes tells the others of them, too."""
+        """Start the connection; a process that only writes also signals its work."""
         if self._task is None:
             self._task = asyncio.create_task(self._keep(), name="postgres-signals")
 
     async def _keep(self) -> None:
-        """Connect, again and again."""
+        """Connect, and reconnect after each loss."""
         forever = AsyncRetrying(
             retry=retry_if_exception_type((*LOST, asyncpg.PostgresError)),
             wait=wait_exponential(multiplier=0.1, max=2),
@@ -172,7 +172,8 @@ class Signals:
         self._named = set()
         await self._catch_up(connection)
         while True:
-            # Before anything is sent: who is there may have changed while we were away.
+            # Before any signal goes out: the set of nodes may have changed during the
+            # disconnection.
             await self._name(connection)
             self._live = await self._nodes(connection)
             self._heard_until = self._clock.wall()
@@ -186,11 +187,11 @@ class Signals:
         self._something.clear()
         payloads, changed = list(self._payloads), list(self._changed)
         groups = [changed[n : n + NAMES] for n in range(0, len(changed), NAMES)]
-        told = [*(f"changed {' '.join(group)}" for group in groups), *payloads]
+        messages = [*(f"changed {' '.join(group)}" for group in groups), *payloads]
         try:
-            await connection.execute(_SEND, CHANNEL, told, timeout=CONNECT_SECONDS)
+            await connection.execute(_SEND, CHANNEL, messages, timeout=CONNECT_SECONDS)
         except BaseException:
-            # What was changed must be told; the rest may as well.
+            # Change signals must arrive; the others may be lost.
             self._something.set()
             raise
         for payload in payloads:
@@ -201,7 +202,7 @@ class Signals:
             self._said.set()
 
     async def _catch_up(self, connection: Connection) -> None:
-        """What was told while nobody listened is found by looking once."""
+        """Call the callbacks once, for signals missed while disconnected."""
         self._wake_here()
         for callback, node in self._listeners:
             if node is None:
@@ -212,7 +213,7 @@ class Signals:
                 self._tell_changed([row["id"] for row in rows])
 
     async def _name(self, connection: Connection) -> None:
-        """Hold the locks of the nodes that listen here."""
+        """Take the locks of the nodes that listen in this process."""
         here = set(self._here())
         for node in sorted(here - self._named):
             await connection.fetchval(_HERE, node, timeout=CONNECT_SECONDS)
@@ -226,7 +227,7 @@ class Signals:
         try:
             rows = await connection.fetch(_NODES, timeout=CONNECT_SECONDS)
         except (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError):
-            # The schema is not there yet.
+            # The schema does not exist yet.
             return []
         return [row["id"] for row in rows]
 

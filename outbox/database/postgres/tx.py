@@ -1,4 +1,4 @@
-"""`Tx` on PostgreSQL: one connection inside one transaction."""
+"""`Tx` on PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running units on one pool: begin, COMMIT, and again after a lost race or connection."""
+"""Run units on one pool: begin, COMMIT, and retry after a lost race or connection."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
 
-# Losing a race this often in a row means something else is wrong.
+# This many lost races in a row indicate another problem.
 RACES = 20
-# A restart of the server is survived by the next request, not by waiting inside this one.
+# The next request survives a restart of the server; this one does not wait for it.
 RECONNECTS = 2
 ROLLBACK_SECONDS = 1.0
 
@@ -34,12 +34,12 @@ Unit = Callable[..., Awaitable[T]]
 
 
 class _CommitLost(Exception):
-    """The connection went while COMMIT was on its way, and the transaction never took place."""
+    """The connection closed during COMMIT, and the transaction is not committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written(Generic[T]):
-    """A unit's result, whether it made work for a drain, and the webhooks that it changed."""
+    """The result of a unit, whether the unit made work for a drain, and the webhooks it changed."""
 
     result: T
     made_work: bool
@@ -47,14 +47,14 @@ class Written(Generic[T]):
 
 
 class Turn(NamedTuple):
-    """Where a scan waits until it may have a connection, and for whom."""
+    """The queue in which a scan waits for a connection, and the owner it runs for."""
 
     places: Places
     owner: str
 
 
 class Units:
-    """Runs units on up to `size` connections with the same limits, opened when first wanted."""
+    """Runs units on up to `size` connections with the same limits, opened on demand."""
 
     def __init__(
         self, server: Server, clock: Clock, ids: Ids, limits: Limits, size: int,
@@ -71,7 +71,7 @@ class Units:
         self._opening = asyncio.Lock()
 
     async def open(self) -> asyncpg.Pool:
-        """The pool; nothing is connected yet."""
+        """Create the pool; nothing is connected yet."""
         async with self._opening:
             if self._pool is None:
                 self._pool = await self._server.pool(self._limits, self._size)
@@ -87,7 +87,7 @@ class Units:
             self._pool.terminate()
 
     async def read(self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None = None) -> T:
-        """Run `unit` on a snapshot; with a `turn` it is a scan, with a limit of its own."""
+        """Run `unit` on a snapshot; with a `turn` it is a scan, which has its own limit."""
         longest = None if turn is None else SCAN_SECONDS
 
         async def attempt(connection: Connection, times: Times) -> T:
@@ -123,7 +123,7 @@ class Units:
         return await self._tried("write", attempt, None)
 
     async def _commit(self, connection: Connection, marked: Mark, times: Times) -> None:
-        """Returns when the transaction is where COMMITs must be. Raises _CommitLost."""
+        """Return when the transaction is on every required server. Raise _CommitLost."""
         lost: BaseException | None = None
         try:
             async with asyncio.timeout_at(times.commit):
@@ -135,7 +135,7 @@ class Units:
             lost = error
             await let_go(connection)
         if marked.xid is None:
-            # It has written nothing, so nothing is in doubt.
+            # The transaction has written nothing, so nothing is in doubt.
             return
         deadline = times.fate_from(asyncio.get_running_loop().time())
         if not await self._fates.committed(marked, deadline):
@@ -147,11 +147,11 @@ class Units:
         attempt: Callable[[Connection, Times], Awaitable[T]],
         turn: Turn | None,
     ) -> T:
-        """Run `attempt` on a connection until it succeeds, fails by itself, or luck runs out."""
+        """Run `attempt` until it succeeds, fails by itself or runs out of retries."""
         began = self._clock.monotonic()
         loop = asyncio.get_running_loop()
         waits = patience.get()
-        # As if it had been called when the first unit of its request was, but for what lay between.
+        # The deadline starts with the first unit of the request, without the time between units.
         times = self._limits.times(loop.time() - (waits.spent if waits else 0.0))
         races = lost = stale = 0
         try:
@@ -159,7 +159,7 @@ class Units:
                 try:
                     return await self._once(attempt, times, turn)
                 except _CommitLost as gone:
-                    # The server says that it never took place, so it may run again.
+                    # The server reports that it is not committed, so it may run again.
                     error: BaseException = gone
                     lost += 1
                 except STALE as outdated:
@@ -180,7 +180,7 @@ class Units:
                     races += kind == "serialization"
                     lost += kind in ("connection", "read_only")
                     if kind == "read_only" and self._pool is not None:
-                        # The primary has become a standby: look for the new one.
+                        # The primary has become a standby: look for the new primary.
                         await self._pool.expire_connections()
                     if kind not in ("serialization", "connection", "read_only"):
                         raise DatabaseUnavailable(kind, f"PostgreSQL: {problem}") from problem
@@ -224,8 +224,8 @@ class Units:
             await _undo(connection, error)
             raise
         finally:
-            # One that was lost after its answer: the pool may have let it go by itself, and what
-            # was answered stands.
+            # The connection was lost after its reply: the pool may have removed it, and the reply
+            # is valid.
             with suppress(*LOST):
                 await asyncio.shield(pool.release(connection))
 
@@ -239,11 +239,11 @@ class Units:
 
 
 async def _undo(connection: Connection, error: BaseException) -> None:
-    """End the open transaction, so that the connection does not go back to the pool with it."""
+    """End the open transaction, so that the connection returns to the pool without it."""
     if is_gone(connection):
         return
     if isinstance(error, TimeoutError | asyncpg.ReadOnlySQLTransactionError) or breaks_off(error):
-        # Asking it for a rollback would wait as long again.
+        # A rollback on this connection would wait as long again.
         connection.terminate()
         return
     try:

@@ -1,7 +1,7 @@
-"""The SQLite driver: one thread writes, a few read, and each steps units to their end.
+"""The SQLite driver: one thread writes, a few threads read, and each runs units to their end.
 
-Nothing else writes to or checkpoints the file while a server runs: SQLite before 3.51.3 can
-corrupt a WAL when two connections write and checkpoint at once.
+Nothing else writes to or checkpoints the file while a server runs: SQLite before 3.51.3 can corrupt
+a WAL when two connections write and checkpoint at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SqliteDatabase:
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
         self._writer = started(Writer(file, clock, ids, self._writes, self._finish))
-        # As many as there are threads, so that nothing waits behind a scan of its own owner.
+        # One place per thread, so that no scan waits behind another scan of the same owner.
         self._places = scan_places(SCANNERS)
 
     def apart(self, purpose: Purpose) -> SqliteDatabase:
@@ -59,7 +59,7 @@ class SqliteDatabase:
         return partial(self._listeners.remove, callback)
 
     def announce(self) -> None:
-        """There is no other node."""
+        """Do nothing: there is no other node."""
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         self._watchers.append(callback)
@@ -95,7 +95,7 @@ class SqliteDatabase:
                 result: T = await asyncio.shield(answer)
             except asyncio.CancelledError:
                 job.abandoned = True
-                # Its thread is free again only then.
+                # Only now is its thread free again.
                 await asyncio.wait([answer])
                 answer.exception()
                 raise
@@ -113,7 +113,7 @@ class SqliteDatabase:
         return job.future
 
     def _finish(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
-        """From a thread: answer all of `jobs` with one wake-up of the loop."""
+        """Complete all `jobs` from a thread, with one wake-up of the loop."""
         self._loop.call_soon_threadsafe(self._answer, op, jobs)
 
     def _answer(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
@@ -127,14 +127,14 @@ class SqliteDatabase:
                 changed |= job.changed
             elif isinstance(job.error, DatabaseUnavailable) and not job.abandoned:
                 self.observer.fault(job.error.kind)
-            # A caller that was cancelled no longer waits; its unit took place all the same.
+            # A cancelled caller no longer waits; its unit ran all the same.
             if job.future.done():
                 continue
             if job.error is not None:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
-        # Whoever waits for these answers resumes after this, so it meets what is told here as done.
+        # The callers resume after this, so they see these callbacks as done.
         if changed:
             for watcher in self._watchers:
                 watcher(changed)
@@ -143,7 +143,7 @@ class SqliteDatabase:
                 callback()
 
     async def close(self) -> None:
-        """Finish what was accepted, then close; the writer last, so that it alone checkpoints."""
+        """Finish the accepted jobs, then close; the writer closes last, as it alone checkpoints."""
         if self._closed:
             return
         self._closed = True
@@ -165,7 +165,7 @@ async def open(
     serving: bool,
     synchronous: Literal["full", "normal"],
 ) -> SqliteDatabase:
-    """Open or create the file at `path`. Raises CannotStart with one clear line."""
+    """Open or create the file at `path`. Raise CannotStart with a one-line error."""
     name = Path(path)
     file = File(name, clock, serving, synchronous)
     try:

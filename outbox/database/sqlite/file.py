@@ -1,4 +1,4 @@
-"""The database file: its connections and their settings, its one server's lock, its due clock."""
+"""The database file: its connections and settings, its server lock and its due clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUSY_MILLISECONDS = 5000
 
 
 class File:
-    """The database file, its lock and the due clock that its connections share."""
+    """The database file, its lock, and the due clock that its connections share."""
 
     def __init__(
         self, path: Path, clock: Clock, serving: bool, synchronous: Literal["full", "normal"]
@@ -30,7 +30,7 @@ class File:
         self._boot = clock.boot()
 
     def lock(self) -> None:
-        """Become the file's one server. The kernel frees the lock when the process dies."""
+        """Lock the file for this process. The kernel releases the lock when the process dies."""
         path = Path(f"{self._path}.lock")
         private_files.make(path)
         handle = path.open("a+", encoding="ascii")
@@ -41,7 +41,7 @@ class File:
             holder = handle.read().strip() or "unknown"
             handle.close()
             raise CannotStart(
-                f"{self._path} is already served by process {holder}; stop that one first, "
+                f"{self._path} is already in use by server process {holder}; stop that one first, "
                 "or use PostgreSQL for several nodes"
             ) from None
         handle.truncate(0)
@@ -55,8 +55,8 @@ class File:
             self._lock = None
 
     def prepare(self) -> None:
-        """Create the file in WAL mode and read how far the due clock has been."""
-        # SQLite gives the files beside it the same mode.
+        """Create the file in WAL mode and read the stored mark of the due clock."""
+        # SQLite gives its companion files the same mode.
         private_files.make(self._path)
         connection = self.connect()
         try:
@@ -94,7 +94,7 @@ class File:
         if not writable:
             return ["query_only = on", "cache_size = -16384", "temp_store = memory"]
         return [
-            # Only a new file takes this one; it lets retention give space back in small steps.
+            # Applies to a new file only; it lets retention release space in small steps.
             "auto_vacuum = incremental",
             "journal_mode = wal",
             f"synchronous = {self._synchronous}",
@@ -102,6 +102,6 @@ class File:
             "cache_size = -65536",
             "temp_store = memory",
             "journal_size_limit = 67108864",
-            # Beside a running server nobody else may checkpoint.
+            # Beside a running server no other process may checkpoint.
             f"wal_autocheckpoint = {1000 if self._serving else 0}",
         ]

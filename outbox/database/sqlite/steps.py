@@ -1,4 +1,4 @@
-"""A unit on a connection: the transaction it is handed, and how it is stepped to its end."""
+"""Run a unit to its end on a connection, and provide its transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from outbox.ids import Ids
 
 T = TypeVar("T")
 
-# Primary result codes of sqlite.org/rescode.html, as the closed list of outbox.errors.
+# Primary result codes of sqlite.org/rescode.html, mapped to the closed list of outbox.errors.
 _FAULTS: dict[int, DatabaseFault] = {
     sqlite3.SQLITE_BUSY: "busy",
     sqlite3.SQLITE_LOCKED: "busy",
@@ -31,7 +31,7 @@ _FAULTS: dict[int, DatabaseFault] = {
 
 
 def fault_of(error: BaseException) -> BaseException:
-    """What the caller gets for `error`: engine troubles by name, everything else as it is."""
+    """Return the error for the caller: engine faults by name, everything else unchanged."""
     if isinstance(error, sqlite3.Error):
         kind = _FAULTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
         if kind is not None:
@@ -40,12 +40,12 @@ def fault_of(error: BaseException) -> BaseException:
 
 
 def _readable(raw: bytes) -> str:
-    """Text that need not be UTF-8 any more."""
+    """Decode text that may no longer be valid UTF-8."""
     return raw.decode("utf-8", "replace")
 
 
 class SqliteTx:
-    """`Tx` on one connection; its methods never suspend, so a unit can be stepped to its end."""
+    """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
     __slots__ = ("_connection", "_ids", "changed", "now", "put_off", "wake", "wrote")
     engine: Literal["sqlite", "postgres"] = "sqlite"
@@ -58,7 +58,7 @@ class SqliteTx:
         self.wake = False
         self.changed: set[str] = set()
         self.wrote = False
-        """Whether a statement ran that may have changed something."""
+        """Whether a statement ran that may have changed data."""
 
     def new_id(self) -> str:
         return self._ids.new(self.now)
@@ -67,7 +67,7 @@ class SqliteTx:
         self.put_off.append((insert, row))
 
     def write_put_off(self) -> None:
-        """Write the rows of `later`; the last thing before the unit ends."""
+        """Write the rows of `later`, at the end of the unit."""
         self.wrote = True
         for insert, row in self.put_off:
             self._connection.execute(translate(insert.statement, "sqlite"), row)
@@ -85,7 +85,7 @@ class SqliteTx:
     async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         text = translate(sql, "sqlite")
         self.wrote = True
-        # executemany refuses statements that return rows, and only those name `returning`.
+        # executemany rejects statements that return rows, and only those contain `returning`.
         if "returning" not in text:
             self._connection.executemany(text, rows)
             return []
@@ -95,10 +95,10 @@ class SqliteTx:
         return found
 
     def _fetch(self, text: str, args: Sequence[Any], take: Callable[[sqlite3.Cursor], T]) -> T:
-        """What `text` gives, whatever has become of it on the disk.
+        """Return the rows of `text`, even when stored text is damaged.
 
-        One text that is not UTF-8 any more would end all that is read with it, such as a claim for
-        all webhooks: it is read with a mark in its place, and judged where it is used.
+        One value that is not valid UTF-8 would fail every row read with it, such as a claim for all
+        webhooks. It is read with a replacement character instead, and checked where it is used.
         """
         if text.startswith("select"):
             try:
@@ -108,7 +108,7 @@ class SqliteTx:
                     raise
         else:
             self.wrote = True
-        # What writes must not run a second time for it, and names few texts.
+        # A write must not run a second time, and few writes return text.
         self._connection.text_factory = _readable
         try:
             return take(self._connection.execute(text, args))
@@ -118,7 +118,7 @@ class SqliteTx:
 
 def _first(cursor: sqlite3.Cursor) -> Row | None:
     row: Row | None = cursor.fetchone()
-    # An unfinished statement would keep its snapshot; closing resets it.
+    # An unfinished statement keeps its snapshot; closing the cursor resets it.
     cursor.close()
     return row
 
@@ -144,17 +144,17 @@ class Job:
         self.kwargs = kwargs
         self.future = future
         self.began = began
-        """When it was called, by the monotonic clock."""
+        """The time of the call, on the monotonic clock."""
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None
         self.wake = False
         self.changed: set[str] = set()
         self.abandoned = False
-        """Nobody waits for it any more; a scan ends then."""
+        """The caller no longer waits; a scan then ends."""
 
     def step(self, tx: SqliteTx) -> None:
-        """Run the unit to its end with `tx`; rows put off come last. Raises what it raises."""
+        """Run the unit with `tx`, then write the rows of `later`. Raise the unit's error."""
         self.error = None
         self.context.run(self._step, tx)
         if tx.put_off:
@@ -171,4 +171,4 @@ class Job:
         else:
             coroutine.close()
             name = getattr(self.unit, "__qualname__", self.unit)
-            raise UnitError(f"the unit {name} awaited something that is not its tx")
+            raise UnitError(f"the unit {name} awaited something other than its tx")

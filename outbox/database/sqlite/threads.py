@@ -1,6 +1,6 @@
 """The threads that run units: one writes in batches with a single COMMIT, some read.
 
-They talk to the event loop through queues and one wake-up a batch.
+They communicate with the event loop through queues and one wake-up per batch.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 BATCH_READS = 32
 LOOK_STEPS = 10_000
-"""Steps of SQLite's machine between two looks at whether a scan is still wanted: about 1 ms."""
+"""SQLite machine steps between checks whether a scan is still wanted: about 1 ms."""
 
 Jobs = queue.SimpleQueue[Job | None]
-# Called from a thread with jobs that have ended.
+# Threads call this with finished jobs.
 Finish = Callable[[Literal["read", "write"], list[Job]], None]
 
 
 class Reader:
-    """A thread that runs read units; those that wait together share a snapshot."""
+    """A thread that runs read units; waiting units share a snapshot."""
 
     together = BATCH_READS
 
@@ -43,7 +43,7 @@ class Reader:
         self._connection: sqlite3.Connection | None = None
 
     def run(self) -> None:
-        """Until the None that `close` puts."""
+        """Run until `close` puts None."""
         while (job := self._jobs.get()) is not None:
             batch = [job]
             while len(batch) < self.together and not self._jobs.empty():
@@ -74,7 +74,7 @@ class Reader:
         return self._file.connect(writable=False)
 
     def _read(self, batch: list[Job]) -> None:
-        """One snapshot for all of them: it is taken after the last of them was asked for."""
+        """Run the batch on one snapshot, taken after the last job arrived."""
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
@@ -82,19 +82,19 @@ class Reader:
         for job in batch:
             try:
                 job.step(SqliteTx(connection, self._ids, self._clock.wall()))
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
                 job.error = fault_of(error)
         try:
             connection.execute("rollback")
         except sqlite3.Error:
-            # What was read stands; SQLite has ended the transaction itself.
+            # The results are valid; SQLite has ended the transaction itself.
             self._drop()
 
 
 class Scanner(Reader):
-    """A thread that runs units which look through much, one by one, while somebody waits for them.
+    """A thread that runs long reads one by one, while their callers wait.
 
-    The look is inside the statement: an interrupt from outside could meet the next unit.
+    The check runs inside the statement: an interrupt from outside could hit the next unit.
     """
 
     together = 1
@@ -114,9 +114,9 @@ class Scanner(Reader):
 
 
 class Readers:
-    """Threads of one kind and the queue they share; one starts when a job finds none idle.
+    """Threads of one kind and their shared queue; a thread starts when a job finds none idle.
 
-    Most commands read once or not at all, and a connection costs a reading of the whole schema.
+    Most commands read once or not at all, and each connection must read the whole schema.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class Readers:
         self._reader = partial(kind, file, clock, ids, self._jobs, self._done)
 
     def put(self, job: Job) -> None:
-        """Hand `job` to a thread; call it on the event loop."""
+        """Pass `job` to a thread; call this on the event loop."""
         if len(self._threads) < self._most and not self._idle.acquire(blocking=False):
             self._threads.append(started(self._reader()))
         self._jobs.put(job)
 
     def close(self) -> None:
-        """Wait until all threads have ended what was put, then are gone."""
+        """Wait until the threads have finished all jobs and ended."""
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -149,14 +149,14 @@ class Readers:
 
 
 def started(work: Reader | Writer) -> threading.Thread:
-    """A running thread that does `work`."""
+    """Start a thread that runs `work`, and return it."""
     thread = threading.Thread(target=work.run, name="sqlite", daemon=True)
     thread.start()
     return thread
 
 
 class Writer:
-    """The thread that does all writes, gathered into batches with one COMMIT."""
+    """The thread that runs all writes, gathered into batches with one COMMIT."""
 
     def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
         self._file = file
@@ -167,7 +167,7 @@ class Writer:
         self._connection: sqlite3.Connection | None = file.connect()
 
     def run(self) -> None:
-        """Until the None that `close` puts."""
+        """Run until `close` puts None."""
         while (job := self._jobs.get()) is not None:
             batch = [job]
             try:
@@ -180,10 +180,10 @@ class Writer:
         self._drop()
 
     def _batch(self, done: list[Job]) -> None:
-        """Run the one job of `done` and what is waiting behind it; `done` grows along.
+        """Run the job in `done` and the jobs that wait behind it, and append these to `done`.
 
-        A savepoint per unit would cost two statements each, and hardly any unit fails after it
-        has written: when one does, the batch is rolled back and run again with savepoints.
+        A savepoint per unit costs two statements each, and hardly any unit fails after a write.
+        When one does, the batch is rolled back and runs again with savepoints.
         """
         began = self._clock.monotonic()
         connection = self._open()
@@ -192,7 +192,7 @@ class Writer:
         while job is not None:
             wrote = self._unit(connection, job)
             if not connection.in_transaction:
-                # SQLite has ended the transaction itself; this unit is the one that failed.
+                # SQLite has ended the transaction itself; this is the unit that failed.
                 self._finish("write", [done.pop()])
                 self._each_alone(done)
                 return
@@ -206,7 +206,7 @@ class Writer:
         self._end(connection, done)
 
     def _with_savepoints(self, connection: sqlite3.Connection, done: list[Job]) -> None:
-        """Run a batch again in which a unit fails after it has written: only that is undone."""
+        """Run a batch again with savepoints, so that only the failing unit is undone."""
         connection.execute("begin immediate")
         for job in done:
             connection.execute("savepoint unit")
@@ -222,9 +222,9 @@ class Writer:
         self._end(connection, done)
 
     def _end(self, connection: sqlite3.Connection, done: list[Job]) -> None:
-        """COMMIT and answer."""
+        """COMMIT and complete the jobs."""
         if self._commit(connection, done) and len(done) > 1:
-            # One big unit may have filled the disk for all; each tries once more by itself.
+            # One large unit may have filled the disk; each unit gets one more try by itself.
             self._each_alone(done)
             return
         self._finish("write", done)
@@ -238,9 +238,9 @@ class Writer:
         return job
 
     def _each_alone(self, jobs: list[Job]) -> None:
-        """Run `jobs` once more, each in its own transaction, after another unit ended theirs.
+        """Run `jobs` once more, each in its own transaction, after a unit ended their transaction.
 
-        What they had answered may rest on rows that are gone now, so all of them run again.
+        Their results may depend on rolled-back rows, so all of them run again.
         """
         while jobs:
             job = jobs[0]
@@ -257,18 +257,18 @@ class Writer:
             self._finish("write", [jobs.pop(0)])
 
     def _unit(self, connection: sqlite3.Connection, job: Job) -> bool:
-        """Step `job`; its failure is kept in it. Whether it may have written."""
+        """Step `job` and keep its error in it; return whether it may have written."""
         tx = SqliteTx(connection, self._ids, self._clock.wall())
         try:
             job.step(tx)
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+        except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = fault_of(error)
         return tx.wrote
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
-        """COMMIT; when that fails, every unit that had succeeded gets the error.
+        """COMMIT; when that fails, every successful unit gets the error.
 
-        True when the disk was full and nothing is committed, so that trying again is safe.
+        Return True when the disk was full and nothing is committed, so that a retry is safe.
         """
         try:
             connection.execute("commit")
@@ -281,7 +281,7 @@ class Writer:
                 if connection.in_transaction:
                     connection.execute("rollback")
                 return True
-            # After a failed fsync nobody knows what the kernel still holds: start afresh.
+            # After a failed fsync the state of the kernel's cache is unknown: reopen the file.
             self._drop()
         return False
 

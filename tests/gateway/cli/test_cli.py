@@ -99,11 +99,11 @@ def test_faults_of_users_and_keys(tmp_path: Path) -> None:
     again = ("user", "add", "Maria@Example.COM", "--name", "M", "--password-stdin")
     done = command(*again, folder=tmp_path, stdin="correct horse\n")
     assert done.returncode == 1
-    one_line(done.stderr, "exists already")
+    one_line(done.stderr, "already exists")
     for words, stdin, said in (
         (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "short\n", "8 to 128"),
-        (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "Sunshine\n", "first that"),
-        (("user", "set-password", "a@b.co", "--password-stdin"), "password1\n", "first that"),
+        (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "Sunshine\n", "too common"),
+        (("user", "set-password", "a@b.co", "--password-stdin"), "password1\n", "too common"),
         (("user", "add", "a@b.co", "--name", "M"), "", "--password-stdin"),
         (("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n", "e-mail"),
         (("user", "add", "a@b.co", "--name", " ", "--password-stdin"), "long enough\n", "--name"),

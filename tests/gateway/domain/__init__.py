@@ -1,1 +1,1 @@
-"""What the business does."""
+"""Tests of the business rules."""

@@ -1,4 +1,4 @@
-"""Activities over HTTP: the timeline of contacts, companies and deals."""
+"""Tests activities over HTTP, the timeline of contacts, companies and deals."""
 
 from typing import Any
 
@@ -90,8 +90,8 @@ async def test_all_faults_at_once(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "task", "", 5])
-async def test_a_bad_kind_is_told_alone(ana: Person, kind: Any) -> None:
-    """Whether the id is right cannot be known then."""
+async def test_an_invalid_kind_is_the_only_fault(ana: Person, kind: Any) -> None:
+    """Without a valid kind the id cannot be checked."""
     contact = await target(ana)
     body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": kind}
     assert set((await ana.post("/api/activities", body)).faults) == {"relatedType"}
@@ -99,7 +99,7 @@ async def test_a_bad_kind_is_told_alone(ana: Person, kind: Any) -> None:
     assert set((await ana.put(path, {"relatedType": kind})).faults) == {"relatedType"}
 
 
-async def test_what_it_is_about_must_be_there_and_ones_own(ana: Person, bia: Person) -> None:
+async def test_the_related_record_must_exist_and_be_owned(ana: Person, bia: Person) -> None:
     theirs, mine = await target(bia), await target(ana, "company")
     replies = [
         await ana.post("/api/activities", {
@@ -113,7 +113,7 @@ async def test_what_it_is_about_must_be_there_and_ones_own(ana: Person, bia: Per
     assert (await ana.get("/api/activities")).body["total"] == 0
 
 
-async def test_metadata_comes_back_digit_for_digit(ana: Person) -> None:
+async def test_metadata_keeps_its_digits(ana: Person) -> None:
     contact = await target(ana)
     metadata = (
         '{"a":1.10,"b":[1e2,-0,0.00],"n":123456789012345678901234567890,'
@@ -153,7 +153,7 @@ async def test_metadata_comes_back_digit_for_digit(ana: Person) -> None:
     ],
     ids=lambda value: repr(value)[:20],
 )
-async def test_the_bounds_of_metadata(ana: Person, metadata: Any, status: int) -> None:
+async def test_the_limits_of_metadata(ana: Person, metadata: Any, status: int) -> None:
     contact = await target(ana)
     body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
     reply = await ana.post("/api/activities", body | {"metadata": metadata})
@@ -204,7 +204,7 @@ async def test_by_entity(api: RestApi, ana: Person, bia: Person) -> None:
     onward = f"{path}?limit=3&cursor={first.body['nextCursor']}"
     assert first.headers["Link"] == f'<{onward}>; rel="next"'
     assert [a["description"] for a in (await ana.get(onward)).body["data"]] == ["1", "0"]
-    # What is unknown, malformed or another user's has no timeline to see.
+    # The timeline of an unknown, malformed or another user's id is empty.
     for who, entity in ((bia, contact), (ana, NOWHERE), (ana, "xyz"), (ana, "%00"), (ana, "%FF")):
         empty = await who.get(f"/api/activities/entity/{entity}")
         assert (empty.status, empty.body) == (
@@ -225,7 +225,9 @@ async def test_filters(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("kind", ["contact", "company", "deal"])
-async def test_the_timeline_goes_with_its_record(api: RestApi, ana: Person, kind: str) -> None:
+async def test_activities_are_deleted_with_their_record(
+    api: RestApi, ana: Person, kind: str
+) -> None:
     gone, kept = await target(ana, kind), await target(ana, kind)
     activity = await made(ana, gone, relatedType=kind)
     await made(ana, gone, relatedType=kind)
@@ -249,7 +251,7 @@ async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str)
     assert (await ana.call(method, path, body)).status == (400 if body else 200)
 
 
-async def test_a_repeated_create_with_a_key_makes_one(ana: Person) -> None:
+async def test_a_repeated_create_with_a_key_creates_one(ana: Person) -> None:
     contact = await target(ana)
     body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
     replies = [await ana.post("/api/activities", body, Idempotency_Key="k") for _ in range(2)]

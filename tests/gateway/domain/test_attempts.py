@@ -1,4 +1,4 @@
-"""How long an account's next try waits after wrong passwords, and what is forgotten."""
+"""Tests the delays of an account after wrong passwords, and their reset."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def clock() -> Hand:
 
 
 def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
-    """Seconds that a try has to wait; 0 when it was let through, and so counted."""
+    """Return the delay of an attempt in seconds; 0 when it was allowed and so counted."""
     try:
         tries.begin(email, share)
     except Refusal as slow:
@@ -40,7 +40,7 @@ def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
     return 0
 
 
-def test_each_wrong_password_makes_the_next_wait_longer(clock: Hand) -> None:
+def test_each_wrong_password_lengthens_the_delay(clock: Hand) -> None:
     tries = Attempts(clock)
     assert [waits(tries) for _ in range(FREE)] == [0] * FREE
     for seconds in (1, 2, 4, 8, 16, 32, 60, 60, 60):
@@ -51,17 +51,17 @@ def test_each_wrong_password_makes_the_next_wait_longer(clock: Hand) -> None:
         assert waits(tries) == 0
 
 
-def test_many_at_once_are_counted_before_they_are_judged(clock: Hand) -> None:
+def test_parallel_attempts_count_before_their_check(clock: Hand) -> None:
     tries = Attempts(clock)
     assert sum(waits(tries) == 0 for _ in range(100)) == FREE
 
 
-def test_what_is_refused_makes_nothing_longer(clock: Hand) -> None:
+def test_a_refused_attempt_does_not_lengthen_the_delay(clock: Hand) -> None:
     tries = Attempts(clock)
     assert [waits(tries) for _ in range(FREE + 50)][-1] == 1
 
 
-def test_whatever_address_it_comes_from_the_account_is_the_same(clock: Hand) -> None:
+def test_the_delay_of_an_account_is_the_same_for_all_addresses(clock: Hand) -> None:
     tries = Attempts(clock)
     for n in range(FREE):
         assert waits(tries, share=f"198.51.100.{n}") == 0
@@ -69,7 +69,7 @@ def test_whatever_address_it_comes_from_the_account_is_the_same(clock: Hand) -> 
     assert waits(tries, "rui@example.com", "203.0.113.9") == 0
 
 
-def test_the_right_password_and_time_forget_the_wrong_ones(clock: Hand) -> None:
+def test_the_right_password_and_time_reset_the_count(clock: Hand) -> None:
     tries = Attempts(clock)
     for _ in range(2):
         assert [waits(tries) for _ in range(FREE + 1)] == [0] * FREE + [1]
@@ -78,7 +78,7 @@ def test_the_right_password_and_time_forget_the_wrong_ones(clock: Hand) -> None:
     assert [waits(tries) for _ in range(FREE)] == [0] * FREE
 
 
-def test_strangers_do_not_hold_up_whoever_signed_in_from_there_before(clock: Hand) -> None:
+def test_attempts_from_elsewhere_do_not_delay_a_known_network(clock: Hand) -> None:
     tries = Attempts(clock)
     assert waits(tries, share=HOME) == 0
     tries.right(MARIA, HOME)
@@ -88,14 +88,14 @@ def test_strangers_do_not_hold_up_whoever_signed_in_from_there_before(clock: Han
     assert [waits(tries, share=HOME) for _ in range(FREE)] == [0] * (FREE - 1) + [1]
 
 
-def test_a_try_that_was_not_judged_does_not_count(clock: Hand) -> None:
+def test_an_attempt_without_a_check_does_not_count(clock: Hand) -> None:
     tries = Attempts(clock)
     for _ in range(3 * FREE):
         assert waits(tries) == 0
         tries.unjudged(MARIA, FAR)
 
 
-def test_memory_is_bounded(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_limited(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "REMEMBERED_MOST", 3)
     monkeypatch.setattr(attempts, "KNOWN_MOST", 2)
     tries = Attempts(clock)

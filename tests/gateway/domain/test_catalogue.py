@@ -1,4 +1,4 @@
-"""The catalogue against the documented contract, and the declarations against each other."""
+"""Tests the catalogue against the contract, and the declarations against each other."""
 
 import importlib
 import json
@@ -25,7 +25,7 @@ CONTRACT: dict[str, Any] = json.loads(
 every_resource = pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.plural)
 
 
-def test_the_facts_are_whole() -> None:
+def test_the_contract_file_is_complete() -> None:
     assert len(CONTRACT["events"]) == 20
     assert len(CONTRACT["operations"]) == 29
 
@@ -42,7 +42,7 @@ async def test_the_api_lists_them(ana: Person) -> None:
 
 
 def declared() -> list[Resource]:
-    """Every resource that some module of the product declares."""
+    """Return every resource that a module of the product declares."""
     found: dict[str, Resource] = {}
     for module in pkgutil.walk_packages(gateway.__path__, "gateway."):
         if not module.name.endswith("__main__"):
@@ -52,7 +52,7 @@ def declared() -> list[Resource]:
     return list(found.values())
 
 
-def test_every_declared_resource_is_catalogued_and_has_a_door() -> None:
+def test_every_declared_resource_is_catalogued_and_served() -> None:
     assert {one.noun for one in declared()} == {one.noun for one in RESOURCES}
     paths = {(method, path) for method, path, _ in ROUTES}
     for resource in RESOURCES:
@@ -79,7 +79,7 @@ def test_examples_pass_their_own_checks(resource: Resource) -> None:
 
 
 @every_resource
-def test_what_search_sorting_and_events_name_exists(resource: Resource) -> None:
+def test_names_in_search_sorting_and_events_exist(resource: Resource) -> None:
     assert set(resource.search) | {resource.folded_sort} <= set(resource.named) | {""}
     assert len({s.name for s in resource.sorts}) == len(resource.sorts)
     assert len({f.name for f in resource.filters}) == len(resource.filters)
@@ -88,7 +88,7 @@ def test_what_search_sorting_and_events_name_exists(resource: Resource) -> None:
 
 
 @every_resource
-def test_every_reference_is_settled_when_its_target_goes(resource: Resource) -> None:
+def test_every_reference_is_settled_when_its_target_is_deleted(resource: Resource) -> None:
     by_table = {r.table: r for r in RESOURCES}
     for field, reference in resource.references:
         for table in (reference.tables or {"": reference.table}).values():

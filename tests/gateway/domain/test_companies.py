@@ -1,4 +1,4 @@
-"""Companies over HTTP: what is theirs alone; the engine itself is tested with contacts."""
+"""Tests the special fields of companies over HTTP; test_contacts tests the common behaviour."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
     return found
 
 
-async def test_a_company_comes_back_as_it_was_sent(ana: Person) -> None:
+async def test_a_created_company_is_returned_unchanged(ana: Person) -> None:
     record = await made(ana, **FULL)
     assert record == FULL | {
         "id": record["id"], "createdAt": record["createdAt"], "phoneE164": "+551133334444",
@@ -42,7 +42,7 @@ async def test_a_company_comes_back_as_it_was_sent(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("cnpj", ["12ABC34501DE-35", "00000000000191", "12.abc.345/01de-35"])
-async def test_a_good_cnpj_is_echoed(ana: Person, cnpj: str) -> None:
+async def test_a_valid_cnpj_is_returned_unchanged(ana: Person, cnpj: str) -> None:
     record = await made(ana, cnpj=cnpj)
     assert record["cnpj"] == cnpj
     found = await ana.get(f"/api/companies?cnpj={cnpj}")
@@ -50,7 +50,7 @@ async def test_a_good_cnpj_is_echoed(ana: Person, cnpj: str) -> None:
 
 
 @pytest.mark.parametrize("cnpj", ["11222333000182", "123", "", "00000000000000", "١١٢٢٢٣٣٣٠٠٠١٨١"])
-async def test_a_bad_cnpj_has_its_own_code(ana: Person, cnpj: str) -> None:
+async def test_an_invalid_cnpj_has_its_own_code(ana: Person, cnpj: str) -> None:
     reply = await ana.post("/api/companies", {"name": "X", "cnpj": cnpj})
     assert (reply.status, reply.body["code"]) == (400, "invalid_cnpj")
     assert reply.faults == {"cnpj": "invalid_cnpj"}
@@ -64,7 +64,7 @@ async def test_the_sizes(ana: Person, size: str) -> None:
     assert (await made(ana, size=size))["size"] == size
 
 
-async def test_other_bad_fields(ana: Person) -> None:
+async def test_other_invalid_fields(ana: Person) -> None:
     reply = await ana.post(
         "/api/companies", {"name": "X", "size": "2-3", "website": "ftp://x.y", "email": "x"}
     )
@@ -74,7 +74,7 @@ async def test_other_bad_fields(ana: Person) -> None:
     }  # fmt: skip
 
 
-async def test_search_looks_at_name_and_email(ana: Person) -> None:
+async def test_search_matches_name_and_email(ana: Person) -> None:
     await made(ana, name="Padaria Pão", industry="zzz")
     await made(ana, name="Other", email="pao@example.com")
     found = await ana.get("/api/companies?search=P%C3%83O")
@@ -92,7 +92,7 @@ async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str)
     assert (await ana.call(method, path, body)).status == 200
 
 
-async def test_linked_contacts_outlive_their_company(ana: Person, bia: Person) -> None:
+async def test_contacts_stay_when_their_company_is_deleted(ana: Person, bia: Person) -> None:
     company = await made(ana)
     contact = (await ana.post("/api/contacts", {"name": "M", "companyId": company["id"]})).body
     path = f"/api/contacts/{contact['id']}"

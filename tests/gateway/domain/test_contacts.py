@@ -1,4 +1,4 @@
-"""Contacts over HTTP, as the owner, another user and nobody."""
+"""Tests contacts over HTTP, as the owner, another user and nobody."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
     return found
 
 
-async def test_create_answers_the_record(ana: Person) -> None:
+async def test_create_returns_the_record(ana: Person) -> None:
     reply = await ana.post("/api/contacts", FULL)
     assert reply.status == 201
     record = reply.body
@@ -48,7 +48,7 @@ async def test_unset_fields_are_left_out(ana: Person) -> None:
     assert record["source"] == "api"
 
 
-async def test_put_and_patch_change_what_is_sent(ana: Person) -> None:
+async def test_put_and_patch_change_the_sent_fields(ana: Person) -> None:
     record = await made(ana, **FULL)
     path = f"/api/contacts/{record['id']}"
     put = await ana.put(path, {"position": "CEO", "notes": None})
@@ -65,7 +65,7 @@ async def test_put_and_patch_change_what_is_sent(ana: Person) -> None:
     assert (await ana.get(path)).body == cleared.body
 
 
-async def test_a_put_that_changes_nothing_keeps_the_tag(ana: Person) -> None:
+async def test_a_put_without_changes_keeps_the_etag(ana: Person) -> None:
     record = await made(ana, **FULL)
     path = f"/api/contacts/{record['id']}"
     for body in ({}, {"name": record["name"], "tags": ["vip", "vip"]}, {"id": NOWHERE}):
@@ -73,7 +73,7 @@ async def test_a_put_that_changes_nothing_keeps_the_tag(ana: Person) -> None:
         assert (reply.status, reply.headers["ETag"], reply.body) == (200, '"1"', record)
 
 
-async def test_delete_is_for_good(ana: Person) -> None:
+async def test_a_delete_is_permanent(ana: Person) -> None:
     record = await made(ana)
     path = f"/api/contacts/{record['id']}"
     reply = await ana.delete(path)
@@ -115,7 +115,7 @@ async def test_lists_and_creation_need_a_caller(api: RestApi) -> None:
         assert reply.body["code"] == "unauthenticated"
 
 
-async def test_every_fault_of_a_body_is_told_at_once(ana: Person) -> None:
+async def test_every_fault_of_a_body_is_reported_at_once(ana: Person) -> None:
     reply = await ana.post(
         "/api/contacts",
         {"email": "nope", "phone": "x", "position": 5, "tags": ["ok", ""], "companyId": NOWHERE,
@@ -139,7 +139,7 @@ async def test_every_fault_of_a_body_is_told_at_once(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("name", [None, "", " ", "\u200b", "x" * 201, 1, True, ["x"], {}])
-async def test_a_bad_name_is_refused_on_create_and_update(ana: Person, name: Any) -> None:
+async def test_an_invalid_name_is_refused_on_create_and_update(ana: Person, name: Any) -> None:
     created = await ana.post("/api/contacts", {"name": name})
     assert (created.status, set(created.faults)) == (400, {"name"})
     record = await made(ana)
@@ -157,12 +157,12 @@ async def test_a_bad_name_is_refused_on_create_and_update(ana: Person, name: Any
     ],
     ids=lambda data: repr(data[:20]),
 )  # fmt: skip
-async def test_a_body_that_cannot_be_read(ana: Person, bia: Person, data: bytes) -> None:
+async def test_an_unreadable_body(ana: Person, bia: Person, data: bytes) -> None:
     headers = {"Content_Type": "application/json"}
     reply = await ana.call("POST", "/api/contacts", data=data, **headers)
     assert reply.status == 400
     assert reply.body["code"] in ("invalid_json", "validation_error")
-    # Whether the record is there, and whose it is, is told first.
+    # not_found and forbidden take precedence.
     path = f"/api/contacts/{(await made(ana))['id']}"
     assert (await ana.call("PUT", path, data=data, **headers)).status == 400
     assert (await bia.call("PUT", path, data=data, **headers)).status == 403
@@ -194,7 +194,7 @@ async def test_a_missing_content_type_is_json(ana: Person) -> None:
 
 
 @pytest.mark.slow
-async def test_a_body_past_the_limit_is_too_large(ana: Person) -> None:
+async def test_a_body_above_the_limit_is_too_large(ana: Person) -> None:
     data = b'{"name":"X","junk":"' + b"x" * 1_100_000 + b'"}'
     reply = await ana.call("POST", "/api/contacts", data=data)
     assert (reply.status, reply.body["code"]) == (413, "payload_too_large")
@@ -222,7 +222,7 @@ async def test_the_list_has_its_envelope(ana: Person, bia: Person) -> None:
     assert "Link" not in reply.headers
 
 
-async def test_a_list_leads_to_its_next_page(ana: Person) -> None:
+async def test_a_list_links_to_its_next_page(ana: Person) -> None:
     for i in range(5):
         await made(ana, name=f"joão & {i}")
     walked = []
@@ -256,7 +256,7 @@ async def test_a_page_and_a_limit_of_many_digits(ana: Person, digits: str) -> No
      "search=%ED%A0%80", "search=%FF", "tag=%00", "companyId=%00", "ids=%00", "companyId=zzz",
      "page=99999999999999999999", "foo=bar", "&&&", "search=" + "x" * 4000],
 )  # fmt: skip
-async def test_a_list_answers_any_query(ana: Person, query: str) -> None:
+async def test_a_list_accepts_any_query(ana: Person, query: str) -> None:
     await made(ana)
     reply = await ana.get(f"/api/contacts?{query}")
     assert reply.status == 200
@@ -264,7 +264,9 @@ async def test_a_list_answers_any_query(ana: Person, query: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cursor", "sort", "updatedSince"])
-async def test_a_list_refuses_what_it_cannot_walk(ana: Person, name: str) -> None:
+async def test_a_list_refuses_an_invalid_cursor_sort_and_updated_since(
+    ana: Person, name: str
+) -> None:
     reply = await ana.get(f"/api/contacts?{name}=%F0%9F%98%80%00")
     assert (reply.status, reply.faults) == (400, {name: "invalid_parameter"})
 
@@ -288,7 +290,7 @@ async def test_methods_and_paths(api: RestApi, ana: Person) -> None:
         assert (reply.status, reply.body["code"]) == (404, "not_found")
 
 
-async def test_head_is_get_without_a_body(ana: Person) -> None:
+async def test_head_equals_get_without_a_body(ana: Person) -> None:
     record = await made(ana)
     for path in ("/api/contacts", f"/api/contacts/{record['id']}"):
         get, head = await ana.get(path), await ana.call("HEAD", path)
@@ -298,7 +300,7 @@ async def test_head_is_get_without_a_body(ana: Person) -> None:
         assert head.headers.get("ETag") == get.headers.get("ETag")
 
 
-async def test_a_key_that_may_only_read(api: RestApi, ana: Person) -> None:
+async def test_a_read_only_key(api: RestApi, ana: Person) -> None:
     reader = await api.key_of(ana.user_id, ["read"])
     record = await made(ana)
     path = f"/api/contacts/{record['id']}"
@@ -316,6 +318,6 @@ async def test_a_key_that_may_only_read(api: RestApi, ana: Person) -> None:
     assert (await writer.put(path, {"name": "Y"})).status == 200
 
 
-async def test_a_credential_of_raw_bytes_is_no_credential(api: RestApi) -> None:
+async def test_a_credential_of_raw_bytes_is_refused(api: RestApi) -> None:
     for headers in ({"X_API_Key": "\udcff"}, {"Authorization": "Bearer \udcff"}):
         assert (await api.nobody.get("/api/contacts", **headers)).status == 401

@@ -1,4 +1,4 @@
-"""Deals over HTTP: their own fields, status, lists, figures and pipeline."""
+"""Tests deals over HTTP: fields, status, lists, figures and pipeline."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ async def stats(who: Person) -> dict[str, Any]:
     return found
 
 
-async def test_a_deal_comes_back_as_it_was_sent(ana: Person) -> None:
+async def test_a_created_deal_is_returned_unchanged(ana: Person) -> None:
     sent = {
         "title": "Yearly supply",
         "value": 12500.5,
@@ -69,7 +69,7 @@ async def test_a_deal_comes_back_as_it_was_sent(ana: Person) -> None:
     assert (await ana.delete(path)).status == 404
 
 
-async def test_the_least_a_deal_has(ana: Person) -> None:
+async def test_a_minimal_deal(ana: Person) -> None:
     record = await made(ana)
     assert set(record) == {
         "id", "title", "value", "currency", "status", "contactIds", "createdAt",
@@ -77,7 +77,7 @@ async def test_the_least_a_deal_has(ana: Person) -> None:
     assert (record["status"], record["contactIds"]) == ("open", [])
 
 
-async def test_what_a_create_may_not_set_is_ignored(ana: Person) -> None:
+async def test_read_only_fields_of_a_create_are_ignored(ana: Person) -> None:
     reply = await ana.post(
         "/api/deals",
         {"title": "X", "value": 1, "status": "won", "currency": "USD", "closedAt": "2026-01-01",
@@ -107,7 +107,7 @@ async def test_what_a_create_may_not_set_is_ignored(ana: Person) -> None:
         ("expectedCloseDate", 1_790_000_000, "wrong_type"),
     ],
 )  # fmt: skip
-async def test_bad_fields(ana: Person, field: str, value: Any, code: str) -> None:
+async def test_invalid_fields(ana: Person, field: str, value: Any, code: str) -> None:
     created = await ana.post("/api/deals", {"title": "X", "value": 1} | {field: value})
     assert (created.status, created.faults) == (400, {field: code})
     record = await made(ana)
@@ -140,7 +140,7 @@ async def test_references_of_another_user(ana: Person, bia: Person) -> None:
 
 @pytest.mark.parametrize("before", ["open", "won", "lost"])
 @pytest.mark.parametrize("after", ["open", "won", "lost"])
-async def test_each_status_may_follow_each(
+async def test_every_change_of_status_is_allowed(
     api: RestApi, ana: Person, before: str, after: str
 ) -> None:
     record = await made(ana, probability=40)
@@ -153,7 +153,7 @@ async def test_each_status_may_follow_each(
     if after != "open":
         expected = first["closedAt"] if after == before else second.body["updatedAt"]
         assert second.body["closedAt"] == expected
-    # A sent status is announced always, as the contract's table of transitions says.
+    # A status in the request always emits an event, as the contract says.
     told = [data for name, data in await api.events() if name == "deal.updated"]
     assert len(told) == 2
     assert told[1] == {name: second.body.get(name) for name in UPDATED}
@@ -161,14 +161,14 @@ async def test_each_status_may_follow_each(
 
 
 @pytest.mark.parametrize("status", [None, "", "Won", "closed", 1, ["won"]])
-async def test_a_bad_status(api: RestApi, ana: Person, status: Any) -> None:
+async def test_an_invalid_status(api: RestApi, ana: Person, status: Any) -> None:
     record = await made(ana)
     reply = await ana.put(f"/api/deals/{record['id']}", {"status": status})
     assert (reply.status, set(reply.faults)) == (400, {"status"})
     assert [name for name, _ in await api.events()] == ["deal.created"]
 
 
-async def test_the_reason_of_a_loss_goes_with_it(ana: Person) -> None:
+async def test_the_reason_of_a_loss_is_cleared_with_it(ana: Person) -> None:
     path = f"/api/deals/{(await made(ana))['id']}"
     lost = (await ana.put(path, {"status": "lost", "lostReason": "Price"})).body
     assert lost["lostReason"] == "Price"
@@ -192,7 +192,7 @@ async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
     assert (await ana.put(path, {"lostReason": None})).status == 200
     lost = (await ana.put(path, {"status": "lost"})).body
     assert (await ana.put(path, {"lostReason": "Price"})).body["lostReason"] == "Price"
-    # What was read goes back with another status: the reason is no change, and goes.
+    # The client sends the whole record back with another status: the reason is cleared.
     again = lost | {"lostReason": "Price", "status": "won"}
     won = await ana.put(path, again)
     assert (won.status, won.body["status"]) == (200, "won")
@@ -216,7 +216,7 @@ async def test_events(api: RestApi, ana: Person) -> None:
     ]
 
 
-async def test_a_date_sent_back_as_it_was_shown_is_no_change(ana: Person) -> None:
+async def test_a_returned_date_is_no_change(ana: Person) -> None:
     record = await made(ana, expectedCloseDate="2026-12-15", stage="x", contactIds=[])
     path = f"/api/deals/{record['id']}"
     reply = await ana.put(path, {k: v for k, v in record.items() if k != "status"})
@@ -235,7 +235,7 @@ async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str)
     assert (await ana.call(method, path, body)).status == (400 if body else 200)
 
 
-async def test_whoever_lists_needs_to_be_known(api: RestApi, ana: Person) -> None:
+async def test_lists_need_authentication(api: RestApi, ana: Person) -> None:
     paths = ("/api/deals", "/api/deals/pipeline-stats", "/api/settings/pipeline")
     writer = await api.key_of(ana.user_id, ["write"])
     for path in paths:
@@ -277,12 +277,12 @@ async def test_sorting(ana: Person) -> None:
     assert (await ana.get("/api/deals?sort=title")).status == 400
 
 
-async def test_a_walk_with_the_cursor(ana: Person) -> None:
+async def test_paging_with_the_cursor(ana: Person) -> None:
     for i in range(5):
         await made(ana, title=f"d{i}", stage="lead" if i != 2 else "other")
     path = "/api/deals?limit=2&stage=lead"
     first = await ana.get(path)
-    # One that comes later does not disturb the walk.
+    # A later record does not disturb the paging.
     await made(ana, title="late", stage="lead")
     second = await ana.get(f"{path}&cursor={first.body['nextCursor']}")
     assert first.headers["Link"] == f'<{path}&cursor={first.body["nextCursor"]}>; rel="next"'
@@ -291,7 +291,7 @@ async def test_a_walk_with_the_cursor(ana: Person) -> None:
     assert "nextCursor" not in second.body
 
 
-async def test_figures_of_nothing(ana: Person) -> None:
+async def test_figures_without_deals(ana: Person) -> None:
     assert await stats(ana) == {
         "totalDeals": 0, "totalValue": 0, "byStage": {}, "wonDeals": 0, "lostDeals": 0,
         "conversionRate": 0,
@@ -322,7 +322,7 @@ async def test_figures(ana: Person, bia: Person) -> None:
         "lostDeals": 3,
         "conversionRate": 40,
     }
-    # In the order of the pipeline, then by name, and last what has none.
+    # In the order of the pipeline, then by name, and deals without a stage last.
     assert list(found["byStage"]) == ["lead", "closing", "Zebra", "custom", "(none)"]
 
 
@@ -357,7 +357,7 @@ async def test_figures_follow_every_write(ana: Person) -> None:
     assert (found["totalDeals"], found["totalValue"], found["wonDeals"]) == (4, 156.01, 1)
 
 
-async def test_a_very_large_value_is_counted_to_the_centavo(ana: Person) -> None:
+async def test_a_very_large_value_is_exact_to_the_centavo(ana: Person) -> None:
     for _ in range(3):
         await made(ana, value=999_999_999_999.99)
     assert (await stats(ana))["totalValue"] == 2_999_999_999_999.97
@@ -386,7 +386,7 @@ async def test_the_pipeline_is_a_setting(ana: Person, bia: Person) -> None:
     assert list((await stats(ana))["byStage"]) == ["new", "old", "alpha", "lead"]
 
 
-async def test_a_bad_pipeline(api: RestApi, ana: Person) -> None:
+async def test_an_invalid_pipeline(api: RestApi, ana: Person) -> None:
     path = "/api/settings/pipeline"
     for body, faults in (
         ({"stages": "lead"}, {"stages": "wrong_type"}),
@@ -404,25 +404,25 @@ async def test_a_bad_pipeline(api: RestApi, ana: Person) -> None:
     assert await api.events() == []
 
 
-async def test_a_strict_pipeline_holds_deals_to_its_stages(ana: Person, bia: Person) -> None:
+async def test_a_strict_pipeline_limits_deals_to_its_stages(ana: Person, bia: Person) -> None:
     path = f"/api/deals/{(await made(ana, stage='elsewhere'))['id']}"
     await ana.put("/api/settings/pipeline", {"strict": True})
     created = await ana.post("/api/deals", {"title": "", "value": 1, "stage": "new"})
     assert created.faults == {"title": "too_short", "stage": "not_allowed"}
     assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
     assert (await ana.put(f"/api/deals/{NOWHERE}", {"stage": "new"})).status == 404
-    # A deal may stay where it is, and a new one may have no stage.
+    # A deal can keep its stage, and a new one can have no stage.
     assert (await ana.put(path, {"title": "Y"})).body["stage"] == "elsewhere"
     assert (await ana.put(path, {"stage": "lead"})).status == 200
     await made(ana)
     await made(bia, stage="new")
 
 
-async def test_a_strict_pipeline_judges_changes(ana: Person, bia: Person) -> None:
+async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> None:
     deal = await made(ana, stage="elsewhere")
     path = f"/api/deals/{deal['id']}"
     await ana.put("/api/settings/pipeline", {"strict": True})
-    # What was read may be sent back, with another field changed.
+    # A client can send the whole record back with another field changed.
     kept = await ana.put(path, deal | {"title": "Y"})
     assert (kept.status, kept.body["title"], kept.body["stage"]) == (200, "Y", "elsewhere")
     assert (await bia.put(path, {"stage": "new"})).status == 403
@@ -447,7 +447,7 @@ async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:
     }  # fmt: skip
 
 
-async def test_what_points_to_a_deal_or_is_pointed_at(api: RestApi, ana: Person) -> None:
+async def test_references_from_and_to_a_deal(api: RestApi, ana: Person) -> None:
     acme, maria, rui = await company(ana), await contact(ana), await contact(ana)
     deal = await made(ana, companyId=acme, contactIds=[maria, rui])
     figures = await stats(ana)
@@ -467,7 +467,7 @@ async def test_what_points_to_a_deal_or_is_pointed_at(api: RestApi, ana: Person)
     ]  # fmt: skip
 
 
-async def test_a_repeated_create_with_a_key_makes_one_deal(api: RestApi, ana: Person) -> None:
+async def test_a_repeated_create_with_a_key_creates_one_deal(api: RestApi, ana: Person) -> None:
     body = {"title": "X", "value": 1}
     first = await ana.post("/api/deals", body, Idempotency_Key="k")
     again = await ana.post("/api/deals", body, Idempotency_Key="k")

@@ -1,4 +1,4 @@
-"""Invoices over HTTP: numbers, amounts, states, and who may see them."""
+"""Tests invoices over HTTP: numbers, amounts, states and permissions."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def test_a_plain_total(ana: Person) -> None:
     assert (await ana.get(reply.headers["Location"])).body == invoice
 
 
-async def test_lines_make_the_total(ana: Person) -> None:
+async def test_lines_determine_the_total(ana: Person) -> None:
     invoice = await made(
         ana, total=None, discount=5, shipping=12.5,
         items=[
@@ -69,12 +69,12 @@ async def test_a_line_is_rounded_half_up(
     assert invoice["items"][0]["total"] == invoice["total"] == total
 
 
-async def test_each_line_is_rounded_by_itself(ana: Person) -> None:
+async def test_each_line_is_rounded_separately(ana: Person) -> None:
     line = {"description": "x", "quantity": 0.5, "unitPrice": 0.01}
     assert (await made(ana, total=None, items=[line] * 200))["total"] == 2
 
 
-async def test_a_total_that_agrees_is_taken(ana: Person) -> None:
+async def test_a_correct_total_is_accepted(ana: Person) -> None:
     line = {"description": "x", "quantity": 2, "unitPrice": 10, "total": 20}
     assert (await made(ana, total=18, discount=2, items=[line]))["total"] == 18
     assert (await made(ana, total=100, discount=10, shipping=30))["subtotal"] == 80
@@ -137,7 +137,7 @@ LINE: dict[str, Any] = {"description": "x", "quantity": 2, "unitPrice": 10}
         ),
     ],
 )  # fmt: skip
-async def test_what_is_wrong_is_told_and_uses_up_no_number(
+async def test_an_invalid_invoice_is_refused_and_takes_no_number(
     ana: Person, body: dict[str, Any], faults: dict[str, str]
 ) -> None:
     reply = await ana.post("/api/invoices", PLAIN | body)
@@ -145,7 +145,7 @@ async def test_what_is_wrong_is_told_and_uses_up_no_number(
     assert (await made(ana))["number"] == "INV-000001"
 
 
-async def test_faults_of_all_kinds_are_told_at_once(ana: Person) -> None:
+async def test_faults_of_all_kinds_are_reported_at_once(ana: Person) -> None:
     reply = await ana.post("/api/invoices", {"items": [{"unitPrice": 1}], "contactId": NOWHERE})
     assert reply.faults == {
         "items[0].description": "required", "items[0].quantity": "required",
@@ -153,7 +153,9 @@ async def test_faults_of_all_kinds_are_told_at_once(ana: Person) -> None:
     }  # fmt: skip
 
 
-async def test_another_users_records_are_as_good_as_missing(ana: Person, bia: Person) -> None:
+async def test_references_to_another_users_records_are_refused_as_missing(
+    ana: Person, bia: Person
+) -> None:
     product = (await bia.post("/api/products", {"name": "P", "price": 1})).body["id"]
     contact = (await bia.post("/api/contacts", {"name": "C"})).body["id"]
     line = LINE | {"productId": product}
@@ -163,7 +165,7 @@ async def test_another_users_records_are_as_good_as_missing(ana: Person, bia: Pe
     assert set(reply.faults) == {"items[0].productId", "contactId"}
 
 
-async def test_an_invoice_goes_on_without_what_it_referred_to(ana: Person) -> None:
+async def test_an_invoice_stays_when_its_references_are_deleted(ana: Person) -> None:
     made_of = {}
     for field, path, body in (
         ("contactId", "/api/contacts", {"name": "C"}),
@@ -183,7 +185,7 @@ async def test_an_invoice_goes_on_without_what_it_referred_to(ana: Person) -> No
         await ana.delete(f"{kind}/{record_id}")
         assert field not in (await ana.get(path)).body
     await ana.delete(f"/api/products/{product}")
-    # The line stays as it was agreed, and may be sent back so.
+    # The line keeps its deleted product, and a client can send it back.
     items = (await ana.get(path)).body["items"]
     assert items[0]["productId"] == product
     etag = (await ana.get(path)).headers["ETag"]
@@ -193,14 +195,14 @@ async def test_an_invoice_goes_on_without_what_it_referred_to(ana: Person) -> No
     assert added.faults == {"items[1].productId": "invalid_reference"}
 
 
-async def test_a_change_reckons_anew(ana: Person) -> None:
+async def test_a_change_recomputes_the_amounts(ana: Person) -> None:
     invoice = await made(ana, total=None, items=[LINE, LINE | {"description": "y"}])
     path = f"/api/invoices/{invoice['id']}"
     first, second = (line["id"] for line in invoice["items"])
     reply = await ana.put(path, {"shipping": 5})
     assert (reply.status, reply.body["total"]) == (200, 45)
     reply = await ana.put(path, {"items": [LINE | {"id": second, "quantity": 1}, LINE]})
-    # The second line is named and changed; the first one is recognised.
+    # The second line has its id and changes; the first one keeps its id without sending it.
     assert [line["id"] for line in reply.body["items"]] == [second, first]
     assert (reply.body["subtotal"], reply.body["total"]) == (30, 35)
     reply = await ana.put(path, {"items": [LINE | {"id": NOWHERE}]})
@@ -216,7 +218,7 @@ async def test_a_change_reckons_anew(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("none", [[], None])
-async def test_without_lines_a_total_is_needed_as_in_a_create(ana: Person, none: Any) -> None:
+async def test_without_lines_a_total_is_required(ana: Person, none: Any) -> None:
     invoice = await made(ana, total=None, items=[LINE])
     path = f"/api/invoices/{invoice['id']}"
     assert (await ana.put(path, {"items": none})).faults == {"total": "required"}
@@ -224,11 +226,11 @@ async def test_without_lines_a_total_is_needed_as_in_a_create(ana: Person, none:
     assert (await ana.get(path)).body == invoice
     plain = await ana.put(path, {"items": none, "total": 7})
     assert (plain.body["items"], plain.body["subtotal"], plain.body["total"]) == ([], 7, 7)
-    # It has no lines to lose, so nothing changes.
+    # The invoice has no lines, so nothing changes.
     assert (await ana.put(path, {"items": none})).headers["ETag"] == plain.headers["ETag"]
 
 
-async def test_sending_back_what_was_shown_changes_nothing(api: RestApi, ana: Person) -> None:
+async def test_sending_back_the_response_changes_nothing(api: RestApi, ana: Person) -> None:
     invoice = await made(ana, total=None, items=[LINE, LINE], discount=1, notes="n")
     path = f"/api/invoices/{invoice['id']}"
     for body in (invoice, {}, {"items": [LINE, LINE]}, {"status": "pending"}, {"total": 39}):
@@ -272,7 +274,7 @@ async def test_paying(api: RestApi, ana: Person) -> None:
     ]  # fmt: skip
 
 
-async def test_when_it_was_paid_may_be_told(ana: Person) -> None:
+async def test_the_time_of_payment_can_be_sent(ana: Person) -> None:
     path = f"/api/invoices/{(await made(ana))['id']}"
     for body, faults in (
         ({"paidAt": "yesterday"}, {"paidAt": "invalid_date"}),
@@ -295,7 +297,7 @@ async def test_when_it_was_paid_may_be_told(ana: Person) -> None:
         ("9999-12-31", "America/Sao_Paulo", "9999-12-31T03:00:00.000Z"),
     ],
 )
-async def test_a_day_of_payment_begins_where_the_owner_is(
+async def test_a_day_of_payment_begins_in_the_owners_time_zone(
     api: RestApi, ana: Person, sent: str, zone: str, shown: str
 ) -> None:
     await api.move(ana, zone)
@@ -323,7 +325,7 @@ async def test_canceling(api: RestApi, ana: Person) -> None:
     assert len(await events(api)) == 2
 
 
-async def test_the_status_may_be_put(api: RestApi, ana: Person) -> None:
+async def test_the_status_can_be_changed_by_put(api: RestApi, ana: Person) -> None:
     path = f"/api/invoices/{(await made(ana))['id']}"
     assert (await ana.put(path, {"status": "late"})).faults == {"status": "not_allowed"}
     assert (await ana.put(path, {"status": None})).faults == {"status": "not_nullable"}
@@ -341,7 +343,7 @@ async def test_the_status_may_be_put(api: RestApi, ana: Person) -> None:
     assert [name for name, _ in await events(api)] == ["invoice.created", "invoice.paid"]
 
 
-async def test_what_is_read_only_is_ignored(ana: Person) -> None:
+async def test_read_only_fields_are_ignored(ana: Person) -> None:
     body = {"number": "INV-9", "status": "paid", "subtotal": 1, "paidAt": "2026-01-01",
             "method": "pix", "orderId": NOWHERE, "overdue": True, "currency": "USD"}  # fmt: skip
     reply = await ana.post("/api/invoices", PLAIN | body)
@@ -350,7 +352,7 @@ async def test_what_is_read_only_is_ignored(ana: Person) -> None:
     assert (reply.body["number"], reply.body["status"]) == ("INV-000001", "pending")
 
 
-async def test_overdue_is_told_by_the_owners_day(api: RestApi, ana: Person) -> None:
+async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> None:
     late = await made(ana, dueDate="2020-01-01")
     assert late["overdue"] is True
     path = f"/api/invoices/{late['id']}"
@@ -362,7 +364,7 @@ async def test_overdue_is_told_by_the_owners_day(api: RestApi, ana: Person) -> N
         reply = await ana.get(f"/api/invoices?overdue={query}")
         assert (reply.status, reply.body["total"]) == (200, count)
 
-    # A day that has ended in one place of the world, and not yet in another.
+    # A day that has ended in one time zone and not yet in another.
     async def both(due: int, day: bool) -> list[bool]:
         async def set_due(tx: Any) -> None:
             await tx.run(
@@ -384,7 +386,7 @@ async def test_overdue_is_told_by_the_owners_day(api: RestApi, ana: Person) -> N
     today = now - now % day
     assert await both(today - 2 * day, True) == [True, True]
     assert await both(today + day, True) == [False, False]
-    # 25 hours apart, so the two are never on the same day: each day has ended in one alone.
+    # The zones are 25 hours apart, so each day has ended in only one of them.
     ends = [await both(today + n * day, True) for n in (-1, 0)]
     assert [True, False] in ends
     assert await both(now - 60_000_000, False) == [True, True]
@@ -418,7 +420,7 @@ async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
     assert [r["id"] for r in walked["data"] + rest["data"]] == [r["id"] for r in records[::-1]]
 
 
-async def test_the_list_is_cut_where_the_owners_days_begin(api: RestApi, ana: Person) -> None:
+async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -> None:
     ids = [(await made(ana))["id"] for _ in range(3)]
     times = ("2026-03-01T02:59:59.999Z", "2026-03-01T03:00:00Z", "2026-03-02T02:59:59.999Z")
 
@@ -471,7 +473,7 @@ async def test_an_invoice_cannot_be_deleted(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"5", b"\xff", b'{"reason":"\\u0000"}'])
-async def test_a_verbs_body_that_cannot_be_read(ana: Person, bia: Person, data: bytes) -> None:
+async def test_an_unreadable_body_of_a_verb(ana: Person, bia: Person, data: bytes) -> None:
     path = f"/api/invoices/{(await made(ana))['id']}"
     for verb in ("pay", "cancel"):
         reply = await ana.call("POST", f"{path}/{verb}", data=data)
@@ -498,7 +500,7 @@ async def test_an_idempotency_key_takes_one_number(ana: Person) -> None:
 
 @pytest.mark.slow
 async def test_numbers_have_neither_gaps_nor_repeats(ana: Person, bia: Person) -> None:
-    """Two hundred at once, refused ones among them; another owner counts for themselves."""
+    """Two hundred concurrent creates, some refused; another owner has a separate series."""
     good = [ana.post("/api/invoices", PLAIN) for _ in range(200)]
     bad = [ana.post("/api/invoices", PLAIN | {"contactId": NOWHERE}) for _ in range(20)]
     others = [bia.post("/api/invoices", PLAIN) for _ in range(5)]
@@ -510,7 +512,7 @@ async def test_numbers_have_neither_gaps_nor_repeats(ana: Person, bia: Person) -
     assert (await made(ana))["number"] == "INV-000201"
 
 
-async def test_a_race_of_verbs_has_one_winner(api: RestApi, ana: Person) -> None:
+async def test_one_of_the_concurrent_verbs_succeeds(api: RestApi, ana: Person) -> None:
     for _ in range(5):
         path = f"/api/invoices/{(await made(ana))['id']}"
         calls = [ana.post(f"{path}/{verb}") for verb in ("pay", "cancel") * 3]

@@ -1,4 +1,4 @@
-"""Products over HTTP: prices, stock, categories, pictures, and skus that are used once."""
+"""Tests products over HTTP: prices, stock, categories, images and unique skus."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
     return found
 
 
-async def test_create_answers_the_record(ana: Person) -> None:
+async def test_create_returns_the_record(ana: Person) -> None:
     reply = await ana.post("/api/products", FULL)
     assert reply.status == 201
     product = reply.body
@@ -42,7 +42,7 @@ async def test_create_answers_the_record(ana: Person) -> None:
     assert (await ana.get(reply.headers["Location"])).body == product
 
 
-async def test_what_is_unset(ana: Person) -> None:
+async def test_unset_fields(ana: Person) -> None:
     product = await made(ana)
     assert product == {
         "id": product["id"], "name": "Coffee", "price": 10, "currency": "BRL", "stock": None,
@@ -82,7 +82,7 @@ async def test_changes_and_their_events(api: RestApi, ana: Person) -> None:
     ]  # fmt: skip
 
 
-async def test_every_fault_is_told_at_once(ana: Person) -> None:
+async def test_every_fault_is_reported_at_once(ana: Person) -> None:
     body = {
         "price": 1.001, "compareAtPrice": -1, "stock": 1.5, "weightGrams": "1", "sku": " ",
         "slug": "Not A Slug", "categories": [1], "active": "yes", "published": 1,
@@ -102,7 +102,7 @@ async def test_every_fault_is_told_at_once(ana: Person) -> None:
     assert too_many.faults == {"images": "too_many", "stock": "out_of_range"}
 
 
-async def test_a_sku_is_used_once_by_each_owner(ana: Person, bia: Person) -> None:
+async def test_a_sku_is_unique_per_owner(ana: Person, bia: Person) -> None:
     first = await made(ana, sku="A")
     await made(bia, sku="A")
     reply = await ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"})
@@ -113,7 +113,7 @@ async def test_a_sku_is_used_once_by_each_owner(ana: Person, bia: Person) -> Non
     assert (await ana.put(path, {"sku": "A", "name": "Y"})).status == 409
     assert (await ana.get(path)).body == other
     assert (await ana.put(path, {"sku": "B", "price": 2})).status == 200
-    # Given up, it is free again: by a change, and by a deletion.
+    # A change or a delete frees the sku.
     assert (await ana.put(f"/api/products/{first['id']}", {"sku": "C"})).status == 200
     assert (await ana.put(path, {"sku": "A"})).status == 200
     await ana.delete(path)
@@ -123,7 +123,7 @@ async def test_a_sku_is_used_once_by_each_owner(ana: Person, bia: Person) -> Non
     assert (await made(ana, sku="C"))["sku"] == "C"
 
 
-async def test_a_race_for_a_sku_has_one_winner(ana: Person) -> None:
+async def test_one_of_the_concurrent_creates_with_a_sku_succeeds(ana: Person) -> None:
     others = [await made(ana) for _ in range(4)]
     replies = await asyncio.gather(
         *(ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"}) for _ in range(8)),

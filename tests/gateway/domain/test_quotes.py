@@ -1,4 +1,4 @@
-"""Quotes over HTTP: amounts, states, expiry by the clock, and the invoices made of them."""
+"""Tests quotes over HTTP: amounts, states, expiry, and conversion to invoices."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
 
 
 async def in_state(who: Person, state: str, **body: Any) -> str:
-    """The path of a quote that was led into `state`."""
+    """Create a quote in `state` and return its path."""
     path = f"/api/quotes/{(await made(who, **body))['id']}"
     steps = {"draft": [], "rejected": ["sent", "rejected"], "expired": ["sent", "expired"]}
     for step in steps.get(state, [state]):
@@ -44,7 +44,7 @@ async def events(api: RestApi, kind: str = "") -> list[tuple[str, dict[str, Any]
     return [(name, data) for name, data in found if name.startswith(kind)]
 
 
-async def test_create_answers_the_record(api: RestApi, ana: Person) -> None:
+async def test_create_returns_the_record(api: RestApi, ana: Person) -> None:
     contact = (await ana.post("/api/contacts", {"name": "C"})).body["id"]
     reply = await ana.post(
         "/api/quotes",
@@ -88,7 +88,7 @@ async def test_create_answers_the_record(api: RestApi, ana: Person) -> None:
         ),
     ],
 )
-async def test_what_is_wrong_uses_up_no_number(
+async def test_an_invalid_quote_takes_no_number(
     ana: Person, body: dict[str, Any], faults: dict[str, str]
 ) -> None:
     reply = await ana.post("/api/quotes", body)
@@ -133,7 +133,7 @@ async def test_every_move_by_put_and_by_verb(api: RestApi, ana: Person, state: s
             assert len(await events(api, "quote.updated")) == told + legal
 
 
-async def test_each_step_leaves_its_time_and_event(api: RestApi, ana: Person) -> None:
+async def test_each_transition_sets_its_time_and_emits_an_event(api: RestApi, ana: Person) -> None:
     path = await in_state(ana, "draft")
     sent = (await ana.post(f"{path}/send")).body
     assert sent["sentAt"] == sent["updatedAt"]
@@ -152,7 +152,7 @@ async def test_each_step_leaves_its_time_and_event(api: RestApi, ana: Person) ->
     ]
 
 
-async def test_content_changes_in_a_draft_alone(api: RestApi, ana: Person) -> None:
+async def test_content_is_writable_only_in_a_draft(api: RestApi, ana: Person) -> None:
     path = await in_state(ana, "draft")
     reply = await ana.put(path, {"discount": 5, "notes": "n", "status": "sent"})
     assert (reply.status, reply.body["total"], reply.body["status"]) == (200, 15, "sent")
@@ -200,7 +200,7 @@ async def test_converting(api: RestApi, ana: Person) -> None:
     assert names == ["quote.created", "quote.updated", "invoice.created"]
 
 
-async def test_the_invoice_of_a_quote_may_get_a_due_date(ana: Person) -> None:
+async def test_the_due_date_of_a_converted_invoice_can_be_sent(ana: Person) -> None:
     path = await in_state(ana, "accepted")
     wrong = await ana.post(f"{path}/convert", {"dueDate": "soon"})
     assert wrong.faults == {"dueDate": "invalid_date"}
@@ -219,17 +219,17 @@ async def test_only_an_accepted_quote_is_converted(ana: Person, state: str) -> N
     assert (await ana.get("/api/invoices")).body["total"] == 0
 
 
-async def test_a_race_to_convert_makes_one_invoice(ana: Person) -> None:
+async def test_concurrent_conversions_create_one_invoice(ana: Person) -> None:
     path = await in_state(ana, "accepted")
     replies = await asyncio.gather(*(ana.post(f"{path}/convert") for _ in range(8)))
     assert sorted(reply.status for reply in replies) == [201] + [409] * 7
     assert (await ana.get("/api/invoices")).body["total"] == 1
-    # Those that lost have used up no number.
+    # The refused conversions took no number.
     other = await in_state(ana, "accepted")
     assert (await ana.post(f"{other}/convert")).body["number"] == "INV-000002"
 
 
-async def test_a_race_of_moves_is_never_illegal(api: RestApi, ana: Person) -> None:
+async def test_concurrent_transitions_follow_the_table(api: RestApi, ana: Person) -> None:
     for _ in range(4):
         path = await in_state(ana, "sent")
         replies = await asyncio.gather(
@@ -272,7 +272,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
     assert (await ana.put(path, {"status": "expired"})).headers["ETag"] == '"2-expired"'
     told = len(await events(api, "quote.updated"))
 
-    # The sweeper writes it down, and tells it once.
+    # The expiry duty writes the status and emits one event.
     assert await api.db.write(expire_quotes, 10) == 1
     assert await api.db.write(expire_quotes, 10) == 0
     after = await ana.get(path)
@@ -287,7 +287,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
     assert (await ana.get(draft)).body["status"] == "draft"
 
 
-async def test_a_day_lasts_until_it_ends_where_the_owner_is(api: RestApi, ana: Person) -> None:
+async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> None:
     path = await in_state(ana, "sent", validUntil="2999-01-01")
     now = api.db.clock.wall()
     found = []
@@ -300,9 +300,9 @@ async def test_a_day_lasts_until_it_ends_where_the_owner_is(api: RestApi, ana: P
             assert (await ana.get(f"/api/quotes?status={status}")).body["total"] == 1
             states.append(status)
         found.append(states)
-    # 25 hours apart, so the two are never on the same day: each day has ended in one alone.
+    # The zones are 25 hours apart, so each day has ended in only one of them.
     assert ["expired", "sent"] in found
-    # The sweeper looks in vain where the day still goes on, then waits.
+    # The expiry duty finds a day that is not over, then waits.
     still = -1 if found[0] == ["expired", "sent"] else 0
     await set_until(api, path, now - now % DAY + still * DAY, day=True)
     await api.move(ana, "Pacific/Pago_Pago")
@@ -315,7 +315,7 @@ async def test_a_day_lasts_until_it_ends_where_the_owner_is(api: RestApi, ana: P
     assert (await ana.get(path)).body["status"] == "expired"
 
 
-async def test_the_sweeper_works_in_small_steps(api: RestApi, ana: Person, bia: Person) -> None:
+async def test_the_expiry_works_in_small_steps(api: RestApi, ana: Person, bia: Person) -> None:
     paths = [await in_state(who, "sent", validUntil="2999-01-01") for who in (ana, bia) * 3]
     for path in paths[:5]:
         await set_until(api, path, 5, day=False)
@@ -323,7 +323,7 @@ async def test_the_sweeper_works_in_small_steps(api: RestApi, ana: Person, bia: 
     assert len([d for _, d in await events(api, "quote.updated") if d["status"] == "expired"]) == 5
 
 
-async def test_sweepers_and_customers_at_once(api: RestApi, ana: Person) -> None:
+async def test_concurrent_expiry_and_acceptance(api: RestApi, ana: Person) -> None:
     paths = [await in_state(ana, "sent", validUntil="2999-01-01") for _ in range(6)]
     for path in paths:
         await set_until(api, path, 5, day=False)
@@ -337,7 +337,7 @@ async def test_sweepers_and_customers_at_once(api: RestApi, ana: Person) -> None
     assert len(await events(api, "quote.updated")) == told + 6
 
 
-async def test_what_has_lapsed_cannot_be_sent(ana: Person) -> None:
+async def test_an_expired_quote_cannot_be_sent(ana: Person) -> None:
     path = await in_state(ana, "draft", validUntil="2020-01-01")
     for refused in (await ana.post(f"{path}/send"), await ana.put(path, {"status": "sent"})):
         assert (refused.status, refused.body["code"]) == (409, "conflict")
@@ -373,7 +373,7 @@ async def test_a_quote_cannot_be_deleted(ana: Person) -> None:
     assert (reply.status, reply.body["code"]) == (405, "method_not_allowed")
 
 
-async def test_verbs_repeat_safely(ana: Person) -> None:
+async def test_verbs_can_be_repeated_with_a_key(ana: Person) -> None:
     path = await in_state(ana, "accepted")
     replies = [await ana.post(f"{path}/convert", Idempotency_Key="k") for _ in range(3)]
     assert [reply.status for reply in replies] == [201] * 3
@@ -394,7 +394,7 @@ async def test_numbers_have_neither_gaps_nor_repeats(ana: Person) -> None:
     assert numbers == [f"Q-{n:06d}" for n in range(1, 51)]
 
 
-async def test_the_sweeper_follows_a_change_of_the_date(api: RestApi, ana: Person) -> None:
+async def test_the_expiry_follows_a_change_of_the_date(api: RestApi, ana: Person) -> None:
     async def looked_at(path: str) -> tuple[Any, Any]:
         async def unit(tx: Any) -> Any:
             sql = "select valid_until, lapses_at from quotes where id = $1"
@@ -416,7 +416,7 @@ async def test_the_sweeper_follows_a_change_of_the_date(api: RestApi, ana: Perso
     assert await looked_at(path) == (None, None)
 
 
-async def test_the_duty_goes_on_until_none_is_left(api: RestApi, ana: Person) -> None:
+async def test_the_duty_runs_until_none_is_left(api: RestApi, ana: Person) -> None:
     [batches] = [batches for batches in BATCHES if batches.unit is expire_quotes]
     count = batches.most + 1
     await asyncio.gather(*(made(ana) for _ in range(count)))

@@ -1,4 +1,4 @@
-"""Reports over HTTP, against records whose times are known."""
+"""Tests reports over HTTP with records of known times."""
 
 import csv
 import io
@@ -18,14 +18,14 @@ DAY = dates.DAY
 
 
 def at(text: str) -> int:
-    """Microseconds of an instant."""
+    """Return the microseconds of an instant."""
     found = dates.parse(text)
     assert found is not None
     return found
 
 
 async def put_times(api: RestApi, table: str, record_id: str, **times: Any) -> None:
-    """Set columns of a record that no request can set."""
+    """Set columns of a record that a request cannot set."""
     sets = ", ".join(f"{column} = ${i}" for i, column in enumerate(times, start=2))
 
     async def unit(tx: Any) -> None:
@@ -67,7 +67,7 @@ async def test_the_index(api: RestApi, ana: Person) -> None:
 
 
 @pytest.mark.parametrize("path", ["", *(f"/{name}" for name in NAMES)])
-async def test_who_may_ask(api: RestApi, ana: Person, path: str) -> None:
+async def test_reports_need_the_scope_read(api: RestApi, ana: Person, path: str) -> None:
     assert (await api.nobody.get(f"/api/reports{path}")).status == 401
     writer = await api.key_of(ana.user_id, ["write"])
     assert (await writer.get(f"/api/reports{path}")).status == 403
@@ -75,7 +75,7 @@ async def test_who_may_ask(api: RestApi, ana: Person, path: str) -> None:
 
 
 async def test_sales_by_month(api: RestApi, ana: Person, bia: Person) -> None:
-    # 02:30Z on the first is still the month before in São Paulo.
+    # 02:30Z on the first is still the previous month in São Paulo.
     await deal(api, ana, 100.5, "2026-01-01", won="2026-02-01T02:30:00Z")
     await deal(api, ana, 50, "2026-01-01", won="2026-02-28")
     await deal(api, ana, 70, "2026-01-01", lost="2026-02-10")
@@ -126,7 +126,7 @@ def without_group(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "group"}
 
 
-async def test_figures_that_pass_what_an_engine_can_add(api: RestApi, ana: Person) -> None:
+async def test_sums_above_the_integers_of_the_engines(api: RestApi, ana: Person) -> None:
     for _ in range(3):
         await deal(api, ana, 1, "2026-01-02", won="2026-01-10")
     stop = {
@@ -135,8 +135,8 @@ async def test_figures_that_pass_what_an_engine_can_add(api: RestApi, ana: Perso
     }
 
     async def unit(tx: Any) -> None:
-        # No request can send such a value; this stands for very many large ones. The running
-        # totals of deals are left out of it.
+        # No request can send this value; it represents the sum of very many large ones. The
+        # running totals of deals do not include it.
         await tx.run(stop[tx.engine])
         await tx.run("update deals set value = 9000000000000000099")
 
@@ -147,7 +147,7 @@ async def test_figures_that_pass_what_an_engine_can_add(api: RestApi, ana: Perso
         assert reply.body["totals"][figure] == 270_000_000_000_000_002.97
 
 
-async def test_without_dates_it_looks_back(ana: Person) -> None:
+async def test_the_default_period(ana: Person) -> None:
     for group, count in (("month", 12), ("week", 12), ("day", 30)):
         body = (await ana.get(f"/api/reports/sales?groupBy={group}")).body
         assert len(body["data"]) == count
@@ -204,7 +204,7 @@ async def test_receivables(api: RestApi, ana: Person, bia: Person) -> None:
     ]  # fmt: skip
     assert body["totals"] == {"count": 9, "total": 511, "overdue": 510}
 
-    # Instants: overdue by the clock, aged by the days of the zone.
+    # Instants are overdue by the clock, and their age counts the days of the zone.
     def instant(days: int, micros: int = 0) -> str:
         return dates.show(dates.begin(today - days * DAY, zone) + micros)
 
@@ -238,7 +238,7 @@ async def test_activities(api: RestApi, ana: Person, bia: Person) -> None:
     some = none | {"call": 1, "note": 1, "total": 2}
     assert body["data"] == [{"group": "2026-01-02"} | none, {"group": "2026-01-03"} | some]
     assert body["totals"] == some
-    # The first is at 21:00 of the day before, where the account is.
+    # In the account's time zone the first one is at 21:00 of the previous day.
     assert (await ana.get("/api/reports/activities?from=2025-12-31&to=2025-12-31")).body[
         "totals"
     ] == some
@@ -282,7 +282,7 @@ async def test_as_csv(api: RestApi, ana: Person) -> None:
         assert len(lines) == len(body["data"])
         for line, shown in zip(lines, body["data"], strict=True):
             assert header == list(shown)
-            # A stage must not run as a formula where it is opened.
+            # A spreadsheet must not run a stage as a formula.
             expected = [
                 f"'{v}" if str(v).startswith(("=", "-")) else str(v) for v in shown.values()
             ]
@@ -299,7 +299,7 @@ async def test_as_csv(api: RestApi, ana: Person) -> None:
      "timezone=" + "x" * 300, "timezone=%ED%A0%80", "groupBy=x", "groupBy=stage", "format=xml",
      "from=0001-01-01", "to=9999-12-31", "groupBy=day&from=2000-01-01&to=2020-01-01"],
 )  # fmt: skip
-async def test_what_cannot_be_asked(ana: Person, query: str) -> None:
+async def test_an_invalid_query_is_refused(ana: Person, query: str) -> None:
     reply = await ana.get(f"/api/reports/sales?{query}")
     assert (reply.status, reply.body["code"]) == (400, "validation_error"), reply.text
     [fault] = reply.faults.items()
@@ -315,7 +315,7 @@ async def test_of_several_faults_the_first_is_told(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_any_query_is_answered(ana: Person, name: str) -> None:
+async def test_any_query_gets_a_response(ana: Person, name: str) -> None:
     for query in (
         "from=&to=&timezone=&groupBy=&format=", "foo=bar", "from=2026-01-01T00:00:00+01:00",
         "from=2026-01-01&to=2026-01-01", "from=1901-01-01&to=1901-02-01",
@@ -323,7 +323,7 @@ async def test_any_query_is_answered(ana: Person, name: str) -> None:
         assert (await ana.get(f"/api/reports/{name}?{query}")).status == 200, query
 
 
-def test_periods_where_the_clock_is_moved() -> None:
+def test_periods_across_changes_of_daylight_saving_time() -> None:
     # Midnight did not exist in São Paulo on 2018-11-04: the day began at 01:00.
     zone = "America/Sao_Paulo"
     found = Span(at("2018-11-03T03:00:00Z"), at("2018-11-05T02:00:00Z"), zone, "day").periods()
@@ -336,7 +336,7 @@ def test_periods_where_the_clock_is_moved() -> None:
     assert [p.label for p in day] == ["2018-02-17"]
 
 
-def test_periods_are_cut_at_both_ends() -> None:
+def test_the_outer_periods_are_shortened() -> None:
     found = Span(at("2026-01-30T10:00:00Z"), at("2026-03-02T10:00:00Z"), "UTC", "month").periods()
     assert found == [
         Period("2026-01", at("2026-01-30T10:00:00Z"), at("2026-02-01")),
@@ -348,7 +348,7 @@ def test_periods_are_cut_at_both_ends() -> None:
     assert Span(5, 6, "UTC", "day").periods() == [Period("1970-01-01", 5, 6)]
 
 
-def test_there_is_a_most_of_periods() -> None:
+def test_the_number_of_periods_is_limited() -> None:
     day = Span(0, periods.MOST * DAY, "UTC", "day")
     assert len(day.periods()) == periods.MOST
     with pytest.raises(Refusal):

@@ -1,4 +1,4 @@
-"""Signing in beside those who should not: limits by address, network and account, and counts."""
+"""Tests sign-in under attack: limits by address, network and account, and metrics."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ KEYS_MOST = 5
 async def token(
     site: Site, email: str = EMAIL, password: str = PASSWORD, address: str = "192.0.2.1"
 ) -> tuple[int, str]:
-    """A sign-in from an address behind the trusted proxy of loopback; status and error."""
+    """Sign in from an address behind the trusted loopback proxy; return status and error."""
     body, behind = {"email": email, "password": password}, {"X-Forwarded-For": address}
     async with site.http.post("/api/auth/token", json=body, headers=behind) as answer:
         answered = await answer.json()
@@ -28,23 +28,23 @@ async def token(
 
 
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
-async def test_an_account_slows_down_whoever_asks(site: Site, email: str) -> None:
+async def test_wrong_passwords_delay_every_client_of_an_account(site: Site, email: str) -> None:
     await site.user()
     answers = [await token(site, email, "wrong horse", f"203.0.{n}.1") for n in range(FREE + 2)]
     assert [status for status, _ in answers] == [401] * FREE + [429] * 2
-    # The right password is not even looked at, or its answer would tell it.
+    # The right password is not checked, because the response would reveal it.
     assert (await token(site, email, PASSWORD, "203.0.113.1"))[0] == 429
     assert (await token(site, "rui@example.com", PASSWORD, "203.0.113.1"))[0] == 401
 
 
-async def test_many_at_once_are_not_one(site: Site) -> None:
+async def test_parallel_attempts_all_count(site: Site) -> None:
     await site.user()
     asked = (token(site, EMAIL, f"wrong horse {n}", f"203.0.{n}.1") for n in range(20))
     answers = await asyncio.gather(*asked)
     assert sorted(status for status, _ in answers) == [401] * FREE + [429] * (20 - FREE)
 
 
-async def test_who_signed_in_from_there_before_still_gets_in(site: Site) -> None:
+async def test_a_known_network_is_not_delayed(site: Site) -> None:
     await site.user()
     assert (await token(site))[0] == 200
     while (await token(site, EMAIL, "wrong horse", "203.0.113.1"))[0] == 401:
@@ -58,9 +58,9 @@ async def test_who_signed_in_from_there_before_still_gets_in(site: Site) -> None
     [("203.0.113.{}", 10), ("2001:db8:0:{:x}::1", 3), ("2001:db8:0:{:x}00::1", 10)],
 )
 @pytest.mark.slow
-async def test_networks_are_limited_as_well(db: Database, pattern: str, most: int) -> None:
+async def test_networks_are_limited_too(db: Database, pattern: str, most: int) -> None:
     async with serving(db, Config(limits=Limits(sign_in_per_minute=1))) as site:
-        # At once, since tokens flow in meanwhile.
+        # Concurrently, because the bucket refills meanwhile.
         answers = await asyncio.gather(
             *(
                 token(site, f"{n}@example.com", "wrong horse", pattern.format(n))
@@ -71,7 +71,7 @@ async def test_networks_are_limited_as_well(db: Database, pattern: str, most: in
         assert (await token(site, "x@example.com", "wrong", "198.51.100.1"))[0] == 401
 
 
-async def test_a_sign_in_is_counted_once(site: Site) -> None:
+async def test_a_sign_in_counts_once(site: Site) -> None:
     await site.user()
 
     async with guest(site) as browser:
@@ -79,7 +79,7 @@ async def test_a_sign_in_is_counted_once(site: Site) -> None:
         assert (await token(site, EMAIL, "wrong horse"))[0] == 401
         assert (await browser.sign_in(EMAIL)).status == 200
         assert (await token(site))[0] == 200
-    # Read once: the text is kept for a moment.
+    # Read once, because the exposition is cached for a moment.
     async with site.http.get("/metrics") as answer:
         text = await answer.text()
     found = {
@@ -90,7 +90,7 @@ async def test_a_sign_in_is_counted_once(site: Site) -> None:
     assert (found.get("ok"), found.get("bad"), found.get("throttled", 0)) == (2, 2, 0)
 
 
-async def test_a_21st_token_ends_the_oldest(db: Database) -> None:
+async def test_a_21st_token_revokes_the_oldest(db: Database) -> None:
     async with serving(db, UNLIMITED) as site:
         user_id = await site.user()
         given = [await site.token() for _ in range(3)]
@@ -107,7 +107,7 @@ async def test_a_21st_token_ends_the_oldest(db: Database) -> None:
         assert await db.read(_count, "tokens") == tokens.MOST
 
 
-async def test_sessions_are_bounded_for_many_at_once(db: Database, site: Site) -> None:
+async def test_parallel_sign_ins_respect_the_limit_of_sessions(db: Database, site: Site) -> None:
     user_id = await site.user()
     more = sessions.MOST + 8
     await asyncio.gather(
@@ -119,7 +119,7 @@ async def test_sessions_are_bounded_for_many_at_once(db: Database, site: Site) -
     assert await db.read(_count, "sessions") == sessions.MOST
 
 
-async def test_keys_are_bounded_for_many_at_once(db: Database) -> None:
+async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:
     config = Config(limits=Limits(keys_per_owner=KEYS_MOST))
     async with serving(db, config) as site:
         user_id = await site.user()
@@ -140,7 +140,7 @@ async def test_keys_are_bounded_for_many_at_once(db: Database) -> None:
             page = await browser.submit("/console/keys", name="one more", scopes=["read"])
             assert page.status == 409
             assert "revoke one first" in page.html
-        # Neither revoked nor expired ones count, nor do they fill the table.
+        # Revoked and expired keys neither count nor fill the table.
         for _ in range(3):
             for key_id in made:
                 await db.write(keys.revoke, user_id, key_id)

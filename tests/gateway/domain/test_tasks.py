@@ -1,4 +1,4 @@
-"""Tasks over HTTP: their own fields, the verbs, and the lists by due date under a set clock."""
+"""Tests tasks over HTTP: fields, verbs, and the lists by due date with a set clock."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -33,7 +33,7 @@ class Wall(SystemClock):
 
 @pytest.fixture
 def wall() -> Wall:
-    """Midday of a Saturday in São Paulo, which is three hours behind UTC."""
+    """A clock at noon of a Saturday in São Paulo (UTC-3)."""
     return Wall()
 
 
@@ -52,20 +52,20 @@ async def made(who: Person, **body: Any) -> dict[str, Any]:
 
 
 async def due(who: Person, *days: str) -> None:
-    """A task for each due date, named by it."""
+    """Create a task for each due date, with the date as its title."""
     for day in days:
         await made(who, title=day, dueDate=day)
 
 
 async def listed(who: Person, path: str) -> list[str]:
-    """The titles, in order; `total` counts them all."""
+    """Return the titles in order, and assert that `total` counts all of them."""
     reply = await who.get(f"/api/tasks{path}")
     assert reply.status == 200, reply.text
     assert reply.body["total"] == len(reply.body["data"])
     return [task["title"] for task in reply.body["data"]]
 
 
-async def test_a_task_comes_back_as_it_was_sent(ana: Person) -> None:
+async def test_a_created_task_is_returned_unchanged(ana: Person) -> None:
     maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
     sent = {
@@ -86,7 +86,7 @@ async def test_a_task_comes_back_as_it_was_sent(ana: Person) -> None:
     assert (await ana.get(path)).status == 404
 
 
-async def test_the_least_a_task_has(ana: Person) -> None:
+async def test_a_minimal_task(ana: Person) -> None:
     record = await made(ana)
     assert record == {
         "id": record["id"], "title": "Call", "priority": "medium", "completed": False,
@@ -120,7 +120,7 @@ async def test_only_the_verbs_complete(ana: Person) -> None:
         ("dealId", "x", "invalid_reference"), ("dealId", 5, "wrong_type"),
     ],
 )  # fmt: skip
-async def test_bad_fields(ana: Person, field: str, value: Any, code: str) -> None:
+async def test_invalid_fields(ana: Person, field: str, value: Any, code: str) -> None:
     created = await ana.post("/api/tasks", {"title": "X"} | {field: value})
     assert (created.status, created.faults) == (400, {field: code})
     record = await made(ana)
@@ -147,7 +147,7 @@ async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -
     wall.set("2026-11-21T17:00:00Z")
     for again in (await ana.post(f"{path}/complete"), await ana.get(path)):
         assert (again.status, again.headers["ETag"], again.body) == (200, '"2"', done.body)
-    # A change of a completed task leaves it completed.
+    # A change keeps a completed task completed.
     assert (await ana.put(path, {"title": "Y"})).body["completedAt"] == at
     reopened = await ana.post(f"{path}/reopen")
     assert (reopened.status, reopened.body["completed"]) == (200, False)
@@ -170,7 +170,9 @@ async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -
 
 
 @pytest.mark.parametrize("verb", ["complete", "reopen"])
-async def test_who_may_complete(api: RestApi, ana: Person, bia: Person, verb: str) -> None:
+async def test_permissions_to_complete_a_task(
+    api: RestApi, ana: Person, bia: Person, verb: str
+) -> None:
     path = f"/api/tasks/{(await made(ana))['id']}/{verb}"
     assert (await api.nobody.post(path)).status == 401
     for wrong in (NOWHERE, "xyz", "overdue"):
@@ -240,7 +242,7 @@ async def test_overdue_by_the_clock_and_by_the_day(ana: Person, wall: Wall) -> N
     await ana.post(f"/api/tasks/{done['id']}/complete")
     passed = ["2026-11-20", "2026-11-20T23:59:59Z", "2026-11-21T11:59:00-03:00"]
     assert await listed(ana, "/overdue") == passed
-    # What is due at this very instant is not past.
+    # A task that is due exactly now is not overdue.
     wall.micros += 1
     assert (await listed(ana, "/overdue"))[-1] == "2026-11-21T15:00:00Z"
     # The day ends in São Paulo at 03:00Z.
@@ -284,7 +286,7 @@ async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person, wall: Wall)
     done = await made(ana, title="done", dueDate="2026-11-22")
     await ana.post(f"/api/tasks/{done['id']}/complete")
     assert await listed(ana, "/upcoming") == inside
-    # At 01:00Z it is still the day before in São Paulo.
+    # At 01:00Z it is still the previous day in São Paulo.
     wall.set("2026-11-22T01:00:00Z")
     found = await listed(ana, "/upcoming")
     assert ("2026-11-21" in found, "2026-11-28" in found, "2026-11-29" in found) == (
@@ -292,14 +294,14 @@ async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person, wall: Wall)
     )  # fmt: skip
 
 
-async def test_a_day_sent_back_as_it_was_shown_stays_a_day(ana: Person) -> None:
+async def test_a_returned_day_stays_a_day(ana: Person) -> None:
     task = await made(ana, dueDate="2026-11-21")
     path = f"/api/tasks/{task['id']}"
     assert (await ana.put(path, task)).headers["ETag"] == '"1"'
     finer = await made(ana, dueDate="2026-12-01T10:00:00.123456Z")
     assert (await ana.put(f"/api/tasks/{finer['id']}", finer)).headers["ETag"] == '"1"'
     assert await listed(ana, "/overdue") == []
-    # Another instant is one, and a day may take its place again.
+    # Another instant is a change, and so is a day instead of it.
     assert (await ana.put(path, {"dueDate": "2026-11-21T00:00:01Z"})).status == 200
     assert await listed(ana, "/overdue") == ["Call"]
     await ana.put(path, {"dueDate": "2026-11-21T00:00:00Z"})
@@ -345,7 +347,7 @@ async def test_the_calendar(ana: Person, bia: Person, query: str, found: str) ->
     assert await listed(ana, f"/calendar{query}") == [CALENDAR[int(n)] for n in found]
 
 
-async def test_the_calendar_shows_what_is_done_and_turns_its_page_at_home(
+async def test_the_calendar_includes_done_tasks_and_uses_the_owners_month(
     ana: Person, wall: Wall
 ) -> None:
     wall.set("2026-12-01T02:59:59Z")
@@ -365,7 +367,7 @@ async def test_the_calendar_shows_what_is_done_and_turns_its_page_at_home(
         ("Pacific/Pago_Pago", "2026-11-15T11:00:00Z", "2026-11-16T10:59:59.999Z"),
     ],
 )
-async def test_a_day_of_the_calendar_is_one_where_the_owner_is(
+async def test_a_day_of_the_calendar_is_in_the_owners_time_zone(
     api: RestApi, ana: Person, zone: str, begins: str, ends: str
 ) -> None:
     await api.move(ana, zone)
@@ -378,7 +380,7 @@ async def test_a_day_of_the_calendar_is_one_where_the_owner_is(
 
 
 @pytest.mark.parametrize("path", ["overdue", "calendar?start=2026-11-01&end=2026-11-20"])
-async def test_lists_by_date_are_never_cut_in_silence(ana: Person, path: str) -> None:
+async def test_lists_by_date_are_complete(ana: Person, path: str) -> None:
     await due(ana, *(f"2026-11-{day:02d}T10:00:00Z" for day in range(12, 0, -1)))
     join = "&" if "?" in path else "?"
     pages = [await ana.get(f"/api/tasks/{path}{join}limit=5&page={page}") for page in range(1, 5)]
@@ -390,7 +392,7 @@ async def test_lists_by_date_are_never_cut_in_silence(ana: Person, path: str) ->
     assert (await ana.get(f"/api/tasks/{path}{join}limit=0")).body["limit"] == 1000
 
 
-async def test_what_a_task_is_about_may_go(api: RestApi, ana: Person) -> None:
+async def test_a_task_stays_when_its_references_are_deleted(api: RestApi, ana: Person) -> None:
     maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
     task = await made(ana, contactId=maria, dealId=deal)

@@ -1,1 +1,1 @@
-"""Records and values."""
+"""Tests of records and values."""

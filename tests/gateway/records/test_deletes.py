@@ -1,4 +1,4 @@
-"""Deletes of records with many dependants: what is seen at once, and what is left in the end."""
+"""Tests deletes of records with many dependants: reads meanwhile, and the final state."""
 
 from typing import Any
 
@@ -29,11 +29,11 @@ POINTING = {
     "companies": ("contacts", "deals", "quotes", "invoices"),
     "deals": ("tasks", "quotes", "invoices"),
 }
-"""What points to a record of a kind."""
+"""The kinds of records that refer to a record of a kind."""
 
 
 class Hasty(SystemClock):
-    """Its time is up at every look."""
+    """A clock on which the time of a unit is always over."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def noun_of(kind: str) -> str:
 
 
 async def with_dependants(api: RestApi, person: Person, kind: str) -> tuple[str, dict[str, str]]:
-    """A record with MOST activities, and with one of each kind that points to it; the paths."""
+    """Create a record with MOST activities and one dependant of each kind; return the paths."""
     record_id = await made(person, kind)
     noun = noun_of(kind)
     await api.db.write(add_activities, person.user_id, MOST, record_id, noun)
@@ -86,7 +86,7 @@ async def settled(db: Database) -> None:
 
 
 def unlinked(reply: Reply, record_id: str) -> dict[str, Any]:
-    """The record without the time of its change; what was deleted must not stand in it."""
+    """Return the record without updatedAt, and assert that it has no deleted id."""
     assert reply.status == 200, reply.text
     assert record_id not in reply.text
     return {name: value for name, value in reply.body.items() if name != "updatedAt"}
@@ -96,7 +96,7 @@ def version(reply: Reply) -> int:
     return int(reply.headers["ETag"].strip('"').partition("-")[0])
 
 
-async def test_up_to_the_limit_they_go_with_the_record(api: RestApi, ana: Person) -> None:
+async def test_up_to_the_limit_dependants_are_settled_at_once(api: RestApi, ana: Person) -> None:
     contact = await made(ana, "contacts")
     await api.db.write(add_activities, ana.user_id, MOST, contact)
     assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
@@ -106,7 +106,7 @@ async def test_up_to_the_limit_they_go_with_the_record(api: RestApi, ana: Person
 
 
 @pytest.mark.parametrize("kind", list(POINTING))
-async def test_beyond_it_all_reads_as_if_they_had_gone(
+async def test_above_the_limit_dependants_read_as_settled(
     api: RestApi, ana: Person, bia: Person, kind: str
 ) -> None:
     record_id, paths = await with_dependants(api, ana, kind)
@@ -141,13 +141,13 @@ async def test_beyond_it_all_reads_as_if_they_had_gone(
     for other, path in paths.items():
         after = await ana.get(path)
         assert unlinked(after, record_id) == unlinked(during[other], record_id)
-        # It has its time of change now, so it must not be taken for what was read before.
+        # updatedAt is set now, so the ETag must differ from the earlier one.
         assert version(after) == version(during[other]) + 1
     await _no_activities(ana, record_id, listed[0]["id"])
 
 
 async def _no_activities(ana: Person, record_id: str, activity: str) -> None:
-    """Nothing tells of the activities of the record; two others are left."""
+    """Assert that no list shows the record's activities; two other activities are left."""
     for path in (f"/api/activities?relatedTo={record_id}", f"/api/activities/entity/{record_id}"):
         found = (await ana.get(path)).body
         assert (found["total"], found["data"]) == (0, [])
@@ -164,9 +164,7 @@ async def _no_activities(ana: Person, record_id: str, activity: str) -> None:
 
 
 @pytest.mark.parametrize("kind", list(POINTING))
-async def test_what_is_changed_meanwhile_stays_as_it_was_answered(
-    api: RestApi, ana: Person, kind: str
-) -> None:
+async def test_a_change_during_the_settling_is_kept(api: RestApi, ana: Person, kind: str) -> None:
     record_id, paths = await with_dependants(api, ana, kind)
     assert (await ana.delete(f"/api/{kind}/{record_id}")).status == 200
     answers = {}
@@ -186,7 +184,7 @@ async def test_what_is_changed_meanwhile_stays_as_it_was_answered(
         unlinked(again, record_id)
 
 
-async def test_a_deal_that_loses_two_contacts_and_its_company(api: RestApi, ana: Person) -> None:
+async def test_a_deal_loses_two_contacts_and_its_company(api: RestApi, ana: Person) -> None:
     company = await made(ana, "companies")
     first, kept, last = [await made(ana, "contacts") for _ in range(3)]
     deal = await made(ana, "deals", companyId=company, contactIds=[first, kept, last])
@@ -207,7 +205,7 @@ async def test_a_deal_that_loses_two_contacts_and_its_company(api: RestApi, ana:
     assert (await ana.get(f"/api/deals?contactId={kept}")).body["total"] == 1
 
 
-async def test_nothing_new_can_point_to_it(api: RestApi, ana: Person) -> None:
+async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Person) -> None:
     contact, paths = await with_dependants(api, ana, "contacts")
     assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
     for kind, link in (
@@ -220,7 +218,7 @@ async def test_nothing_new_can_point_to_it(api: RestApi, ana: Person) -> None:
         assert (again.status, again.body["code"]) == (400, "invalid_reference")
     note = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
     assert (await ana.post("/api/activities", note)).status == 400
-    # The invoice of a quote is made with what the quote shows.
+    # The invoice of a quote copies the values that the quote shows.
     assert (await ana.post(f"{paths['quotes']}/accept")).status == 200
     invoice = await ana.post(f"{paths['quotes']}/convert")
     assert invoice.status == 201
@@ -230,7 +228,7 @@ async def test_nothing_new_can_point_to_it(api: RestApi, ana: Person) -> None:
         assert await rows(api.db, table, "contact_id is not null") == 0
 
 
-async def test_a_unit_ends_when_its_time_is_up(api: RestApi, ana: Person) -> None:
+async def test_a_unit_ends_after_its_time(api: RestApi, ana: Person) -> None:
     company = await made(ana, "companies")
     await api.db.write(add_contacts, ana.user_id, MOST + 1, company)
     assert (await ana.delete(f"/api/companies/{company}")).status == 200
@@ -276,7 +274,7 @@ async def test_owners_take_turns(api: RestApi, ana: Person, bia: Person) -> None
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.noun)
-def test_every_cascade_is_told_of_by_the_field_that_points(resource: Resource) -> None:
+def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
     by_table = {r.table: r for r in RESOURCES}
     for cascade in resource.cascades:
         other = by_table[cascade.table]
@@ -293,5 +291,5 @@ def test_every_cascade_is_told_of_by_the_field_that_points(resource: Resource) -
     assert resource.deletable or not resource.cascades
 
 
-def test_contacts_have_dependants_of_every_sort() -> None:
+def test_contacts_have_dependants_of_every_kind() -> None:
     assert {type(c) for c in CONTACTS.cascades} == {Unset, Drop, Remove}

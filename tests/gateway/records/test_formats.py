@@ -1,4 +1,4 @@
-"""Each format's check, and that its JSON Schema says the same."""
+"""Tests that each format's check agrees with its JSON Schema."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from gateway.records.values.strictjson import decode
 
 
 def code(check: Format, value: Any) -> str:
-    """The fault's code, or "" when the value is taken."""
+    """Return the fault's code, or "" when the value is accepted."""
     try:
         check.accept(value, of_json)
     except Wrong as wrong:
@@ -122,8 +122,8 @@ BAD: list[tuple[Format, str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("check", "values"), GOOD)
-def test_good_values_are_taken_and_fit_the_schema(check: Format, values: list[Any]) -> None:
-    # 0.01 has no exact double, and validators differ about it.
+def test_valid_values_are_accepted_and_match_the_schema(check: Format, values: list[Any]) -> None:
+    # 0.01 has no exact double, and validators treat it differently.
     schema = {name: rule for name, rule in check.schema.items() if name != "multipleOf"}
     validator = jsonschema_rs.validator_for(schema)
     for value in values:
@@ -140,19 +140,21 @@ def test_repeats_in_a_list_are_dropped(check: Format, repeated: list[str]) -> No
 
 
 @pytest.mark.parametrize(("check", "expected", "values"), BAD)
-def test_bad_values_are_refused_by_name(check: Format, expected: str, values: list[Any]) -> None:
+def test_invalid_values_are_refused_with_a_code(
+    check: Format, expected: str, values: list[Any]
+) -> None:
     for value in values:
         assert code(check, value) == expected, value
 
 
-def test_all_faults_of_a_list_are_told_with_their_places() -> None:
+def test_all_faults_of_a_list_are_reported_with_their_places() -> None:
     with pytest.raises(Wrong) as caught:
         nested.tags().accept(["ok", 1, "fine", " "], of_json)
     found = [(w.at, w.code) for w in (caught.value, *caught.value.more)]
     assert found == [("[1]", "wrong_type"), ("[3]", "blank")]
 
 
-def test_the_first_faults_of_a_long_list_are_enough() -> None:
+def test_a_long_list_reports_only_the_first_faults() -> None:
     with pytest.raises(Wrong) as caught:
         nested.ids_of("deal", 100_000).accept([0] * 100_000, of_json)
     assert len(caught.value.more) == 19
@@ -188,7 +190,7 @@ def test_money_is_exact_both_ways(centavos: int) -> None:
 
 @pytest.mark.slow
 @given(st.datetimes())
-def test_an_instant_reads_what_it_shows(moment: Any) -> None:
+def test_an_instant_accepts_its_own_json_form(moment: Any) -> None:
     micros = dates.parse(moment.isoformat())
     assert micros is not None
     shown = dates.show(micros)
@@ -210,7 +212,7 @@ def test_an_instant_reads_what_it_shows(moment: Any) -> None:
         ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.500Z"),
     ],
 )
-def test_dates_come_back_in_utc(sent: str, shown: str) -> None:
+def test_dates_are_shown_in_utc(sent: str, shown: str) -> None:
     micros = dates.parse(sent)
     assert micros is not None
     assert dates.show(micros) == shown
@@ -219,7 +221,7 @@ def test_dates_come_back_in_utc(sent: str, shown: str) -> None:
 
 @pytest.mark.slow
 @given(st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=12, max_size=12))
-def test_exactly_one_pair_of_check_digits_is_right(base: str) -> None:
+def test_exactly_one_pair_of_check_digits_is_valid(base: str) -> None:
     right = [d for d in range(100) if cnpj.normal(f"{base}{d:02d}") is not None]
     assert len(right) == (0 if base == "0" * 12 else 1)
 
@@ -241,7 +243,7 @@ def test_folding_drops_case_and_accents() -> None:
     assert fold("日" * 400) == "日" * 333
 
 
-def test_members_of_objects_are_shown_as_they_were_sent() -> None:
+def test_members_of_objects_are_shown_unchanged() -> None:
     inner = nested.object_of((Member("price", numbers.money(), "Price."),))
     found = nested.objects(
         (

@@ -1,4 +1,4 @@
-"""Lists on both engines: pages, search, filters, sorting, cursors."""
+"""Tests lists on both engines: pages, search, filters, sorting, cursors."""
 
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ BIA = Actor("b" * 24, "api_key")
 
 
 class Shown(NamedTuple):
-    """A page as the REST door shows it."""
+    """A page in the form of the REST door."""
 
     records: list[msgspec.Struct]
     total: int
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 
 async def made(db: Database, *bodies: dict[str, Any], resource: Resource = CONTACTS) -> list[str]:
-    """Create the records one after another; their ids."""
+    """Create the records one after another and return their ids."""
     ids = []
     for body in bodies:
         draft = asked(resource, body, creating=True)
@@ -72,7 +72,7 @@ def refused(query: dict[str, str]) -> Refusal:
     return caught.value
 
 
-async def test_newest_first_and_only_ones_own(db: Database) -> None:
+async def test_a_list_is_newest_first_and_has_only_own_records(db: Database) -> None:
     await named(db, "one", "two", "three")
     found = await listed(db)
     assert names(found) == ["three", "two", "one"]
@@ -108,7 +108,7 @@ def test_page_and_limit_are_never_refused(query: dict[str, str], page: int, limi
     assert (plan.page, plan.limit) == (page, limit)
 
 
-async def test_pages_cover_everything_once(db: Database) -> None:
+async def test_pages_contain_every_record_once(db: Database) -> None:
     await at_once(db, *({"name": f"c{i:02d}"} for i in range(23)))
     for limit in (1, 5, 10, 23, 24):
         seen: list[str] = []
@@ -120,7 +120,7 @@ async def test_pages_cover_everything_once(db: Database) -> None:
         assert seen == sorted(seen, reverse=True)
 
 
-async def test_a_page_past_the_end_is_empty_with_the_true_total(db: Database) -> None:
+async def test_a_page_after_the_last_is_empty_with_the_total(db: Database) -> None:
     await named(db, "one", "two")
     for page in ("2", "1000000", "999999999999999999", "9" * 19, "9" * 5000):
         found = await listed(db, page=page, limit="100")
@@ -129,7 +129,7 @@ async def test_a_page_past_the_end_is_empty_with_the_true_total(db: Database) ->
         assert (found.records, found.total) == ([], 2)
 
 
-async def test_a_cursor_walks_what_was_there_while_others_write(db: Database) -> None:
+async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(10)))
     first = await listed(db, limit="4")
     await named(db, "newer")
@@ -183,7 +183,7 @@ async def test_search_is_a_literal_substring(db: Database, term: str, found: lis
     assert result.total == len(found)
 
 
-async def test_an_empty_search_is_no_search(db: Database) -> None:
+async def test_an_empty_search_is_ignored(db: Database) -> None:
     await named(db, "one")
     assert (await listed(db, search="")).total == 1
     assert (await listed(db, search="  ")).total == 1
@@ -257,7 +257,7 @@ async def test_sorting(db: Database) -> None:
     pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
     assert [n for p in pages for n in names(p)] == by_name
     assert names(await listed(db, sort="name,name,-name")) == by_name
-    # The default order by its name is still the one that a cursor walks.
+    # The default order, given by name, still supports a cursor.
     first = await listed(db, sort="-createdAt", limit="3")
     assert first.cursor is not None
     rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
@@ -266,7 +266,7 @@ async def test_sorting(db: Database) -> None:
     assert refused({"sort": "updatedAt", "cursor": first.cursor}).faults[0].field == "cursor"
 
 
-async def test_a_walk_over_changes_misses_none_and_repeats_none(db: Database) -> None:
+async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(9)))
     everything = members(await listed(db, limit="100"))
     [touched] = await named(db, "later")
@@ -285,20 +285,20 @@ async def test_a_walk_over_changes_misses_none_and_repeats_none(db: Database) ->
     assert len(walked) == len(set(walked)) == 10
     assert walked[-2:] == [touched, oldest]
     changed = (await db.read(actions.read, ANA, CONTACTS, oldest)).shown("updatedAt")
-    # Shown to the millisecond, kept to the microsecond, so the walk is inclusive.
+    # JSON has milliseconds and the database microseconds, so the bound is inclusive.
     again = members(await listed(db, updatedSince=changed))
     assert oldest in [r["id"] for r in again]
     assert (await listed(db, updatedSince="2999-01-01")).total == 0
 
 
 @pytest.mark.parametrize("text", ["", "x", "yesterday", "2026-02-30", "\0"])
-def test_an_unreadable_updated_since_is_refused(text: str) -> None:
+def test_an_invalid_updated_since_is_refused(text: str) -> None:
     told = refused({"updatedSince": text})
     assert (told.code, told.faults[0].field) == ("validation_error", "updatedSince")
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T10:00:00-03:00", "2026-11-21T10:00:00 03:00"])
-def test_a_plus_that_became_a_space_is_read_as_one(text: str) -> None:
+def test_an_unescaped_plus_is_accepted(text: str) -> None:
     query_of(CONTACTS, {"updatedSince": text})
 
 
@@ -312,7 +312,7 @@ def test_an_unknown_sort_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["x", "AAAA", "é", "Yw", "Y3guMDA", "%00", "Yzk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTku" * 3]
 )
-def test_an_unreadable_cursor_is_refused(text: str) -> None:
+def test_an_invalid_cursor_is_refused(text: str) -> None:
     told = refused({"cursor": text})
     assert (told.code, told.faults[0].field) == ("validation_error", "cursor")
 

@@ -1,1 +1,1 @@
-"""The REST door."""
+"""Tests of the REST door."""

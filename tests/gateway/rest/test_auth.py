@@ -1,4 +1,4 @@
-"""Who is recognised, by what, and what the others are told."""
+"""Tests authentication by API key, token and password, and its refusals."""
 
 import asyncio
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
     assert len(str(body["keyId"])) == 24
 
 
-async def test_nobody_and_bad_credentials(site: Site) -> None:
+async def test_missing_and_invalid_credentials(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)
     stranger = keys.make(Ids())
@@ -83,7 +83,7 @@ async def test_nobody_and_bad_credentials(site: Site) -> None:
 
 
 async def raw(site: Site, *lines: bytes) -> bytes:
-    """The status line of a request that no HTTP client would write."""
+    """Return the status line of the response to a malformed request."""
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     head = [b"GET /api/me HTTP/1.1", b"Host: a", b"Connection: close", *lines, b"", b""]
     writer.write(b"\r\n".join(head))
@@ -93,11 +93,11 @@ async def raw(site: Site, *lines: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("line", [b"X-API-Key: \xff", b"Authorization: Bearer cst_\xff"])
-async def test_a_credential_that_is_no_text_is_a_bad_one(site: Site, line: bytes) -> None:
+async def test_a_credential_of_raw_bytes_is_invalid(site: Site, line: bytes) -> None:
     assert b" 401 " in await raw(site, line)
 
 
-async def test_of_two_lines_neither_is_chosen(site: Site) -> None:
+async def test_a_repeated_credential_header_is_invalid(site: Site) -> None:
     mine = (await site.key(await site.user("a@example.com"))).encode()
     theirs = (await site.key(await site.user("b@example.com"))).encode()
     assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
@@ -106,7 +106,7 @@ async def test_of_two_lines_neither_is_chosen(site: Site) -> None:
             assert b" 401 " in await raw(site, name + mine, name + other)
 
 
-async def test_two_good_credentials_of_different_users(site: Site) -> None:
+async def test_two_valid_credentials_of_different_users(site: Site) -> None:
     mine = await site.key(await site.user("a@example.com"))
     theirs = await site.key(await site.user("b@example.com"))
     status, body, answered = await me(
@@ -137,11 +137,11 @@ async def test_only_digests_are_stored(site: Site) -> None:
 
 
 @pytest.mark.slow
-async def test_a_revoked_key_stops_within_a_second_whoever_revoked_it(site: Site) -> None:
+async def test_a_key_revoked_on_any_node_stops_working_within_a_second(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)
     assert (await me(site, {"X-API-Key": key}))[0] == 200
-    # As another node would, or the command line: this process is not told.
+    # Another node or the command line revokes it, so this process gets no signal.
     [row] = await site.db.read(keys.listed, user_id)
     await site.db.write(keys.revoke, user_id, row["id"])
     began = site.db.clock.monotonic()
@@ -163,7 +163,7 @@ async def test_expired_keys_and_tokens(site: Site) -> None:
     assert await site.db.write(tokens.purge, 10) == 1
 
 
-async def test_a_disabled_user_is_out_at_once(site: Site) -> None:
+async def test_a_disabled_user_cannot_authenticate(site: Site) -> None:
     user_id = await site.user()
     key, token = await site.key(user_id), await site.token()
     await site.db.write(users.disable, user_id)
@@ -189,7 +189,7 @@ async def test_a_token_for_a_password(site: Site) -> None:
     assert (await me(site, bearer))[0] == 401
 
 
-async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(site: Site) -> None:
+async def test_a_wrong_password_and_an_unknown_user_get_the_same_response(site: Site) -> None:
     await site.user()
     said = []
     for email, password in (
@@ -216,13 +216,13 @@ async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(site: Si
         (b'{"email":"a@b.c","password":"' + b"x" * 200 + b'"}', "validation_error"),
     ],
 )
-async def test_bad_sign_ins(site: Site, sent: bytes, code: str) -> None:
+async def test_invalid_sign_ins(site: Site, sent: bytes, code: str) -> None:
     headers = {"Content-Type": "application/json"}
     async with site.http.post("/api/auth/token", data=sent, headers=headers) as answer:
         assert (answer.status, (await answer.json())["code"]) == (400, code)
 
 
-async def test_keys_are_managed_with_a_token_alone(site: Site) -> None:
+async def test_only_a_token_can_manage_keys(site: Site) -> None:
     owner, other = await site.user("a@example.com"), await site.user("b@example.com")
     key = await site.key(owner)
     bearer = {"Authorization": f"Bearer {await site.token('a@example.com')}"}
@@ -265,7 +265,7 @@ async def test_keys_are_managed_with_a_token_alone(site: Site) -> None:
         ({"name": "x", "expiresAt": 5}, "expiresAt"),
     ],
 )
-async def test_a_key_that_cannot_be_made(site: Site, body: object, field: str) -> None:
+async def test_an_invalid_key_is_refused(site: Site, body: object, field: str) -> None:
     await site.user()
     bearer = {"Authorization": f"Bearer {await site.token()}"}
     async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
@@ -282,7 +282,7 @@ async def test_a_key_that_cannot_be_made(site: Site, body: object, field: str) -
         ("9999-12-31", "America/Sao_Paulo", "9999-12-31T23:59:59.999Z"),
     ],
 )
-async def test_a_key_lasts_until_its_last_day_is_over(
+async def test_a_key_expires_at_the_end_of_its_last_day(
     site: Site, sent: str, zone: str, shown: str
 ) -> None:
     person = Person(site.http, await site.user(), {})
@@ -293,7 +293,7 @@ async def test_a_key_lasts_until_its_last_day_is_over(
         assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
 
 
-async def test_two_credentials_of_one_user_have_the_rights_of_both(site: Site) -> None:
+async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -> None:
     user_id = await site.user()
     reads = {"X-API-Key": await site.key(user_id, ["read"])}
     token = {"Authorization": f"Bearer {await site.token()}"}
@@ -317,7 +317,7 @@ async def test_two_credentials_of_one_user_have_the_rights_of_both(site: Site) -
     assert "keyId" not in (await me(site, reads | token))[1]
 
 
-async def test_last_use_is_written_down(site: Site) -> None:
+async def test_the_last_use_is_recorded(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)
     await me(site, {"X-API-Key": key})

@@ -1,4 +1,4 @@
-"""ETag, If-None-Match, If-Match over HTTP."""
+"""Tests ETag, If-None-Match and If-Match over HTTP."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ async def test_if_none_match(ana: Person, contact: dict[str, Any], known: str, s
             assert reply.text == ""
 
 
-async def test_a_change_makes_the_old_tag_stale(ana: Person, contact: dict[str, Any]) -> None:
+async def test_a_change_invalidates_the_old_etag(ana: Person, contact: dict[str, Any]) -> None:
     path = f"/api/contacts/{contact['id']}"
     changed = await ana.put(path, {"name": "Ana"}, If_Match='"1"')
     assert (changed.status, changed.headers["ETag"]) == (200, '"2"')
@@ -45,7 +45,9 @@ async def test_a_change_makes_the_old_tag_stale(ana: Person, contact: dict[str, 
     assert (await ana.delete(path, If_Match="*")).status == 200
 
 
-async def test_faults_come_before_a_stale_tag(ana: Person, contact: dict[str, Any]) -> None:
+async def test_faults_take_precedence_over_a_stale_etag(
+    ana: Person, contact: dict[str, Any]
+) -> None:
     path = f"/api/contacts/{contact['id']}"
     assert (await ana.put(path, {"name": ""}, If_Match='"9"')).status == 400
     assert (await ana.put(f"/api/contacts/{'0' * 24}", {}, If_Match='"9"')).status == 404

@@ -1,4 +1,4 @@
-"""The documented contract over HTTP: each operation and each event of facts/contract.json."""
+"""Tests each operation and each event of facts/contract.json over HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELIVERING = Config(
     limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0),
 )
 
-# The least that makes a record, what changes it, and what neither may be.
+# The smallest body of a create, a change, and an invalid body.
 CREATES: dict[str, dict[str, Any]] = {
     "contacts": {"name": "Bruno"},
     "companies": {"name": "Acme Ltda"},
@@ -64,13 +64,13 @@ every_operation = pytest.mark.parametrize(
 )
 
 
-def test_the_facts_are_whole() -> None:
+def test_the_contract_file_is_complete() -> None:
     assert len(OPERATIONS) == 29
     assert len(EVENTS) == 20
     assert len({(o["method"], o["path"]) for o in OPERATIONS}) == 29
 
 
-def test_every_operation_is_on_a_route() -> None:
+def test_every_operation_has_a_route() -> None:
     routes = {(method, path) for method, path, _ in ROUTES}
     assert {(o["method"], o["path"]) for o in OPERATIONS} <= routes
 
@@ -80,7 +80,7 @@ async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
 
 
 async def created(person: Person, plural: str, **more: Any) -> str:
-    """A new record; its id."""
+    """Create a record and return its id."""
     reply = await person.post(f"/api/{plural}", CREATES[plural] | more)
     assert reply.status == 201, reply.text
     record_id: str = reply.body["id"]
@@ -88,7 +88,7 @@ async def created(person: Person, plural: str, **more: Any) -> str:
 
 
 async def body_for(operation: dict[str, Any], owner: Person) -> dict[str, Any] | None:
-    """A body that the operation takes, with references to records of `owner`."""
+    """Return a valid body of the operation, with references to records of `owner`."""
     plural = operation["path"].split("/")[2]
     if operation["method"] == "PUT":
         return CHANGES[plural]
@@ -103,7 +103,7 @@ async def body_for(operation: dict[str, Any], owner: Person) -> dict[str, Any] |
 
 
 async def target_of(operation: dict[str, Any], owner: Person) -> str:
-    """The operation's path, with a record of `owner` in it."""
+    """Return the operation's path with the id of a record of `owner`."""
     path: str = operation["path"]
     if "{entityId}" in path:
         return PLACE.sub(await created(owner, "contacts"), path)
@@ -113,12 +113,12 @@ async def target_of(operation: dict[str, Any], owner: Person) -> str:
 
 
 def refused(reply: Reply, status: int, operation: dict[str, Any]) -> None:
-    """`reply` is this refusal, in the documented form, and the contract lists it."""
+    """Assert that `reply` is this refusal in the documented form, and in the contract."""
     assert reply.status == status, reply.text
     assert isinstance(reply.body["error"], str)
     assert reply.body["error"]
     assert answer_faults(operation["method"], operation["path"], status, reply.body) == []
-    # "401, not authenticated: all operations", whether their row lists it or not.
+    # The contract lists 401 once for all operations.
     assert status in (*operation["other"], 401)
 
 
@@ -126,7 +126,7 @@ def refused(reply: Reply, status: int, operation: dict[str, Any]) -> None:
 async def test_each_caller_and_each_id(
     api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
 ) -> None:
-    """The owner, another user, nobody; an id that is missing, an id that is none."""
+    """Call as the owner, another user and nobody, with an unknown and a malformed id."""
     path = await target_of(operation, ana)
     body = await body_for(operation, ana)
     refused(await api.nobody.call(operation["method"], path, body), 401, operation)
@@ -151,7 +151,7 @@ async def another_user(operation: dict[str, Any], path: str, ana: Person, bia: P
         kept = await ana.get(path.removesuffix("/complete"))
         assert (kept.status, "updatedAt" in kept.body) == (200, False)
         return
-    # Lists and creates are everybody's own.
+    # Lists and creates concern only the caller's own records.
     assert reply.status == operation["success"], reply.text
     if operation["method"] == "GET" and "data" in reply.body:
         assert reply.body["data"] == []
@@ -171,7 +171,7 @@ async def an_id_of_nothing(operation: dict[str, Any], record_id: str, ana: Perso
 
 
 @every_operation
-async def test_what_fails_is_told_and_leaves_nothing(
+async def test_a_failed_request_is_refused_and_writes_nothing(
     api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
 ) -> None:
     path = await target_of(operation, ana)
@@ -192,7 +192,7 @@ async def test_what_fails_is_told_and_leaves_nothing(
             reply = await ana.call(method, path, data=data, Content_Type="application/json")
             refused(reply, 400, operation)
     elif method == "GET":
-        # What a list cannot understand it does not refuse.
+        # A list accepts invalid parameters.
         reply = await ana.get(f"{path}?page=x&limit=-1&status=foo&start=soon&search=%00")
         assert reply.status == operation["success"], reply.text
     assert await counts(api.db) == before
@@ -203,12 +203,12 @@ TABLES = ("events", "contacts", "companies", "deals", "tasks", "activities", "pr
 
 
 async def counts(db: Database) -> list[Any]:
-    """How many rows there are of everything that a write could leave."""
+    """Count the rows of all tables that a write can change."""
     one = " union all ".join(f"select '{t}' as t, count(*) as n from {t}" for t in TABLES)
     return [(row["t"], row["n"]) for row in await db.read(rows, one)]
 
 
-# One way to each event: from a record of the kind that its name begins with, made before.
+# One request for each event, on an existing record of the kind that the name starts with.
 Fire = Callable[[Person, str], Awaitable[Reply]]
 
 
@@ -224,7 +224,7 @@ PLURALS = {
     "invoice": "invoices", "quote": "quotes", "product": "products",
 }  # fmt: skip
 FIRES: dict[str, Fire | None] = {
-    # What a create announces, the making of the record has announced already.
+    # The create of the record has already emitted the created event.
     **{f"{noun}.created": None for noun in PLURALS},
     **{
         f"{noun}.updated": by("PUT", body=CHANGES[PLURALS[noun]])
@@ -237,7 +237,7 @@ FIRES: dict[str, Fire | None] = {
 }
 
 
-def test_there_is_a_way_to_every_event() -> None:
+def test_every_event_has_a_trigger() -> None:
     assert FIRES.keys() == EVENTS.keys()
 
 
@@ -253,7 +253,7 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Database) -> None:
-    """Each fired by a request, sent to a receiver that answers 401 to a bad signature."""
+    """A request triggers each event; the receiver responds 401 to an invalid signature."""
     async with (
         serving(db, DELIVERING, role="all") as site,
         receiver() as inbox,
@@ -286,7 +286,7 @@ async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Datab
             assert headers["X-Webhook-Timestamp"] == str(body["timestamp"])
             assert headers["X-Webhook-Signature"].startswith("sha256=")
             assert headers["User-Agent"] == "Carteiro-Webhook/1.0"
-        # The feed tells the same, byte for byte.
+        # The feed returns the same bytes.
         feed = (await ana.get("/api/events?limit=100")).body["data"]
         assert [(e["event"], e["recordId"]) for e in feed] == expected
         sent = {dict(r.headers)["X-Webhook-Id"]: r.body for r in arrived}
@@ -311,7 +311,7 @@ async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Datab
         ("invoices", "PUT", "", {"status": "pending"}),
     ],
 )
-async def test_what_announces_nothing(
+async def test_requests_without_events(
     api: RestApi, ana: Person, plural: str, method: str, ending: str, body: Any
 ) -> None:
     record_id = await created(ana, plural)

@@ -1,4 +1,4 @@
-"""GET /api/events: what a receiver that was down reads instead of asking for replays."""
+"""Tests GET /api/events, the feed for receivers that missed deliveries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 
 
 async def fanned_out(api: RestApi) -> None:
-    """What the drain does with events, without sending anything."""
+    """Fan out the events as the drain does, without sending."""
     await api.db.write(fan_out, ROOM)
 
 
@@ -51,7 +51,7 @@ def names_in(page: Any) -> list[str]:
     return [json.loads(event["body"])["data"]["name"] for event in page["data"]]
 
 
-async def test_the_bytes_are_those_of_the_outbox(api: RestApi, ana: Person) -> None:
+async def test_the_bodies_are_those_of_the_outbox(api: RestApi, ana: Person) -> None:
     made = await ana.post(
         "/api/contacts", {"name": "João \U0001f600 \\ \" Ünï", "email": "j@example.com"},
         X_Request_Id="order-77",
@@ -75,7 +75,7 @@ async def test_the_bytes_are_those_of_the_outbox(api: RestApi, ana: Person) -> N
     assert page["nextCursor"] == second["id"]
 
 
-async def test_nothing_is_in_it_before_it_has_its_place(api: RestApi, ana: Person) -> None:
+async def test_an_event_appears_after_it_has_its_position(api: RestApi, ana: Person) -> None:
     assert await read(ana) == {"data": [], "hasMore": False}
     await contacts(ana, "Bruno")
     assert await read(ana) == {"data": [], "hasMore": False}
@@ -83,7 +83,7 @@ async def test_nothing_is_in_it_before_it_has_its_place(api: RestApi, ana: Perso
     assert names_in(await read(ana)) == ["Bruno"]
 
 
-async def test_a_walk_sees_each_event_once_and_goes_on_later(api: RestApi, ana: Person) -> None:
+async def test_paging_returns_each_event_once_and_can_resume(api: RestApi, ana: Person) -> None:
     await contacts(ana, *"abcdefg")
     await fanned_out(api)
     seen: list[str] = []
@@ -122,12 +122,12 @@ async def test_only_the_callers_own(api: RestApi, ana: Person, bia: Person) -> N
 
 
 @pytest.mark.parametrize("after", ["x", "0" * 23, "g" * 24, "%00", "%ff", "0" * 25])
-async def test_a_place_that_cannot_be_read(api: RestApi, ana: Person, after: str) -> None:
+async def test_an_invalid_after_is_refused(api: RestApi, ana: Person, after: str) -> None:
     reply = await ana.get(f"/api/events?after={after}")
     assert (reply.status, reply.faults) == (400, {"after": "invalid_parameter"})
 
 
-async def test_a_place_that_is_gone_starts_with_what_is_kept(api: RestApi, ana: Person) -> None:
+async def test_a_purged_after_starts_at_the_oldest_event(api: RestApi, ana: Person) -> None:
     await contacts(ana, "kept")
     await fanned_out(api)
     long_ago = api.db.ids.new(api.db.clock.wall() - 31 * DAY)
@@ -135,7 +135,7 @@ async def test_a_place_that_is_gone_starts_with_what_is_kept(api: RestApi, ana: 
     assert names_in(await read(ana, f"?after={long_ago.upper()}")) == ["kept"]
 
 
-async def test_what_is_too_old_is_left_out(db: Database) -> None:
+async def test_events_past_the_retention_are_left_out(db: Database) -> None:
     limits = Limits(read_per_second=0, write_per_second=0)
     async with serving(db, Config(limits=limits, retention=Retention(events_days=2))) as site:
         api = RestApi(site)
@@ -166,12 +166,12 @@ async def test_types(api: RestApi, ana: Person) -> None:
     assert await events("contact.flown") == []
     assert await events("%00") == []
     assert len(await events("")) == 4
-    # What was looked through is not looked through again.
+    # The next page does not search the same events again.
     last = (await read(ana))["nextCursor"]
     assert (await read(ana, "?types=company.created"))["nextCursor"] == last
 
 
-async def test_a_rare_type_is_looked_for_in_steps(
+async def test_a_rare_type_is_searched_in_steps(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "SCANNED", 3)
@@ -210,7 +210,7 @@ async def test_page_sizes(api: RestApi, ana: Person, limit: str, size: int) -> N
     assert page["hasMore"] is True
 
 
-async def test_test_events_are_not_in_it(api: RestApi, ana: Person) -> None:
+async def test_test_events_are_left_out(api: RestApi, ana: Person) -> None:
     from gateway.server.keys import KEYRING
 
     webhook_id, _ = await add_webhook(
@@ -223,7 +223,7 @@ async def test_test_events_are_not_in_it(api: RestApi, ana: Person) -> None:
     assert names_in(await read(ana)) == ["real"]
 
 
-async def test_the_body_of_an_erased_person_is_gone(api: RestApi, ana: Person) -> None:
+async def test_the_body_of_an_erased_person_is_null(api: RestApi, ana: Person) -> None:
     await contacts(ana, "Bruno")
     await fanned_out(api)
     await api.db.write(run, "update events set body = null, erased_at = $1", 1_700_000_000_000_000)
@@ -232,15 +232,15 @@ async def test_the_body_of_an_erased_person_is_gone(api: RestApi, ana: Person) -
     assert event["erasedAt"] == "2023-11-14T22:13:20.000Z"
 
 
-async def test_who_may_read(api: RestApi, ana: Person) -> None:
+async def test_the_feed_needs_the_scope_read(api: RestApi, ana: Person) -> None:
     writer = await api.key_of(ana.user_id, ["write"])
     replies: list[Reply] = [await p.get("/api/events") for p in (api.nobody, writer)]
     assert [reply.status for reply in replies] == [401, 403]
     assert (await ana.post("/api/events", {})).status == 405
 
 
-async def test_it_is_read_by_its_index(api: RestApi, ana: Person) -> None:
-    """Whatever else is in the table, only the owner's own events are walked."""
+async def test_the_feed_uses_its_index(api: RestApi, ana: Person) -> None:
+    """The feed reads only the owner's events, not the rest of the table."""
     await contacts(ana, "one")
     await fanned_out(api)
     explain = "explain query plan" if api.db.engine == "sqlite" else "explain"

@@ -1,4 +1,4 @@
-"""Idempotency-Key: one write however often it is asked for."""
+"""Tests Idempotency-Key: repeated requests write once."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ async def count(who: Person, path: str = "/api/contacts") -> int:
     return total
 
 
-async def test_a_repeat_gets_the_first_answer(ana: Person) -> None:
+async def test_a_repeat_gets_the_first_response(ana: Person) -> None:
     first = await post(ana, "k1")
     again = await post(ana, "k1")
     assert (first.status, again.status) == (201, 201)
@@ -37,14 +37,14 @@ async def test_a_repeat_gets_the_first_answer(ana: Person) -> None:
     assert await count(ana) == 1
 
 
-async def test_a_repeat_is_given_even_after_the_record_changed(ana: Person) -> None:
+async def test_a_repeat_gets_the_stored_response_after_the_record_changed(ana: Person) -> None:
     first = await post(ana, "k1")
     await ana.delete(f"/api/contacts/{first.body['id']}")
     assert (await post(ana, "k1")).text == first.text
     assert await count(ana) == 0
 
 
-async def test_another_body_is_a_mismatch(ana: Person) -> None:
+async def test_a_different_body_is_a_mismatch(ana: Person) -> None:
     await post(ana, "k1")
     reply = await post(ana, "k1", {"name": "Ana"})
     assert (reply.status, reply.body["code"]) == (422, "idempotency_mismatch")
@@ -60,9 +60,7 @@ async def test_a_key_belongs_to_its_user_and_path(api: RestApi, ana: Person, bia
     assert [await count(who) for who in (ana, bia)] == [1, 1]
 
 
-async def test_a_key_that_may_not_write_is_shown_no_stored_answer(
-    api: RestApi, ana: Person
-) -> None:
+async def test_a_read_only_key_gets_no_stored_response(api: RestApi, ana: Person) -> None:
     await post(ana, "k1")
     reader = await api.key_of(ana.user_id, ("read",))
     reply = await post(reader, "k1")
@@ -77,19 +75,19 @@ async def test_a_refused_request_leaves_the_key_free(ana: Person) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "é", "a\tb", " "])
-async def test_a_bad_key_is_refused(ana: Person, key: str) -> None:
+async def test_an_invalid_idempotency_key_is_refused(ana: Person, key: str) -> None:
     reply = await post(ana, key)
     assert (reply.status, reply.faults) == (400, {"Idempotency-Key": "invalid_header"})
     assert await count(ana) == 0
 
 
 @pytest.mark.parametrize("key", ["x", "x" * 255, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', "a b"])
-async def test_a_good_key(ana: Person, key: str) -> None:
+async def test_a_valid_idempotency_key(ana: Person, key: str) -> None:
     assert (await post(ana, key)).status == 201
     assert (await post(ana, key)).headers["Idempotent-Replayed"] == "true"
 
 
-async def test_many_at_once_write_once(ana: Person) -> None:
+async def test_concurrent_repeats_write_once(ana: Person) -> None:
     replies = await asyncio.gather(*(post(ana, "k1") for _ in range(12)))
     assert {r.status for r in replies} == {201}
     assert len({r.text for r in replies}) == 1
@@ -106,7 +104,7 @@ async def events(db: Database) -> int:
     return await db.read(unit)
 
 
-async def test_a_repeat_announces_nothing(api: RestApi, ana: Person) -> None:
+async def test_a_repeat_emits_no_event(api: RestApi, ana: Person) -> None:
     for _ in range(3):
         await post(ana, "k1")
     assert await events(api.db) == 1
@@ -127,7 +125,7 @@ def ticket(key: str = "k", body: bytes = b"x") -> Once:
 
 
 async def test_a_first_request_that_takes_too_long(db: Database) -> None:
-    """PostgreSQL alone: on SQLite writes wait for each other anyway."""
+    """PostgreSQL only: on SQLite all writes wait for each other."""
     if db.engine == "sqlite":
         answers = await asyncio.gather(
             *(once.write(db, ticket(), _same, _answer) for _ in range(2))
@@ -139,7 +137,7 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
     async def slow(tx: Tx) -> Outcome:
         claimed.set()
         while not go.is_set():
-            # A transaction that stood idle would be ended.
+            # The server ends an idle transaction.
             await tx.one("select pg_sleep(0.1)")
         return await _answer(tx)
 
@@ -160,7 +158,7 @@ async def age(db: Database, micros: int) -> None:
     await db.write(unit)
 
 
-async def test_after_a_day_a_key_is_new_again(db: Database) -> None:
+async def test_a_key_expires_after_a_day(db: Database) -> None:
     await once.write(db, ticket(), _same, _answer)
     await age(db, once.KEPT - 60_000_000)
     assert (await once.write(db, ticket(), _same, _answer)).replayed
@@ -168,7 +166,7 @@ async def test_after_a_day_a_key_is_new_again(db: Database) -> None:
     assert not (await once.write(db, ticket(body=b"y"), _same, _answer)).replayed
 
 
-async def test_pruning_takes_the_oldest_in_small_steps(db: Database) -> None:
+async def test_pruning_deletes_the_oldest_in_small_steps(db: Database) -> None:
     for i in range(5):
         await once.write(db, ticket(f"old{i}"), _same, _answer)
     await age(db, once.KEPT + 1)

@@ -1,4 +1,4 @@
-"""Long lists: pages are never cut, lists without pages end, and what is not read counts."""
+"""Tests long lists: complete pages, truncated lists without pages, and unread bytes."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ CALENDAR = "/api/tasks/calendar?start=2025-12-01&end=2025-12-02"
 
 
 async def tasks(tx: Tx, owner: str, sizes: list[int]) -> None:
-    """A task for each size of a description, due in this order."""
+    """Create a task for each size of a description, due in this order."""
     for number, size in enumerate(sizes):
         values = {"title": f"t{number}", "due_at": DUE + number, "due_day": False,
                   "priority": "low", "completed": False}  # fmt: skip
@@ -39,7 +39,7 @@ async def activities(tx: Tx, owner: str, many: int, size: int) -> None:
 SIZES = [65_535 if n % 7 == 0 else n for n in range(260)]
 
 
-async def test_a_page_of_long_records_is_whole_and_in_order(ana: Person, db: Database) -> None:
+async def test_a_page_of_long_records_is_complete_and_in_order(ana: Person, db: Database) -> None:
     await db.write(tasks, ana.user_id, SIZES)
     reply = await ana.get(CALENDAR)
     body = reply.body
@@ -55,7 +55,7 @@ async def test_a_page_of_long_records_is_whole_and_in_order(ana: Person, db: Dat
     assert listed["data"] == body["data"][:100]
 
 
-async def test_a_page_of_short_records_is_one_answer(ana: Person, db: Database) -> None:
+async def test_a_page_of_short_records_is_one_response(ana: Person, db: Database) -> None:
     await db.write(tasks, ana.user_id, [10] * 100)
     for path in (CALENDAR, "/api/tasks?limit=100"):
         reply = await ana.get(path)
@@ -63,7 +63,7 @@ async def test_a_page_of_short_records_is_one_answer(ana: Person, db: Database) 
         assert len(reply.body["data"]) == 100
 
 
-async def test_a_list_without_pages_ends_and_says_so(ana: Person, db: Database) -> None:
+async def test_a_list_without_pages_is_truncated(ana: Person, db: Database) -> None:
     await db.write(activities, ana.user_id, 60, 60_000)
     path = "/api/activities/recent?limit=100"
     whole = (await ana.get(path)).body
@@ -87,8 +87,8 @@ SMALL = Config(limits=Limits(answer_bytes=FLOWING * 8, read_per_second=0))
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_what_one_caller_does_not_read_is_bounded(db: Database) -> None:
-    """The share of one caller is a flowing answer; another caller's is untouched."""
+async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
+    """A streamed response uses the budget of its caller only."""
     async with serving(db, SMALL) as site:
         owner, other = await site.user(), await site.user("rui@example.com")
         for one in (owner, other):
@@ -111,7 +111,7 @@ async def test_what_one_caller_does_not_read_is_bounded(db: Database) -> None:
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_what_was_read_counts_no_more(db: Database) -> None:
+async def test_read_bytes_no_longer_count(db: Database) -> None:
     async with serving(db, SMALL) as site:
         owner = await site.user()
         await db.write(tasks, owner, [65_535] * 40)

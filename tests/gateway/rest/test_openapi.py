@@ -1,4 +1,4 @@
-"""The OpenAPI document: it tells of every route, its examples hold, nothing changes unseen."""
+"""Tests the OpenAPI document: every route, valid examples, and a snapshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.document import DOCUMENT, entries, faults, resolved
 from tests.support.process import command
 from tests.support.rest import Person, RestApi
 
-# Nothing here depends on the engine.
+# These tests do not depend on the engine.
 served = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "openapi.json"
@@ -36,8 +36,8 @@ every_entry = pytest.mark.parametrize(
 )
 
 
-def test_the_snapshot_is_what_the_code_makes() -> None:
-    """Look at the difference, then: carteiro openapi > tests/snapshots/openapi.json"""
+def test_the_snapshot_equals_the_generated_document() -> None:
+    """After a change, check the diff of: carteiro openapi > tests/snapshots/openapi.json"""
     assert json.loads(SNAPSHOT.read_text()) == DOCUMENT
 
 
@@ -49,7 +49,7 @@ def test_the_command_prints_the_snapshot(tmp_path: Path) -> None:
 
 
 @served
-async def test_what_is_served_is_the_document(api: RestApi) -> None:
+async def test_the_served_document_is_the_generated_one(api: RestApi) -> None:
     reply = await api.nobody.get("/api/openapi.json")
     assert reply.status == 200
     assert reply.headers["Content-Type"] == "application/json"
@@ -58,7 +58,7 @@ async def test_what_is_served_is_the_document(api: RestApi) -> None:
     assert (again.status, again.text) == (304, "")
 
 
-def test_its_head_is_what_the_contract_says() -> None:
+def test_its_head_is_that_of_the_contract() -> None:
     assert DOCUMENT["openapi"].startswith("3.1.")
     assert DOCUMENT["info"]["version"] == "1.0.0"
     schemes = DOCUMENT["components"]["securitySchemes"]
@@ -71,18 +71,18 @@ async def test_every_served_route_has_an_entry_and_every_entry_a_route(api: Rest
     there = {
         (route.method.lower(), route.resource.canonical)
         for route in api.site.app.router.routes()
-        # A route for any method refuses the methods that have none.
+        # A route for any method refuses methods without a route.
         if route.method != "*"
         and route.resource is not None
         and route.resource.canonical.startswith("/api/")
     }
-    # The files of the page that shows the document, and HEAD, which goes wherever GET does.
+    # The files of the page of the document, and HEAD, which every GET route has.
     there -= {("get", docs_page.ASSETS), ("head", docs_page.ASSETS)}
     assert {route for route in there if route[0] != "head"} == {(m, p) for m, p, _ in entries()}
     assert {p for m, p in there if m == "head"} == {p for m, p in there if m == "get"}
 
 
-def test_every_operation_that_is_described_is_on_a_route() -> None:
+def test_every_described_operation_has_a_route() -> None:
     routed = {id(operation) for _, _, operation in ROUTES}
     lost = []
     for module in pkgutil.iter_modules(gateway.rest.__path__, "gateway.rest."):
@@ -106,12 +106,12 @@ def test_schemas_are_json_schemas() -> None:
         assert name
 
 
-def test_no_reference_leads_nowhere() -> None:
+def test_every_reference_resolves() -> None:
     for reference in re.findall(r'"\$ref": ?"([^"]+)"', json.dumps(DOCUMENT)):
         assert resolved({"$ref": reference})
 
 
-def test_two_shapes_of_one_name_are_refused() -> None:
+def test_two_shapes_with_the_same_name_are_refused() -> None:
     components = Components()
     components.use(Shape({"type": "object"}, {}, "Thing"))
     components.use(Shape({"type": "object"}, {}, "Thing"))
@@ -120,7 +120,7 @@ def test_two_shapes_of_one_name_are_refused() -> None:
 
 
 @every_entry
-def test_every_entry_is_whole(method: str, path: str, entry: dict[str, Any]) -> None:
+def test_every_entry_is_complete(method: str, path: str, entry: dict[str, Any]) -> None:
     assert entry["summary"]
     assert entry["tags"]
     assert isinstance(entry["security"], list)
@@ -140,7 +140,7 @@ def test_every_entry_is_whole(method: str, path: str, entry: dict[str, Any]) -> 
 
 @pytest.mark.slow
 @every_entry
-def test_every_answer_has_a_schema_and_an_example_that_fits(
+def test_every_response_has_a_schema_and_a_valid_example(
     method: str, path: str, entry: dict[str, Any]
 ) -> None:
     for status, answer in entry["responses"].items():
@@ -177,7 +177,7 @@ def test_every_event_is_a_webhook_with_exactly_its_fields() -> None:
         assert faults(media["schema"], media["example"]) == []
 
 
-def test_the_headers_of_deliveries_are_told() -> None:
+def test_the_headers_of_deliveries_are_documented() -> None:
     source = Path(request.__file__).read_text()
     sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source)) - {"X-Webhook-Test"}
     for entry in DOCUMENT["webhooks"].values():
@@ -185,12 +185,12 @@ def test_the_headers_of_deliveries_are_told() -> None:
 
 
 @served
-async def test_the_examples_of_creates_can_be_sent(api: RestApi, ana: Person) -> None:
-    """Each in turn, with the ids of real records in place of made-up ones."""
-    # Contacts come first, and may name a company.
+async def test_the_examples_of_creates_are_valid_requests(api: RestApi, ana: Person) -> None:
+    """Send each example with the ids of real records."""
+    # Contacts come first and can refer to a company.
     company = await ana.post("/api/companies", {"name": "Acme"})
     made: dict[str, str] = {"companies": company.body["id"]}
-    # Invoices may name a quote, and stand before them in the document.
+    # Invoices can refer to a quote and precede quotes in the document.
     for method, path, entry in sorted(entries(), key=lambda one: one[1] == "/api/invoices"):
         if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
             continue
@@ -214,7 +214,7 @@ async def test_the_examples_of_creates_can_be_sent(api: RestApi, ana: Person) ->
 
 
 @served
-async def test_the_page_is_ours_alone(api: RestApi) -> None:
+async def test_the_page_loads_nothing_from_other_servers(api: RestApi) -> None:
     page = await api.nobody.get("/api/docs")
     assert page.status == 200
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -232,7 +232,7 @@ async def test_the_page_is_ours_alone(api: RestApi) -> None:
         assert (await api.nobody.get(path)).status == 404, path
 
 
-def test_vendored_files_are_the_ones_listed() -> None:
+def test_vendored_files_match_their_list() -> None:
     folder = ASSET_FOLDER / "vendor"
     rows = re.findall(
         r"^\| (\S+) \|.*\(([\w.-]+)\)\) \| ([0-9a-f]{64}) \|$",
@@ -250,7 +250,7 @@ def test_vendored_files_are_the_ones_listed() -> None:
 
 @served
 async def test_a_fixed_path_refuses_other_methods(api: RestApi, ana: Person) -> None:
-    """`recent` and the like are no ids, although a path with {id} would take them."""
+    """`recent` is not an id, although a path with {id} matches it."""
     for path in ("/api/tasks/overdue", "/api/deals/pipeline-stats", "/api/activities/recent"):
         for method in ("PUT", "PATCH", "DELETE", "POST"):
             reply = await ana.call(method, path, {})

@@ -1,4 +1,4 @@
-"""Signing up, and what people change of their own account."""
+"""Tests sign-up and changes of the own account."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ async def posted(site: Site, path: str, body: Any) -> tuple[int, Any]:
         return answer.status, await answer.json()
 
 
-async def test_sign_up_is_closed_unless_it_is_opened(site: Site) -> None:
+async def test_sign_up_is_closed_by_default(site: Site) -> None:
     for body in (SENT, {}, None):
         status, told = await posted(site, "/api/auth/signup", body)
         assert (status, told["code"]) == (403, "forbidden")
         assert "Sign-up is closed" in told["error"]
 
 
-async def test_signing_up_makes_an_account_that_can_sign_in(db: Database) -> None:
+async def test_sign_up_creates_an_account_that_can_sign_in(db: Database) -> None:
     async with serving(db, open_to_all(sign_in_per_minute=0, forms_per_minute=0)) as site:
         async with site.http.post("/api/auth/signup", json=SENT | {"admin": True}) as answer:
             user = await answer.json()
@@ -63,7 +63,7 @@ async def test_signing_up_makes_an_account_that_can_sign_in(db: Database) -> Non
         ({"timezone": None}, "timezone"), ({"timezone": "../etc/passwd"}, "timezone"),
     ],
 )  # fmt: skip
-async def test_a_sign_up_that_is_refused(db: Database, change: Any, field: str) -> None:
+async def test_an_invalid_sign_up_is_refused(db: Database, change: Any, field: str) -> None:
     async with serving(db, open_to_all(sign_in_per_minute=0, forms_per_minute=0)) as site:
         status, told = await posted(site, "/api/auth/signup", SENT | change)
         assert (status, [d["field"] for d in told["details"]]) == (400, [field])
@@ -88,12 +88,12 @@ async def test_name_and_time_zone_can_be_changed(api: RestApi, ana: Person, bia:
     assert (found["name"], found["timezone"]) == ("Ana", "Asia/Tokyo")
     assert (await ana.call("PATCH", "/api/me", {})).body == found
     assert (await bia.get("/api/me")).body["timezone"] == "America/Sao_Paulo"
-    # It is where the days of reports begin from now on.
+    # Reports use the new time zone from now on.
     report = (await ana.get("/api/reports/sales?from=2026-03-01&to=2026-03-01")).body
     assert (report["timezone"], report["from"]) == ("Asia/Tokyo", "2026-02-28T15:00:00.000Z")
 
 
-async def test_who_may_change_what_of_an_account(api: RestApi, ana: Person) -> None:
+async def test_permissions_to_change_an_account(api: RestApi, ana: Person) -> None:
     for body, faults in (
         ({"timezone": "Mars"}, {"timezone": "invalid_timezone"}),
         ({"timezone": "america/sao_paulo"}, {"timezone": "invalid_timezone"}),

@@ -1,4 +1,4 @@
-"""What looks through much costs more, waits its owner's turn, and ends with its client."""
+"""Tests expensive reads: their cost, their queue, and their end on disconnect."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ async def count_long(tx: Tx) -> None:
 
 @asynccontextmanager
 async def occupied(db: Database) -> AsyncIterator[None]:
-    """All places for scans are taken, each by an owner of its own."""
+    """Occupy all places for scans, each for another owner."""
     scans = [asyncio.create_task(db.scan(f"owner {n}", count_long)) for n in range(3)]
     await asyncio.sleep(0.05)
     try:
@@ -38,7 +38,7 @@ async def occupied(db: Database) -> AsyncIterator[None]:
 
 
 async def waiting(db: Database, count: int) -> None:
-    """Until so many scans wait, besides those of `occupied`."""
+    """Wait until `count` scans wait besides those of `occupied`."""
     besides = 1 if db.engine == "sqlite" else 0
     async with asyncio.timeout(5):
         while db._places.waiting - besides != count:  # type: ignore[attr-defined]
@@ -61,14 +61,14 @@ async def waiting(db: Database, count: int) -> None:
         ("/api/reports", 1),
     ],
 )
-async def test_what_looks_through_more_costs_more(db: Database, path: str, tokens: int) -> None:
+async def test_an_expensive_request_costs_more_tokens(db: Database, path: str, tokens: int) -> None:
     async with serving(db, Config(limits=Limits(read_per_second=100, burst=1))) as site:
         ana = await RestApi(site).person()
         reply = await ana.get(path)
         assert (reply.status, reply.headers["RateLimit"]) == (200, f'"read";r={100 - tokens};t=1')
 
 
-async def test_who_has_too_few_tokens_left_is_told_when_to_come_back(db: Database) -> None:
+async def test_a_caller_without_tokens_gets_retry_after(db: Database) -> None:
     async with serving(db, Config(limits=Limits(read_per_second=1, burst=6))) as site:
         ana = await RestApi(site).person()
         assert (await ana.get(SEARCH)).status == 200
@@ -87,7 +87,9 @@ async def test_all_keys_of_an_account_share_one_bucket(db: Database) -> None:
         assert (await bia.get("/api/me")).status == 200
 
 
-async def test_only_so_many_of_one_account_wait(api: RestApi, ana: Person, bia: Person) -> None:
+async def test_the_waiting_requests_of_an_account_are_limited(
+    api: RestApi, ana: Person, bia: Person
+) -> None:
     async with occupied(api.db):
         flood = [asyncio.create_task(ana.get(SEARCH)) for _ in range(SCANS_WAITING)]
         await waiting(api.db, SCANS_WAITING)
@@ -101,7 +103,7 @@ async def test_only_so_many_of_one_account_wait(api: RestApi, ana: Person, bia: 
     assert {(await reply).status for reply in flood} == {200}
 
 
-async def test_a_search_whose_client_has_gone_is_dropped(api: RestApi, ana: Person) -> None:
+async def test_a_search_is_cancelled_when_the_client_disconnects(api: RestApi, ana: Person) -> None:
     async with aiohttp.ClientSession(api.site.url, headers=ana.headers) as http:
         async with occupied(api.db):
             left = [asyncio.create_task(http.get(SEARCH)) for _ in range(3)]

@@ -87,13 +87,13 @@ def test_what_is_found_open_is_named_in_one_line(tmp_path: Path) -> None:
     (data / "carteiro.db").chmod(0o644)
     (data / "carteiro.key").chmod(0o640)
     text = (
-        "open to other users: data (mode 0755), data/carteiro.key (mode 0640), "
+        "readable by other users: data (mode 0755), data/carteiro.key (mode 0640), "
         "data/carteiro.db (mode 0644); run: chmod go-rwx data data/carteiro.key data/carteiro.db"
     )
     done = carteiro("migrate", folder=tmp_path, **DEFAULT)
     assert done.returncode == 0
     # SQLite gives the files beside the database its mode, and takes them away with itself.
-    assert done.stderr.startswith("carteiro: warning: open to other users: data (mode 0755), ")
+    assert done.stderr.startswith("carteiro: warning: readable by other users: data (mode 0755), ")
     assert done.stderr.count("\n") == 1
     with serving_process(tmp_path, **DEFAULT) as serving:
         [line] = [line for line in serving.lines if line["event"] == "files_open_to_others"]

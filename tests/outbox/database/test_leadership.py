@@ -1,4 +1,4 @@
-"""One node leads, and loses its place when it is silent, cut off or frozen."""
+"""One node leads, and loses the leadership when it is silent, disconnected or frozen."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 
 @asynccontextmanager
 async def candidates(url: str, count: int, pace: Pace = QUICK) -> AsyncIterator[list[Leadership]]:
-    """So many nodes that stand for leader, each with a database handle of its own."""
+    """Start `count` candidates, each with its own database handle."""
     handles: list[Database] = []
     standing: list[Leadership] = []
     try:
@@ -47,14 +47,14 @@ def leaders(standing: list[Leadership]) -> list[int]:
 
 
 async def the_one(standing: list[Leadership], but: int = -1) -> int:
-    """Wait for a leader that is not `but`; there is never a second one."""
+    """Wait for a leader other than `but`; assert that there is never a second one."""
     await until(lambda: any(n != but for n in leaders(standing)), 20)
     [found] = [n for n in leaders(standing) if n != but]
     return found
 
 
 async def end_session(url: str) -> None:
-    """The server ends the session that holds the lock."""
+    """End the session that has the lock, from the server."""
     connection = await asyncpg.connect(url)
     ended = await connection.fetchval(
         "select count(pg_terminate_backend(pid)) from pg_locks where locktype = 'advisory'"
@@ -85,19 +85,19 @@ async def test_one_of_four_leads_and_the_others_follow_it(db_url: str) -> None:
 
 
 @POSTGRES
-async def test_a_leader_whose_session_was_ended_knows_it_at_once(db_url: str) -> None:
+async def test_a_leader_whose_session_ended_notices_at_once(db_url: str) -> None:
     async with candidates(db_url, 4, Pace(beat=30, silence=90)) as standing:
         first = await the_one(standing)
         lost = asyncio.Event()
         standing[first].on_loss(lost.set)
         await end_session(db_url)
         await asyncio.wait_for(lost.wait(), 5)
-        # Another may lead by now: one that had not asked yet when the place became free.
+        # Another node may lead by now: one that had not requested the lock before it was free.
         assert first not in leaders(standing)
 
 
 @POSTGRES
-async def test_the_place_of_a_leader_whose_session_was_ended_is_taken(db_url: str) -> None:
+async def test_another_node_replaces_a_leader_whose_session_ended(db_url: str) -> None:
     async with candidates(db_url, 4) as standing:
         first = await the_one(standing)
         await end_session(db_url)
@@ -106,7 +106,7 @@ async def test_the_place_of_a_leader_whose_session_was_ended_is_taken(db_url: st
 
 
 class Stopped(SystemClock):
-    """A boot clock that can be pushed on, as after a time in which nothing ran."""
+    """A boot clock that a test can advance, as after a suspension."""
 
     ahead = 0
 
@@ -115,7 +115,7 @@ class Stopped(SystemClock):
 
 
 @POSTGRES
-async def test_a_leader_that_stood_still_does_not_lead_when_it_goes_on(db_url: str) -> None:
+async def test_a_suspended_leader_does_not_lead_after_it_resumes(db_url: str) -> None:
     clock = Stopped()
     db = await database.open(db_url, clock=clock, ids=Ids())
     leadership = db.leadership(QUICK)
@@ -150,7 +150,7 @@ asyncio.run(main())
 
 
 async def said(stream: asyncio.StreamReader, word: bytes) -> None:
-    """Read until a line is `word`; log lines stand between."""
+    """Read until a line equals `word`; log lines come in between."""
     async with asyncio.timeout(30):
         async for line in stream:
             if line.strip() == word:
@@ -159,7 +159,7 @@ async def said(stream: asyncio.StreamReader, word: bytes) -> None:
 
 
 async def _taken_over_from_a_frozen(url: str, pace: Pace) -> float:
-    """Seconds from SIGSTOP of the leading process to the next leader."""
+    """Return the seconds from SIGSTOP of the leading process to the next leader."""
     words = (sys.executable, "-c", LEAD, url, str(pace.beat), str(pace.silence))
     process = await asyncio.create_subprocess_exec(
         *words, stdout=subprocess.PIPE, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""Places that many want: who gets the next one, who must wait, and who is turned away."""
+"""Places: who gets the next one, who waits, and who is refused."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from outbox.database.places import Crowded, Places
 
 
 class Crowd:
-    """Those who hold a place, and those who were given one, in order."""
+    """Holders with a place, and all that got one, in order."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -17,7 +17,7 @@ class Crowd:
         self._ends: dict[str, asyncio.Event] = {}
 
     async def come(self, name: str) -> asyncio.Task[None]:
-        """Ask for a place; the holder is the first letter of the name."""
+        """Request a place; the holder is the first letter of the name."""
         self._ends[name] = asyncio.Event()
 
         async def hold() -> None:
@@ -66,7 +66,7 @@ async def test_holders_take_turns(crowd: Callable[..., Crowd]) -> None:
     assert here.places.waiting == 0
 
 
-async def test_a_long_line_is_closed_for_its_holder_alone(crowd: Callable[..., Crowd]) -> None:
+async def test_a_full_queue_refuses_only_its_holder(crowd: Callable[..., Crowd]) -> None:
     here = crowd(1, each=1)
     for name in ("a1", "a2", "a3", "a4"):
         await here.come(name)
@@ -76,7 +76,9 @@ async def test_a_long_line_is_closed_for_its_holder_alone(crowd: Callable[..., C
     assert here.places.waiting == 4
 
 
-async def test_when_all_is_full_the_longest_line_gives_way(crowd: Callable[..., Crowd]) -> None:
+async def test_at_the_total_limit_the_longest_queue_loses_a_waiter(
+    crowd: Callable[..., Crowd],
+) -> None:
     here = crowd(1, each=1, most=4)
     await here.come("x1")
     last = [await here.come(name) for name in ("a1", "a2", "a3", "b1")][2]
@@ -91,11 +93,11 @@ async def test_when_all_is_full_the_longest_line_gives_way(crowd: Callable[..., 
         await here.go(name)
 
 
-async def test_whoever_leaves_the_line_is_passed_over(crowd: Callable[..., Crowd]) -> None:
+async def test_a_cancelled_waiter_is_skipped(crowd: Callable[..., Crowd]) -> None:
     here = crowd(1, each=1)
     tasks = {name: await here.come(name) for name in ("a1", "a2", "b1", "b2")}
     tasks["b1"].cancel()
-    # In the same moment as the place becomes free.
+    # At the moment at which the place becomes free.
     await here.go("a1")
     assert here.given == ["a1", "a2"]
     tasks["a2"].cancel()
@@ -104,7 +106,7 @@ async def test_whoever_leaves_the_line_is_passed_over(crowd: Callable[..., Crowd
     assert here.places.waiting == 0
 
 
-async def test_a_place_given_to_one_who_just_left_goes_on(crowd: Callable[..., Crowd]) -> None:
+async def test_a_place_for_a_cancelled_waiter_goes_to_the_next(crowd: Callable[..., Crowd]) -> None:
     here = crowd(1, each=1)
     await here.places.take("a")
     turn = asyncio.create_task(here.places.take("b"))

@@ -1,4 +1,4 @@
-"""SQLite's own promises: batches, engine-ended transactions, durability settings, the lock."""
+"""SQLite: batches, transactions that the engine ends, durability settings, the lock."""
 
 import asyncio
 import os
@@ -113,7 +113,7 @@ async def test_a_full_disk_fails_one_unit_of_three_and_no_other(file: Database) 
     assert await file.read(noted) == {"first", "third"}
 
 
-async def test_what_a_batch_mate_saw_before_the_rollback_is_not_believed(file: Database) -> None:
+async def test_results_read_before_a_batch_rollback_are_recomputed(file: Database) -> None:
     async def seen(tx: Tx, name: str) -> bool:
         found = await tx.one("select 1 from notes where name = $1", name)
         return found is not None
@@ -137,7 +137,7 @@ async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> Non
     async def wrong(tx: Tx) -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(UnitError, match=r"wrong awaited something that is not its tx"):
+    with pytest.raises(UnitError, match=r"wrong awaited something other than its tx"):
         await file.write(wrong)
     await file.write(note, "after")
     assert await file.read(noted) == {"after"}
@@ -146,7 +146,7 @@ async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> Non
 async def test_a_second_server_is_refused_with_the_pid_of_the_first(
     file: Database, tmp_path: Path
 ) -> None:
-    with pytest.raises(CannotStart, match=rf"already served by process {os.getpid()}"):
+    with pytest.raises(CannotStart, match=rf"already in use by server process {os.getpid()}"):
         await database.open(
             f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
         )
@@ -194,7 +194,7 @@ async def test_the_due_clock_never_goes_back_across_restarts(tmp_path: Path) -> 
     await db.write(table)
     first = await db.write(mark)
     clock.offset = -30 * 86_400_000_000
-    # While it runs, a jump of the wall clock is not even seen.
+    # A jump of the wall clock during the run has no effect.
     assert first <= await db.write(mark) < first + 60_000_000
     await db.close()
     db = await database.open(url, clock=clock, ids=Ids())

@@ -1,4 +1,4 @@
-"""Bodies are what JavaScript itself would write: node stringifies its own parse of them."""
+"""Bodies equal JavaScript's output: node serialises its own parse of them."""
 
 import json
 import math
@@ -29,7 +29,7 @@ values = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, texts),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
-        # JavaScript moves keys that look like array indexes to the front; no field of ours is one.
+        # JavaScript moves keys that look like array indexes to the front; no field has such a name.
         st.dictionaries(texts.map(lambda text: f"k{text}"), inner, max_size=4),
     ),
     max_leaves=12,
@@ -52,7 +52,7 @@ def rewritten(bodies: list[str]) -> list[str]:
     return written
 
 
-def test_node_writes_the_same_bytes_for_touchy_values() -> None:
+def test_node_writes_the_same_bytes_for_edge_cases() -> None:
     bodies = [encode({"data": value}).decode() for value in [*TOUCHY_NUMBERS, *TOUCHY_TEXTS]]
     assert rewritten(bodies) == bodies
 
@@ -72,7 +72,7 @@ def test_a_body_parses_back_to_its_value(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, SAFE_INTEGER + 1, object(), b"x"])
-def test_what_javascript_cannot_hold_is_refused(value: Any) -> None:
+def test_values_beyond_javascript_are_refused(value: Any) -> None:
     with pytest.raises(ValueError):
         encode({"data": value})
 

@@ -1,4 +1,4 @@
-"""The claim alone: whose turn it is, which place goes to whom, and what fits into memory."""
+"""Claims: whose turn it is, which places each lane gets, and how much fits into memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def capacity(
 
 
 async def backlog(db: Database, lanes: int, each: int) -> list[str]:
-    """Webhooks with as many deliveries waiting each; their ids."""
+    """Create webhooks with `each` deliveries waiting; return their ids."""
     key = ring()
     ids = [(await add_webhook(db, key, URL))[0] for _ in range(lanes)]
     await db.write(make_many, each)
@@ -46,14 +46,14 @@ async def fanned(db: Database) -> None:
 
 
 async def taken(db: Database, at_most: Capacity) -> list[Claimed]:
-    """What a claim takes; it is finished at once, so that only turns and windows count."""
+    """Claim and finish at once, so that only turns and windows count."""
     found: Taken = await db.write(claim, at_most, {})
     await db.write(finish)
     return found.claimed
 
 
 async def finish(tx: Tx) -> None:
-    """End what is in flight, and look at its lanes again, as a settle does."""
+    """Finish deliveries in flight and update their lanes, as a settle does."""
     await tx.run("update deliveries set state = 'delivered', claim = null where claim is not null")
     await tx.run(
         """
@@ -74,7 +74,7 @@ async def test_of_n_lanes_that_wait_each_gets_its_turn_within_n_turns(
         assert len(got) == slots
         turns += [delivery.webhook_id for delivery in got]
     for start in range(0, len(turns) - 2 * len(ids), slots):
-        # Lanes whose turn came in one claim are equals: within it their order is free.
+        # The order of lanes whose turns came in one claim is free.
         assert set(turns[start : start + len(ids) + slots - 1]) == set(ids)
 
 
@@ -190,7 +190,7 @@ async def test_failing_lanes_without_room_make_no_busy_loop(db: Database) -> Non
     assert (found.claimed, found.wait_us, found.more) == ([], None, False)
 
 
-async def test_what_is_woken_later_than_its_turn_keeps_its_place(db: Database) -> None:
+async def test_a_lane_woken_after_its_turn_keeps_its_place(db: Database) -> None:
     [webhook_id] = await backlog(db, 1, 3)
     before = (await db.read(rows, "select due_at from lanes"))[0]["due_at"]
     await db.write(wake, [webhook_id], before + 1_000_000)
@@ -199,14 +199,14 @@ async def test_what_is_woken_later_than_its_turn_keeps_its_place(db: Database) -
 
 
 async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Database) -> None:
-    """A lane whose last row was just taken is due once more; the ones behind it still wait."""
+    """A lane whose last row was just claimed is due once more; the lanes behind it still wait."""
     key = ring()
     empty, _ = await add_webhook(db, key, URL, owner="1" * 24)
     waiting, _ = await add_webhook(db, key, URL)
     for owner in ("1" * 24, OWNER):
         await db.write(make, "first", owner=owner)
         await fanned(db)
-        # It is in flight now, and its lane due for another look.
+        # It is in flight now, and its lane is due for another look.
         assert (await db.write(claim, capacity(1), {})).claimed
     await db.write(make, "second")
     await fanned(db)

@@ -1,4 +1,4 @@
-"""Two nodes that claim from the same lanes at the same time take nothing twice."""
+"""Two nodes that claim from the same lanes at the same time claim nothing twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOCK = "for update skip locked"
 
 
 async def twice(db: Database, url: str) -> int:
-    """Claim a backlog by two nodes at once to its end; how many claims took what was taken."""
+    """Let two nodes claim a backlog to its end; return how many claims took a claimed delivery."""
     key = ring()
     ids = [(await add_webhook(db, key, "http://127.0.0.1:9/"))[0] for _ in range(LANES)]
     await db.write(make_many, EACH)
@@ -57,7 +57,7 @@ async def twice(db: Database, url: str) -> int:
 
 
 async def look_again(tx: Any) -> None:
-    """What a settle does to the lanes of what it settled."""
+    """Update lanes as a settle does."""
     await tx.run(
         "update lanes set due_at = turned_at where webhook_id in"
         " (select webhook_id from lanes for update skip locked)"
@@ -73,7 +73,7 @@ async def test_two_nodes_take_nothing_twice(db: Database, db_url: str) -> None:
 async def test_without_its_locks_two_nodes_take_the_same(
     db: Database, db_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: the test above sees it when a claim does not lock what it takes."""
+    """The control: the test above fails when a claim does not lock its rows."""
     module: Any = outbox.queue.claim
     for name in ("DUE_LANES", "CLAIM"):
         assert LOCK in getattr(module, name)

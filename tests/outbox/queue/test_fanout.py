@@ -1,4 +1,4 @@
-"""Fan-out alone: how far a round goes, the order inside a lane, which events are older."""
+"""Fan-out: the size of a round, the order inside a lane, and which events are older."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
     assert taken == list(range(1, 121))
 
 
-async def test_nothing_is_born_claimed_past_what_is_due_in_its_lane(db: Database) -> None:
+async def test_fan_out_claims_nothing_ahead_of_due_deliveries(db: Database) -> None:
     waiting, _ = await add_webhook(db, ring(), URL)
     await db.write(make, "old")
     await to_the_end(db)
@@ -119,7 +119,7 @@ async def test_nothing_is_born_claimed_past_what_is_due_in_its_lane(db: Database
     assert [row["state"] for row in states] == ["ready", "ready"]
 
 
-async def test_an_unreadable_subscription_leaves_a_dead_delivery_that_says_so(db: Database) -> None:
+async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:
     broken, _ = await add_webhook(db, ring(), URL)
     fine, _ = await add_webhook(db, ring(), URL)
     await db.write(run, "update webhooks set events = '5' where id = $1", broken)
@@ -129,7 +129,7 @@ async def test_an_unreadable_subscription_leaves_a_dead_delivery_that_says_so(db
     assert done.dead == [broken]
     [row] = await db.read(rows, "select * from deliveries where webhook_id = $1", broken)
     assert (row["state"], row["attempts"]) == ("dead", 0)
-    assert "subscription" in row["reason"]
+    assert "list of events is damaged" in row["reason"]
     assert row["finished_at"]
     [shown, _] = sorted(await db.read(webhooks.listed, OWNER), key=lambda w: w.id != broken)
     assert shown.events == ()
@@ -143,13 +143,13 @@ async def create(tx: Tx) -> str:
 
 
 @POSTGRES
-async def test_what_commits_after_a_webhook_was_made_reaches_it_whatever_its_position(
+async def test_events_committed_after_a_webhook_reach_it_at_any_position(
     db: Database,
 ) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(tx: Tx) -> None:
-        """Takes its position in `events` first, and commits last."""
+        """Take a position in `events` first, and commit last."""
         await tx.run(
             """
             insert into events (id, owner_id, name, record_id, record_version, occurred_at, body,
@@ -165,7 +165,7 @@ async def test_what_commits_after_a_webhook_was_made_reaches_it_whatever_its_pos
     await db.write(make, "before")
     webhook_id = await db.write(create)
     await db.write(make, "after")
-    # The hole is still open: what is older than the webhook does not reach it, what is not does.
+    # The gap is still open: events older than the webhook do not reach it, newer ones do.
     await to_the_end(db)
     assert await reached(db, webhook_id) == {"after"}
     await db.write(forget_since)
@@ -186,7 +186,7 @@ async def reached(db: Database, webhook_id: str) -> set[str]:
 
 
 @POSTGRES
-async def test_the_memory_of_a_creation_is_kept_while_something_older_is_unseen(
+async def test_the_creation_snapshot_stays_while_older_events_are_pending(
     db: Database,
 ) -> None:
     await db.write(make, "before")
@@ -230,7 +230,7 @@ async def test_fan_out_waits_for_no_lane(db: Database) -> None:
 
 
 @POSTGRES
-async def test_any_node_looks_after_what_a_node_noted_that_is_gone(db: Database) -> None:
+async def test_any_node_handles_the_notes_of_a_dead_node(db: Database) -> None:
     key = ring()
     async with inbox() as box, drain(db, key) as running:
         webhook_id, _ = await add_webhook(db, key, box.url)
@@ -239,12 +239,12 @@ async def test_any_node_looks_after_what_a_node_noted_that_is_gone(db: Database)
         await running.watch.until("delivery_finished", 1)
         for number in range(3):
             await _noted_by_a_stranger(db, webhook_id)
-            # A poll's second, and as much again for a machine that does other things as well.
+            # One second for the poll, and one more for a busy machine.
             await box.until(2 + number, seconds=2)
 
 
 async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
-    """An event whose fan-out met a held lane; its node does nothing more about it."""
+    """Fan out an event to a locked lane; the node does nothing more about it."""
     locked, go_on = asyncio.Event(), asyncio.Event()
 
     async def hold(tx: Tx) -> None:
@@ -254,7 +254,7 @@ async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
 
     async def make_and_fan_out(tx: Any) -> FannedOut:
         await make(tx, "next")
-        # Now and not at the end, or the drain beside would fan it out.
+        # Now and not at the end, or the concurrent drain would fan it out.
         await tx.many(events.INSERT.statement, tx.put_off.pop(events.INSERT))
         return await fan_out(tx, NONE)
 

@@ -1,4 +1,4 @@
-"""Readings of what waits: right, whatever the pieces, and each of them short."""
+"""Readings of waiting deliveries: correct for any pieces, and each of them short."""
 
 import random
 from collections import Counter
@@ -17,7 +17,7 @@ AHEAD = 3_600_000_000
 
 
 async def complete(readings: Readings) -> Gauges:
-    """The reading that ends a pass."""
+    """Return the reading that ends a pass."""
     for _ in range(1_000):
         reading = await readings.take(lambda _: [])
         if readings.complete:
@@ -37,7 +37,7 @@ async def _counted(tx: Tx) -> dict[str, int]:
 
 
 async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
-    """Queues of many shapes, many rows of them due at the very same time; what they come to."""
+    """Create queues of many shapes, with many rows due at the same time; return their counts."""
     now = await due_now(tx)
     await add_webhooks(tx, 1, 40)
     expected: Counter[str] = Counter()
@@ -80,7 +80,7 @@ async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> Non
     counted = await db.read(_counted)
     readings.complete = False
     reading = await complete(readings)
-    # One pass later nothing of what was is left.
+    # One pass later the old counts are gone.
     readings.complete = False
     reading = await complete(readings)
     assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
@@ -120,7 +120,7 @@ async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
     assert reading.endpoints == {("active", "closed"): 3, ("paused", "closed"): 1}
 
 
-async def test_standing_is_told_of_the_webhooks_asked_for(db: Database) -> None:
+async def test_standing_covers_the_requested_webhooks(db: Database) -> None:
     async def fill(tx: Tx) -> None:
         await add_webhooks(tx, 1, 5)
         await tx.run("update webhooks set state = 'disabled' where id = 'w000002'")
@@ -154,5 +154,5 @@ async def test_a_piece_reads_its_own_rows_with_statistics_of_an_empty_queue(db: 
 
     await db.write(fill)
     touched = await db.read(_read_of_a_piece)
-    # A thousand rows, each perhaps with a look at its page: far from the thousands of the table.
+    # A thousand rows, each perhaps with one page: far from the thousands of the table.
     assert max(touched.values()) <= 1_100, touched

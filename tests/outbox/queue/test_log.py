@@ -1,4 +1,4 @@
-"""Reading the delivery log, its pages and filters, and replay of one delivery."""
+"""The delivery log, its pages and filters, and the replay of a delivery."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.drain import add_webhook, drain, inbox, make, ring, rows
 
 
 async def walk(db: Database, webhook_id: str, only: Filter, size: int) -> list[str]:
-    """All ids of a filter, page by page."""
+    """Return all ids of a filter, page by page."""
     found: list[str] = []
     after = ""
     while True:
@@ -41,7 +41,7 @@ async def test_pages_hold_every_row_of_a_state_once(db: Database) -> None:
     assert other
     for only in FILTERS:
         found = await walk(db, webhook_id, only, 4)
-        # The webhook is paused, so what is ready is parked.
+        # The webhook is paused, so its ready deliveries are parked.
         members: dict[Filter, tuple[str, ...]] = {
             "all": tuple(made), "waiting": ("ready",), "parked": ("ready",), "ready": (),
             "scheduled": (), "failed": ("exhausted", "gone", "dead"),
@@ -78,13 +78,13 @@ async def test_what_waits_at_an_active_webhook_is_ready_or_scheduled(db: Databas
 
 
 @pytest.mark.parametrize("after", ["nonsense", "-", "1-", "99999999999999999999-a", "é"])
-async def test_an_unreadable_cursor_harms_nobody(db: Database, after: str) -> None:
+async def test_an_invalid_cursor_starts_at_the_beginning(db: Database, after: str) -> None:
     webhook_id = await paused(db, ("a", False))
     for only in FILTERS:
         await db.read(log.page, webhook_id, only, after, 10)
 
 
-async def test_no_page_walks_the_whole_log_on_sqlite(db: Database) -> None:
+async def test_no_page_reads_the_whole_log_on_sqlite(db: Database) -> None:
     if db.engine != "sqlite":
         return
     webhook_id = await paused(db, ("a", False))

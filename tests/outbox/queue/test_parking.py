@@ -1,4 +1,4 @@
-"""Pausing, activating with each choice, deleting: what becomes of the deliveries that wait."""
+"""Pause, activate and delete webhooks: the effects on waiting deliveries."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ STATES = "select state, reason, record_id from deliveries order by seq, id"
 async def park(
     tx: Tx, webhook_id: str, records: list[tuple[str, bool]], state: str = "ready"
 ) -> list[str]:
-    """Events with a waiting delivery each: (record, whether it was tried before), oldest first."""
+    """Events with a waiting delivery each: (record, whether it is a retry), oldest first."""
     made = []
     last = await tx.one("select coalesce(max(seq), 0) as seq from events")
     assert last is not None
@@ -103,7 +103,7 @@ async def test_no_batch_walks_the_log_on_sqlite(db: Database, name: str) -> None
     statement = f"explain query plan {getattr(parking, name)}"
     plan = await db.read(rows, statement, *given.get(name, ("w", "", 0)))
     steps = [str(row["detail"]) for row in plan]
-    # What is in flight is little, and has an index of its own.
+    # Few deliveries are in flight, and they have an index of their own.
     walked = [step for step in steps if "SCAN" in step and "deliveries_claimed" not in step]
     assert walked == []
     assert not [step for step in steps if "deliveries_log" in step]
@@ -127,7 +127,7 @@ async def test_newest_keeps_one_of_an_event_and_its_replay(db: Database) -> None
 
 
 async def test_an_activation_stops_another_one_from_cancelling(db: Database) -> None:
-    """Two people decide at once: what the first has let go must not be cancelled by the second."""
+    """Two users decide at once: the second must not cancel deliveries that the first activated."""
     webhook_id = await paused(db, *[(f"r{n}", False) for n in range(parking.BATCH * 3)])
     done = await asyncio.gather(
         parking.activate(db, webhook_id, "all"),
@@ -140,7 +140,7 @@ async def test_an_activation_stops_another_one_from_cancelling(db: Database) -> 
     assert await seen(db) == before
 
 
-async def test_activation_forgives_past_failures(db: Database) -> None:
+async def test_activation_clears_past_failures(db: Database) -> None:
     webhook_id = await paused(db)
 
     async def fail(tx: Tx) -> None:
@@ -177,7 +177,7 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
 
 
 async def test_what_was_parked_is_sent_after_activation(db: Database) -> None:
-    """With the real drain: nothing while paused, everything after."""
+    """With the real drain: no deliveries while paused, all of them after."""
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await running.webhook(f"{box.url}/a")
         marker = await running.webhook(f"{box.url}/b")
@@ -240,8 +240,8 @@ async def test_custom_headers_are_sealed(db: Database) -> None:
 
 
 @pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_what_a_late_fan_out_claims_ends_with_its_webhook(db: Database) -> None:
-    """A fan-out that saw the webhook before its removal began, and commits in the middle of it."""
+async def test_deliveries_claimed_by_a_late_fan_out_end_with_their_webhook(db: Database) -> None:
+    """A fan-out that read the webhook before its removal began and commits during the removal."""
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await db.write(make, "r")
     claimed, go_on = asyncio.Event(), asyncio.Event()

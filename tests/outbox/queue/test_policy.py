@@ -1,4 +1,4 @@
-"""The decision on an attempt, without a database."""
+"""Decisions on attempts, without a database."""
 
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -95,7 +95,7 @@ def test_nothing_else_disables(name: str) -> None:
 
 
 @pytest.mark.parametrize("tries", [0, 9, 50])
-def test_an_aborted_attempt_is_due_again_at_once_and_took_no_try(tries: int) -> None:
+def test_an_aborted_attempt_is_due_at_once_and_does_not_count(tries: int) -> None:
     decision = decided(Result("aborted"), tries)
     assert (decision.state, decision.delay_us) == ("ready", 0)
     assert not decision.uses_try
@@ -109,7 +109,7 @@ def test_the_window_halves_on_timeout_throttle_and_connect_failure() -> None:
     assert decided(failed("timeout"), 9).window == "halve"
 
 
-def test_retry_after_moves_the_delivery_and_holds_the_webhook() -> None:
+def test_retry_after_delays_the_delivery_and_the_webhook() -> None:
     decision = decided(failed("throttled", retry_after="600"))
     assert decision.delay_us == 600 * SECOND
     assert decision.webhook_wait_us == 600 * SECOND
@@ -127,7 +127,7 @@ def test_a_webhook_waits_at_most_15_minutes_and_a_delivery_a_day() -> None:
     assert decision.webhook_wait_us == 900 * SECOND
 
 
-def test_the_last_attempt_still_holds_the_webhook() -> None:
+def test_the_last_attempt_still_delays_the_webhook() -> None:
     decision = decided(failed("throttled", retry_after="60"), 9)
     assert (decision.state, decision.webhook_wait_us) == ("exhausted", 60 * SECOND)
 
@@ -177,7 +177,7 @@ def test_retry_after_in_seconds_and_as_a_date(value: str, seconds: float) -> Non
         "Thu, 09 Foo 2025 08:54:20 GMT",
     ],
 )
-def test_garbage_in_retry_after_is_ignored(value: str | None) -> None:
+def test_an_invalid_retry_after_is_ignored(value: str | None) -> None:
     assert retry_after(value, NOW) is None
     decision = decided(Result("throttled", 503, value))
     assert decision.delay_us == 5 * SECOND
@@ -225,6 +225,6 @@ def test_a_connection_that_had_been_closed_costs_no_try_and_waits_for_nothing() 
     assert (decision.window, decision.counts_as_failure) == ("keep", False)
 
 
-def test_a_date_beyond_all_calendars_is_garbage_like_any_other() -> None:
+def test_an_out_of_range_date_is_ignored() -> None:
     for date in ("Sun, 06 Nov 9999999999 08:49", "Sun, 06 Nov 999999999999999 08:49:37 GMT"):
         assert retry_after(date, NOW) is None

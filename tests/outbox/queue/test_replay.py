@@ -1,4 +1,4 @@
-"""Replays beside the purge."""
+"""Replays during a purge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def finish(tx: Tx) -> None:
 
 
 async def delivered(db: Database) -> tuple[str, str]:
-    """A delivery that is over, and its event."""
+    """Return a finished delivery and its event."""
     await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await db.write(make, "r")
     await db.write(fan_out, ROOM)

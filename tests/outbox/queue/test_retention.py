@@ -1,4 +1,4 @@
-"""What is past its time goes, in short transactions; nothing else does."""
+"""Retention deletes old rows, in short transactions, and nothing else."""
 
 import re
 from collections import Counter
@@ -37,7 +37,7 @@ values ($1, $2, 'owner', 'contact.created', 'record', 1, $3, 'd')
 
 @dataclass
 class Told:
-    """A ledger that remembers."""
+    """A ledger that records its calls."""
 
     gone: Counter[str] = field(default_factory=Counter)
     clean: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Told:
 
 
 class Past:
-    """Makes rows as they would have been made so many days ago."""
+    """Creates rows as if they were a number of days old."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -66,7 +66,7 @@ class Past:
         event: str = "event", webhook: int = 1, attempts: int = 1, body: bytes = b"",
         origin: str = "replay",
     ) -> str:  # fmt: skip
-        """`made` and `ended` are days ago; the id."""
+        """Create a delivery; `made` and `ended` are days ago. Return its id."""
         at = self._now - round(made * DAY)
         delivery_id = self.db.ids.new(at)
         finished = None if ended is None else self._now - round(ended * DAY)
@@ -105,7 +105,7 @@ def thirty_days(db: Database, told: Told) -> Retention:
     return Retention(db, deliveries_days=30, events_days=30, ledger=told)
 
 
-async def test_finished_deliveries_go_with_their_attempts_after_their_days(past: Past) -> None:
+async def test_finished_deliveries_are_deleted_with_their_attempts(past: Past) -> None:
     db, told = past.db, Told()
     gone = [
         await past.delivery(31, state, 30.5, attempts=2)
@@ -142,12 +142,12 @@ async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: 
     assert all(row["finished_at"] > row["created_at"] for row in cancelled.values())
     assert {row["id"] for row in rows} == ended | kept
     assert told.ended == {(webhook_id(2), "cancelled"): 2}
-    # They stay in the log for as long as any other that has just ended.
+    # They stay in the log as long as other deliveries that ended now.
     await thirty_days(db, told).deliveries()
     assert await ids_of(db, "deliveries") == ended | kept
 
 
-async def test_a_webhook_activated_meanwhile_keeps_what_it_has(past: Past) -> None:
+async def test_a_webhook_activated_meanwhile_keeps_its_deliveries(past: Past) -> None:
     db = past.db
     waiting = await past.delivery(31, "ready", webhook=2)
     await db.write(lambda tx: tx.run("update lanes set active = true"))
@@ -155,7 +155,7 @@ async def test_a_webhook_activated_meanwhile_keeps_what_it_has(past: Past) -> No
     assert (done, ended) == (1, {})
 
 
-async def test_events_go_unless_one_of_their_deliveries_is_unfinished(past: Past) -> None:
+async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) -> None:
     db, told = past.db, Told()
     gone = [await past.event(31), await past.event(31)]
     await past.delivery(31, "delivered", 20, event=gone[1])
@@ -170,7 +170,7 @@ async def test_events_go_unless_one_of_their_deliveries_is_unfinished(past: Past
     assert told.clean == ["events"]
 
 
-async def test_more_than_a_page_goes_in_units_that_give_way_to_others(past: Past) -> None:
+async def test_many_rows_are_deleted_in_units_that_yield_to_writes(past: Past) -> None:
     db, told = past.db, Told()
     count = 2 * retention.PAGE + 50
     now = db.clock.wall()
@@ -190,7 +190,7 @@ async def test_more_than_a_page_goes_in_units_that_give_way_to_others(past: Past
 
 
 class Slow(SystemClock):
-    """Each look at the clock takes long."""
+    """A clock that takes long to read."""
 
     seconds = 0.0
 
@@ -234,7 +234,7 @@ async def test_a_wall_clock_that_jumps_ahead_does_not_empty_the_log(db: Database
     assert past.first_kept < kept
 
 
-async def test_replaced_secrets_are_forgotten_when_their_time_is_over(db: Database) -> None:
+async def test_replaced_secrets_are_deleted_when_they_expire(db: Database) -> None:
     async def replaced(tx: Tx) -> None:
         await add_webhooks(tx, 1, 4)
         for number, until in ((1, tx.now - 5), (2, tx.now + DAY), (3, tx.now - 5)):
@@ -249,7 +249,7 @@ async def test_replaced_secrets_are_forgotten_when_their_time_is_over(db: Databa
     assert [row["id"] for row in rows] == [webhook_id(2)]
 
 
-# What the statements read, on a table whose statistics are of when it was empty.
+# Reads of the statements on a table whose statistics are from when it was empty.
 
 SOME = [f"d{n}" for n in range(1, 21)] + [f"e{n}" for n in range(1, 21)]
 STATEMENTS = {
@@ -268,7 +268,7 @@ BIG = ("deliveries", "events", "attempts")
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", STATEMENTS)
-async def test_no_statement_walks_a_whole_table_on_sqlite(db: Database, name: str) -> None:
+async def test_no_statement_scans_a_whole_table_on_sqlite(db: Database, name: str) -> None:
     text, args = STATEMENTS[name]
     rows = await db.read(lambda tx: tx.all(f"explain query plan {text}", *args))
     plan = [row["detail"] for row in rows]
@@ -314,7 +314,7 @@ async def _touched(tx: Tx) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_no_statement_walks_a_whole_table_on_postgres(db: Database) -> None:
+async def test_no_statement_scans_a_whole_table_on_postgres(db: Database) -> None:
     await db.write(_grown)
     touched = await db.write(_touched)
     looks = {name: n for name, n in touched.items() if name.startswith("look")}
@@ -325,7 +325,7 @@ async def test_no_statement_walks_a_whole_table_on_postgres(db: Database) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_the_file_shrinks_when_much_has_gone(db: Database, tmp_path: Path) -> None:
+async def test_the_file_shrinks_after_large_deletes(db: Database, tmp_path: Path) -> None:
     await db.write(add_webhooks, 1, 1)
     past = Past(db)
     for _ in range(40):
@@ -350,10 +350,10 @@ async def test_the_file_shrinks_when_much_has_gone(db: Database, tmp_path: Path)
 
 
 @pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_no_lane_is_waited_for_once_deliveries_are_taken(
+async def test_no_lane_lock_is_awaited_after_delivery_locks(
     past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lanes of a later chunk taken after deliveries of an earlier one made a deadlock."""
+    """Locking lanes of a later chunk after deliveries of an earlier one caused a deadlock."""
     await past.db.write(pause, 1)
     await past.db.write(pause, 3)
     ids = [await past.delivery(40, "ready", webhook=webhook) for webhook in (3, 1)]
@@ -376,7 +376,7 @@ async def test_no_lane_is_waited_for_once_deliveries_are_taken(
 
 
 class _Watched:
-    """A transaction whose `all` is another."""
+    """A transaction with another `all`."""
 
     def __init__(self, tx: Tx, every: object) -> None:
         self._tx = tx

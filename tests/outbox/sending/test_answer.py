@@ -1,4 +1,4 @@
-"""The quick reading of plain answers says what aiohttp's parser says, or leaves it to that."""
+"""The fast parser of simple responses agrees with aiohttp's parser, or leaves them to it."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Deadlines of sends: who cancelled a task is never in doubt."""
+"""Deadlines of sends: the source of a cancellation is never in doubt."""
 
 import asyncio
 

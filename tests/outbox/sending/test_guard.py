@@ -1,4 +1,4 @@
-"""What may be sent to: spellings, addresses, ports, and both gates at work."""
+"""The egress guard: spellings, addresses, ports, and both checks."""
 
 import asyncio
 import socket
@@ -84,7 +84,7 @@ def test_no_address_is_more_open_than_the_registries_say(
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "127.1", "0x7f.0.0.1", "::1::"])
-def test_what_is_no_address_is_not_dialled(text: str) -> None:
+def test_invalid_addresses_are_refused(text: str) -> None:
     assert not may_dial(text, 443, Rules(allow=(parse_place("0.0.0.0/0"),)))
 
 
@@ -115,7 +115,7 @@ def test_good_urls(url: str) -> None:
     assert (again.host, again.port, again.url) == (target.host, target.port, target.url)
 
 
-def test_what_a_good_url_is_taken_for() -> None:
+def test_a_valid_url_is_parsed() -> None:
     target = check_url("https://BÜCHER.example:8443/hook", STRICT)
     assert (target.host, target.port, target.literal) == ("xn--bcher-kva.example", 8443, False)
     target = check_url("http://[2606:4700::1111]/", PLAIN)
@@ -176,8 +176,8 @@ def test_what_a_good_url_is_taken_for() -> None:
         ("https://[fe80::1%25eth0]/", "not an IPv6|zone"),
         ("https://[2606:4700:0::1111]/", r"\[2606:4700::1111\]"),
         ("https://[2606:4700:0000:0000:0000:0000:0000:1111]/", r"\[2606:4700::1111\]"),
-        ("https://example.com./", "dot at the end"),
-        ("https://1.1.1.1./", "dot at the end"),
+        ("https://example.com./", "end with a dot"),
+        ("https://1.1.1.1./", "end with a dot"),
         ("https://example%2ecom/", "percent"),
         ("https://%31%32%37.0.0.1/", "percent"),
         ("https://2130706433/", "four decimal"),
@@ -220,20 +220,20 @@ def test_bad_spellings_are_named(url: str, hint: str) -> None:
      "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::a9fe:a9fe]", "[2002:7f00:1::1]",
      "localhost", "LOCALHOST", "db.localhost"],
 )  # fmt: skip
-def test_refusals_by_address_share_one_text(host: str) -> None:
+def test_refusals_by_address_have_one_text(host: str) -> None:
     with pytest.raises(Refused) as refused:
         check_url(f"http://{host}/", PLAIN)
     assert refused.value.kind == "address"
-    assert str(refused.value) == f"{REFUSED_ADDRESS}; the option --allow can open it"
+    assert str(refused.value) == f"{REFUSED_ADDRESS}; allow it with the option --allow"
 
 
 @pytest.mark.parametrize(
     ("url", "allow_http", "says"),
     [
-        ("http://hooks.example.com/", False, "use https, or allow it by SET_HTTP"),
-        ("https://10.0.0.1/", False, "SET_ALLOW can open it"),
-        ("https://localhost/", True, "SET_ALLOW can open it"),
-        ("https://x.example:6379/", False, "this port by SET_ALLOW"),
+        ("http://hooks.example.com/", False, "use https, or allow it with SET_HTTP"),
+        ("https://10.0.0.1/", False, "allow it with SET_ALLOW"),
+        ("https://localhost/", True, "allow it with SET_ALLOW"),
+        ("https://x.example:6379/", False, "this port with SET_ALLOW"),
         ("ftp://x.example/", False, "must start with https://"),
         ("ftp://x.example/", True, "must start with http:// or https://"),
         ("x.example", False, "must start with https://"),
@@ -309,7 +309,7 @@ def test_a_refused_port_opens_where_it_is_named_alone() -> None:
     assert may_dial("10.0.0.5", 6379, rules)
     assert not may_dial("10.0.0.6", 6379, rules)
     assert not may_dial("1.1.1.1", 6379, rules)
-    # A name may turn out to be that place; which one it is, the gates see.
+    # A name may resolve to that network; the guard sees the address.
     assert check_url("http://redis.example:6379/", rules)
 
 
@@ -343,7 +343,7 @@ def test_malformed_places_are_refused_with_their_text(text: str) -> None:
 
 
 class Clock(SystemClock):
-    """The system's clock, moved forward by hand."""
+    """The system's clock, which a test can advance."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -353,7 +353,7 @@ class Clock(SystemClock):
 
 
 class Names:
-    """A name server of our own: answers by name, counts questions, can be made to hang."""
+    """A name server for tests: configurable results, a count of queries, and hanging queries."""
 
     def __init__(self, **answers: Sequence[str]) -> None:
         self.answers: dict[str, Sequence[str]] = dict(answers)
@@ -381,7 +381,7 @@ def guarded(names: Names, clock: Clock | None = None, rules: Rules = STRICT) -> 
     return Guard(rules, clock or Clock(), names)
 
 
-async def test_the_resolver_gives_what_may_be_dialled() -> None:
+async def test_the_resolver_returns_allowed_addresses() -> None:
     guard = guarded(Names(good=["1.1.1.1", "2606:4700::1111"]))
     found = await guard.resolve("good", 443)
     assert [(answer["host"], answer["port"], answer["family"]) for answer in found] == [
@@ -397,7 +397,7 @@ async def test_one_refused_answer_refuses_the_name(place: int) -> None:
     guard = guarded(Names(mixed=answers))
     with pytest.raises(Refused) as refused:
         await guard.resolve("mixed", 443)
-    text = f"{REFUSED_ADDRESS}; the option --allow can open it"
+    text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
     assert (str(refused.value), refused.value.kind) == (text, "address")
 
 
@@ -418,7 +418,7 @@ async def test_a_name_is_judged_for_each_port() -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254"])
-async def test_the_socket_factory_refuses_what_the_resolver_never_saw(address: str) -> None:
+async def test_the_socket_factory_refuses_unresolved_addresses(address: str) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with pytest.raises(Refused):
         guarded(Names()).open_socket((family, socket.SOCK_STREAM, 6, "", (address, 443)))
@@ -430,7 +430,7 @@ async def test_the_socket_factory_opens_what_is_allowed() -> None:
         assert opened.family == socket.AF_INET
 
 
-async def test_answers_are_remembered_for_a_while() -> None:
+async def test_results_are_cached_for_a_while() -> None:
     names, clock = Names(good=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
     for _ in range(3):
@@ -442,7 +442,7 @@ async def test_answers_are_remembered_for_a_while() -> None:
         await guard.resolve("good", 443)
 
 
-async def test_many_senders_of_one_host_ask_once() -> None:
+async def test_many_senders_share_one_look_up() -> None:
     names = Names(good=["1.1.1.1"])
     guard = guarded(names)
     found = await asyncio.gather(*(guard.resolve("good", 443) for _ in range(50)))
@@ -450,7 +450,7 @@ async def test_many_senders_of_one_host_ask_once() -> None:
     assert len(found) == 50
 
 
-async def test_failures_are_remembered_and_then_tried_again() -> None:
+async def test_failures_are_cached_and_then_tried_again() -> None:
     names, clock = Names(), Clock()
     guard = guarded(names, clock)
     for _ in range(3):
@@ -467,7 +467,7 @@ async def test_no_answers_at_all_is_a_failure() -> None:
         await guarded(Names(empty=[])).resolve("empty", 443)
 
 
-async def test_an_old_answer_serves_while_the_name_servers_are_down() -> None:
+async def test_a_cached_result_is_used_while_the_name_servers_are_down() -> None:
     names, clock = Names(good=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
     await guard.resolve("good", 443)
@@ -481,7 +481,7 @@ async def test_an_old_answer_serves_while_the_name_servers_are_down() -> None:
 
 
 @pytest.mark.slow
-async def test_an_old_answer_serves_when_a_new_one_takes_long() -> None:
+async def test_a_cached_result_is_used_when_a_new_one_takes_long() -> None:
     names, clock = Names(slow=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
     await guard.resolve("slow", 443)
@@ -518,7 +518,7 @@ async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPa
     names.hold.clear()
     with pytest.raises(LookupFailed, match="in time"):
         await guard.resolve("slow", 443)
-    # The thread is still at it; the late answer is used once the failure is forgotten.
+    # The thread still runs; its late result is used once the failure has expired.
     with pytest.raises(LookupFailed, match="in time"):
         await guard.resolve("slow", 443)
     names.hold.set()
@@ -542,7 +542,7 @@ async def test_look_ups_take_a_bounded_number_of_threads() -> None:
 
 
 @pytest.mark.slow
-async def test_dead_names_leave_threads_to_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_dead_names_leave_threads_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", 1.0)
     names, clock = Names(good=["1.1.1.1"]), Clock()
     guard = guarded(names, clock)
@@ -564,7 +564,7 @@ async def test_dead_names_leave_threads_to_the_living(monkeypatch: pytest.Monkey
     await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def test_closing_forgets_what_runs() -> None:
+async def test_closing_abandons_running_look_ups() -> None:
     names = Names(slow=["1.1.1.1"])
     names.hold.clear()
     guard = guarded(names)
@@ -595,8 +595,8 @@ def test_a_name_that_cannot_be_asked_for_is_a_failure(name: str) -> None:
     ("code", "text"),
     [
         (socket.EAI_NONAME, "no such host"),
-        (socket.EAI_AGAIN, "the name servers did not answer"),
-        (socket.EAI_FAIL, "the look-up failed"),
+        (socket.EAI_AGAIN, "the name servers did not respond"),
+        (socket.EAI_FAIL, "the name look-up failed"),
     ],
 )
 def test_the_systems_errors_in_a_few_words(

@@ -1,4 +1,4 @@
-"""Receivers that break the rules: every one ends as a named outcome, in time, in little memory."""
+"""Receivers that break the rules: each one ends as a named outcome, in time, in little memory."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ from tests.support.senders import BODY, post, sender
 OK = b"HTTP/1.1 200 OK\r\n"
 EMPTY = OK + b"Content-Length: 0\r\n\r\n"
 MOST_READ = 256 * 1024
-"""What may leave a receiver before we hang up: our limit and both kernels' socket buffers."""
+"""Bytes that a receiver can send before the disconnect: our limit plus both socket buffers."""
 
 
 def says(data: bytes) -> Script:
@@ -91,12 +91,12 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
         assert outcome.outcome == "success"
         assert outcome.total_us < 3_000_000
         if not split:
-            # What follows must not be taken for the answer to the next request.
+            # The rest must not be taken for the response to the next request.
             again = await post(made, there.url)
             assert (again.outcome, again.reused) == ("success", False)
 
 
-async def test_what_is_good_of_a_bad_body_is_recorded() -> None:
+async def test_the_valid_part_of_a_bad_body_is_recorded() -> None:
     outcome, _ = await one(says(GOOD_HEAD_BAD_BODY["a chunk, then a bad one"]))
     assert (outcome.response_body, outcome.truncated) == (b"abc", True)
 
@@ -158,7 +158,7 @@ async def test_endless_bodies_are_read_no_further_than_needed(head: bytes, part:
     assert outcome.total_us < 1_000_000
 
 
-async def test_what_is_compressed_is_recorded_as_it_came() -> None:
+async def test_a_compressed_body_is_recorded_unchanged() -> None:
     body = gzip.compress(b"ok")
     head = f"Content-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     outcome, _ = await one(says(OK + head + body))
@@ -177,7 +177,7 @@ async def test_a_body_at_the_limit(size: int) -> None:
         again = await post(made, there.url)
     assert len(outcome.response_body) == min(size, LARGEST_BODY)
     assert outcome.truncated == (size > LARGEST_BODY)
-    # A connection with something unread on it is not used again.
+    # A connection with unread data is not used again.
     assert again.outcome == "success"
 
 
@@ -212,7 +212,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-async def test_what_is_no_answer_is_a_protocol_error(name: str) -> None:
+async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
     async with hostile(BROKEN[name]) as there, sender() as made:
         outcome = await post(made, there.url)
         await asyncio.wait_for(there.ended.wait(), 5)
@@ -235,7 +235,7 @@ async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
     flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000
     async with hostile(says(flood)) as there, sender() as made:
         sending = asyncio.create_task(post(made, there.url))
-        # In processor time: what else the machine does is no fault of the loop.
+        # In processor time: other load on the machine is not the loop's fault.
         worst, last = 0.0, time.thread_time()
         while not sending.done():
             await asyncio.sleep(0)
@@ -257,11 +257,11 @@ async def silence(visit: Visit) -> None:
 )
 async def test_silence_ends_at_the_deadline(script: Script) -> None:
     outcome, _ = await one(script, 0.5)
-    assert (outcome.outcome, outcome.error) == ("timeout", "no answer in time")
+    assert (outcome.outcome, outcome.error) == ("timeout", "no response in time")
     assert 450_000 <= outcome.total_us < 1_500_000
 
 
-async def test_a_receiver_that_never_reads_is_left_at_the_deadline() -> None:
+async def test_a_receiver_that_never_reads_ends_at_the_deadline() -> None:
     async def deaf(visit: Visit) -> None:
         await asyncio.Event().wait()
 
@@ -272,7 +272,7 @@ async def test_a_receiver_that_never_reads_is_left_at_the_deadline() -> None:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_closing_without_a_word_is_a_connect_error(reset: bool) -> None:
+async def test_closing_without_a_response_is_a_connect_error(reset: bool) -> None:
     async def leave(visit: Visit) -> None:
         if reset:
             visit.reset()
@@ -298,7 +298,7 @@ async def test_a_closed_port_is_a_connect_error() -> None:
 
 
 def closing_when_idle(reset: bool) -> Script:
-    """Answers one request, and ends the connection as the second one arrives."""
+    """Respond to one request, and end the connection as the second one arrives."""
 
     async def script(visit: Visit) -> None:
         await visit.request()
@@ -314,7 +314,7 @@ def closing_when_idle(reset: bool) -> Script:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_kept_connection_that_was_closed_is_told_apart(reset: bool) -> None:
+async def test_a_stale_connection_is_recognised(reset: bool) -> None:
     async with hostile(closing_when_idle(reset)) as there, sender() as made:
         assert (await post(made, there.url)).outcome == "success"
         outcome = await post(made, there.url)
@@ -352,7 +352,7 @@ async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
         assert there.visits == 1
 
 
-async def test_an_answer_to_nothing_is_not_the_answer_to_the_next_request() -> None:
+async def test_an_unrequested_response_is_not_used_for_the_next_request() -> None:
     spoke = asyncio.Event()
 
     async def script(visit: Visit) -> None:
@@ -389,7 +389,7 @@ async def test_headers_in_no_known_encoding_are_still_text() -> None:
 
 
 @pytest.mark.slow
-async def test_a_sender_outlives_all_of_them() -> None:
+async def test_a_sender_survives_all_of_them() -> None:
     async with sender() as made, hostile(says(EMPTY)) as good:
         for script in BROKEN.values():
             async with hostile(script) as there:

@@ -1,4 +1,4 @@
-"""Receivers with broken TLS: a named outcome, no downgrade, within the time of a connect."""
+"""Receivers with broken TLS: a named outcome, no downgrade, within the connect timeout."""
 
 import asyncio
 import datetime
@@ -84,7 +84,7 @@ async def test_an_expired_certificate(authority: trustme.CA, trusting: ssl.SSLCo
     )  # fmt: skip
 
 
-async def test_a_certificate_of_nobody_we_know(trusting: ssl.SSLContext) -> None:
+async def test_a_certificate_of_an_unknown_authority(trusting: ssl.SSLContext) -> None:
     outcome = await one(serving(trustme.CA().issue_cert("127.0.0.1")), trusting)
     assert outcome.outcome == "tls_error"
     assert (outcome.error or "").startswith("certificate refused: ")
@@ -98,7 +98,7 @@ async def test_the_default_trusts_no_test_authority(authority: trustme.CA) -> No
 
 
 def outdated(context: ssl.SSLContext) -> ssl.SSLContext:
-    """`context` with TLS 1.0 alone."""
+    """Return `context` limited to TLS 1.0."""
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -106,7 +106,7 @@ def outdated(context: ssl.SSLContext) -> ssl.SSLContext:
     return context
 
 
-async def test_tls_of_the_last_century(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
+async def test_obsolete_tls(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
     server = outdated(serving(authority.issue_cert("127.0.0.1")))
     assert (await one(server, trusting)).outcome == "tls_error"
     lax = ssl.create_default_context()
@@ -125,7 +125,7 @@ async def test_plain_http_where_tls_is_expected(trusting: ssl.SSLContext) -> Non
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_leaving_in_the_handshake(reset: bool, trusting: ssl.SSLContext) -> None:
+async def test_disconnecting_in_the_handshake(reset: bool, trusting: ssl.SSLContext) -> None:
     async def leave(visit: Visit) -> None:
         await asyncio.sleep(0)
         if reset:
@@ -147,7 +147,7 @@ async def test_a_stalled_handshake_ends_with_the_connect_deadline(
 
     outcome = await one(None, trusting, stall)
     assert (outcome.outcome, outcome.error) == (
-        "tls_error", "the TLS handshake did not end in time"
+        "tls_error", "the TLS handshake timed out"
     )  # fmt: skip
     assert outcome.total_us < 2_000_000
     assert outcome.connect_us is not None

@@ -1,4 +1,4 @@
-"""The headers of an attempt, and what a webhook may add to them."""
+"""The headers of an attempt, and the custom headers of a webhook."""
 
 import time
 from contextlib import suppress
@@ -68,7 +68,7 @@ def test_a_test_event_says_so_and_others_do_not() -> None:
 
 
 def test_a_staged_secret_signs_in_the_trio_alone() -> None:
-    # The library refuses what is older than five minutes, and a test run may be.
+    # The library refuses timestamps older than five minutes, and a test run may be older.
     now = time.time_ns() // 1000
     headers = dict(composed(replace(PLAIN, secrets=(SECRET, STAGED)), now))
     assert headers["X-Webhook-Signature"] == sign_body(SECRET, BODY)
@@ -110,7 +110,7 @@ def test_custom_headers_are_sent_and_masked_in_the_log() -> None:
     assert logged[:-2] == headers[:-2]
 
 
-def test_nothing_of_ours_is_masked() -> None:
+def test_our_own_headers_are_not_masked() -> None:
     headers = composed(replace(PLAIN, origin="test", traceparent=TRACE))
     assert {name for name, _ in headers} == OURS
     assert masked(headers) == headers
@@ -137,7 +137,7 @@ def test_reserved_names_are_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
-def test_no_custom_header_can_be_taken_for_ours(name: str) -> None:
+def test_no_custom_header_can_imitate_ours(name: str) -> None:
     for spelling in (name, name.upper(), name.lower()):
         with pytest.raises(ValueError):
             check_header(spelling, "value")
@@ -158,7 +158,7 @@ def test_malformed_values_are_refused(value: str) -> None:
 
 
 @given(name=st.text(max_size=20), value=st.text(max_size=20))
-def test_what_is_allowed_cannot_break_out_of_its_line(name: str, value: str) -> None:
+def test_allowed_headers_contain_no_line_break(name: str, value: str) -> None:
     with suppress(ValueError):
         check_header(name, value)
         line = f"{name}: {value}"

@@ -1,4 +1,4 @@
-"""One POST to a receiver that behaves: what is sent, what is timed, what is refused."""
+"""POST to a well-behaved receiver: requests, timings and refusals."""
 
 import asyncio
 import json
@@ -167,7 +167,7 @@ async def test_a_refused_connection_was_time_spent_connecting() -> None:
     assert outcome.connect_us is not None
     assert 0 < outcome.connect_us <= outcome.total_us
     assert outcome.first_byte_us is None
-    # Nobody was dialled here.
+    # No connection was attempted here.
     assert (refused.outcome, refused.connect_us) == ("blocked", None)
 
 
@@ -252,7 +252,7 @@ async def test_the_dialled_address_is_judged_even_when_the_resolver_is_fooled() 
 
         made._dialler._guard.resolve = fooled  # type: ignore[method-assign,assignment] # a resolver gone wrong
         outcome = await post(made, url)
-        text = f"{REFUSED_ADDRESS}; the option --allow can open it"
+        text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
         assert (outcome.outcome, outcome.error) == ("blocked", text)
         assert there.requests == []
 

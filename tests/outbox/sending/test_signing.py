@@ -1,4 +1,4 @@
-"""Both signature schemes, checked by other people's code."""
+"""Both signature schemes, verified by third-party code."""
 
 import base64
 import hashlib
@@ -55,7 +55,7 @@ def test_gidgethub_accepts_the_body_signature_and_nothing_else(secret: str, body
 @given(secret=secrets, body=bodies)
 @pytest.mark.slow
 def test_standardwebhooks_accepts_the_trio_and_nothing_else(secret: str, body: bytes) -> None:
-    # The library refuses what is older than five minutes, and a test run may be.
+    # The library refuses timestamps older than five minutes, and a test run may be older.
     now = int(time.time())
     headers = {
         "webhook-id": MESSAGE,

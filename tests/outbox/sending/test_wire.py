@@ -1,4 +1,4 @@
-"""What outbox.sending.wire expects of aiohttp's inner parts, and the heads that it writes."""
+"""The private parts of aiohttp that outbox.sending.wire uses, and the heads that it writes."""
 
 import asyncio
 import inspect
@@ -61,7 +61,7 @@ def test_a_route_apart_takes_no_pooled_connection() -> None:
     assert isinstance(apart.connection_key, ConnectionKey)
 
 
-async def test_the_parts_of_aiohttp_that_we_lean_on_are_there() -> None:
+async def test_the_private_parts_of_aiohttp_exist() -> None:
     connector = TCPConnector()
     assert connector._factory.func is ResponseHandler
     assert list(inspect.signature(connector.connect).parameters) == ["req", "traces", "timeout"]
@@ -84,7 +84,7 @@ async def test_every_connection_is_ours_and_its_receive_buffer_is_small() -> Non
         assert size <= 64 * 1024
 
 
-async def test_a_receiver_that_speaks_first_is_no_stall() -> None:
+async def test_a_receiver_that_sends_first_does_not_stall() -> None:
     async def eager(visit: Visit) -> None:
         await visit.write(EMPTY)
         await visit.reply(b"")

@@ -1,4 +1,4 @@
-"""Secrets at rest: what opens, what does not, and the key file's rules."""
+"""Secrets at rest: which values open, which do not, and the rules of the key file."""
 
 import re
 import stat
@@ -34,7 +34,7 @@ RING = ring(OLD_LINE)
 
 @pytest.mark.slow
 @given(plain=st.binary(max_size=500), row=st.text(max_size=30))
-def test_what_is_sealed_opens_again(plain: bytes, row: str) -> None:
+def test_a_sealed_value_opens(plain: bytes, row: str) -> None:
     assert RING.open(RING.seal(plain, row), row) == plain
 
 
@@ -57,7 +57,7 @@ def test_a_damaged_value_does_not_open(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_what_was_never_sealed_does_not_open(junk: bytes) -> None:
+def test_an_unsealed_value_does_not_open(junk: bytes) -> None:
     with pytest.raises(SealBroken):
         RING.open(junk, "row")
 
@@ -86,7 +86,7 @@ def test_an_existing_file_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     write_key_file(path, IDS, WALL)
     before = path.read_text()
-    with pytest.raises(CannotStart, match="already there"):
+    with pytest.raises(CannotStart, match="already exists"):
         write_key_file(path, IDS, WALL)
     assert path.read_text() == before
 
@@ -124,7 +124,7 @@ def test_a_file_open_to_everybody_is_refused(tmp_path: Path) -> None:
 
 def test_an_unwritable_place_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CannotStart, match="cannot be made"):
+    with pytest.raises(CannotStart, match="cannot be created"):
         write_key_file(tmp_path / "file" / "keys", IDS, WALL)
     with pytest.raises(CannotStart, match="cannot be written"):
         write_key_file(tmp_path / ("n" * 300), IDS, WALL)
@@ -135,13 +135,13 @@ def test_an_unwritable_place_is_one_clear_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "holds no key"),
-        ("# only a comment\n", "holds no key"),
-        ("0a0b0c0d", "key line 1: a key is written as"),
-        (f"{OLD_LINE} more", "a key is written as"),
+        ("", "contains no key"),
+        ("# only a comment\n", "contains no key"),
+        ("0a0b0c0d", "key line 1: write a key as"),
+        (f"{OLD_LINE} more", "write a key as"),
         (OLD_LINE.replace("0a0b0c0d", "0A0B0C0D"), "8 lowercase hex digits"),
-        (OLD_LINE.replace("AAEC", "AAE"), "not 32 bytes"),
-        (OLD_LINE.replace("AAECAwQF", ""), "not 32 bytes"),
+        (OLD_LINE.replace("AAEC", "AAE"), "must be 32 bytes"),
+        (OLD_LINE.replace("AAECAwQF", ""), "must be 32 bytes"),
         (OLD_LINE.replace("2026-01-01T00:00:00Z", "yesterday"), "no valid creation time"),
         (OLD_LINE.replace("Z", ""), "no time zone"),
         (f"{OLD_LINE}\n\nwrong", "key line 3"),

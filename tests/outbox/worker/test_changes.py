@@ -1,4 +1,4 @@
-"""What an owner's edit, pause or delete means for a request that has not left yet."""
+"""An owner's edit, pause or delete applies to a request that is not sent yet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring,
 
 @dataclass
 class SlowNames:
-    """A name server that answers when the test lets it."""
+    """A name server that responds when the test allows it."""
 
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop | None = None
@@ -41,7 +41,7 @@ class SlowNames:
 
 @dataclass
 class Resolving:
-    """A drain whose request to `webhook_id` is still waiting for its name."""
+    """A drain whose request to `webhook_id` still waits for its name."""
 
     db: Database
     ring: KeyRing
@@ -148,7 +148,7 @@ async def test_a_410_of_the_old_address_does_not_disable_a_moved_webhook(db: Dat
 
 
 @pytest.mark.parametrize("waits", [(600, 5), (5, 600)])
-async def test_of_two_waits_that_a_receiver_asks_for_the_longer_one_stands(
+async def test_the_longer_of_two_requested_delays_applies(
     db: Database, waits: tuple[int, int]
 ) -> None:
     async with inbox() as box, drain(db, ring()) as running:

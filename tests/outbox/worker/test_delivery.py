@@ -1,4 +1,4 @@
-"""One event on its way: fan-out, signature, retries, ends, the log; on both engines."""
+"""One event to its receiver: fan-out, signature, retries, final states and log; on both engines."""
 
 import asyncio
 import hashlib
@@ -217,7 +217,7 @@ async def test_a_paused_webhook_parks_its_events(db: Database) -> None:
         assert list(states.values()) == ["delivered"]
 
 
-async def test_what_cannot_be_sent_ends_dead_and_nobody_waits_for_it(db: Database) -> None:
+async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         broken = await running.webhook(f"{box.url}/broken")
         await running.webhook(f"{box.url}/fine")
@@ -237,7 +237,7 @@ async def test_what_cannot_be_sent_ends_dead_and_nobody_waits_for_it(db: Databas
         assert "secret" in ends[broken]["reason"]
 
 
-async def test_throttling_holds_the_whole_webhook_back(db: Database) -> None:
+async def test_throttling_delays_the_whole_webhook(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
 
         async def slow_down(_: web.Request) -> web.Response:
@@ -286,7 +286,7 @@ async def test_a_lost_claim_changes_nothing(db: Database) -> None:
         await db.write(tidy)
 
 
-async def test_what_a_dead_process_had_in_flight_is_sent_again(db: Database) -> None:
+async def test_deliveries_in_flight_at_a_crash_are_sent_again(db: Database) -> None:
     key = ring()
     async with inbox() as box:
         await add_webhook(db, key, box.url)
@@ -361,7 +361,7 @@ async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
         await running.webhook(f"{box.url}/fine", "thing.made")
         await db.write(make, "r", "slow.made")
         await _until_slow(box, 8)
-        # All eight hang on four slots, and still none of the four is taken.
+        # All eight hang on four slots, and none of the four stays occupied.
         before = running.watch.counts.get("slots 4 0", 0)
         await running.watch.until("slots 4 0", before + 1)
         await db.write(make, "r1")
@@ -398,7 +398,7 @@ async def test_a_damaged_subscription_stops_nobody_else(db: Database) -> None:
 
 @pytest.mark.slow
 async def test_an_attempt_that_cannot_be_logged_still_counts(db: Database) -> None:
-    """Two rows of one number: the second attempt's cannot be written, its delivery must be."""
+    """Two rows with one number: the second attempt cannot be written, its delivery must be."""
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await running.webhook(box.url)
         refuse = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Duties of the installation: one run per period over all nodes, whatever becomes of the leader."""
+"""Duties of the installation: one run per period over all nodes, with any change of leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,7 +28,7 @@ RUNS = "create table runs (node bigint not null, at bigint not null)"
 
 @dataclass
 class Node:
-    """One process of an installation, as far as duties go."""
+    """One process of an installation, for duties only."""
 
     db: Database
     leadership: Leadership
@@ -46,7 +46,7 @@ async def _noted(tx: Tx) -> list[tuple[int, int]]:
 
 @asynccontextmanager
 async def installation(url: str, count: int) -> AsyncIterator[list[Node]]:
-    """Nodes whose one duty notes who ran it and when, once in PERIOD."""
+    """Start nodes whose one duty records the node and the time, once in PERIOD."""
     nodes: list[Node] = []
     try:
         for number in range(count):
@@ -63,7 +63,7 @@ async def installation(url: str, count: int) -> AsyncIterator[list[Node]]:
 
             duties.once_every(PERIOD, "note", note)
             duties.start()
-            # Nodes never look at the same moments.
+            # Nodes look at different moments.
             scheduler.every(0.5 + number * 0.03, "duties", duties.look)
             scheduler.start()
         yield nodes
@@ -75,7 +75,7 @@ async def installation(url: str, count: int) -> AsyncIterator[list[Node]]:
 
 
 async def runs_of(node: Node, count: int) -> list[tuple[int, int]]:
-    """The runs noted, when there are `count` at least."""
+    """Return the recorded runs once there are `count` of them."""
     async with asyncio.timeout(60):
         while len(found := await node.db.read(_noted)) < count:
             await asyncio.sleep(0.05)
@@ -106,7 +106,7 @@ async def test_each_period_has_one_run_while_leaders_come_and_go(db_url: str) ->
 
 @POSTGRES
 async def test_nodes_that_all_believe_they_lead_still_run_it_once(db_url: str) -> None:
-    """The table decides; the lock only spares the others the asking."""
+    """The table decides; the lock only saves the others the query."""
     handles = [await database.open(db_url, clock=SystemClock(), ids=Ids()) for _ in range(4)]
     runs = 0
 
@@ -137,7 +137,7 @@ async def test_a_run_begins_only_from_what_was_seen(db: Database) -> None:
 
 
 class Part(Alone):
-    """A leadership that a test decides."""
+    """A leadership that a test controls."""
 
     leads = True
     settled = True
@@ -189,7 +189,7 @@ async def test_a_run_whose_node_died_in_the_middle_is_run_by_the_next_leader(db:
         runs += 1
 
     second = duties_of(db, 3600, run)
-    # Until it has led for a while, the former leader may still be at it.
+    # Until it has led for a while, the former leader may still run the duty.
     second.leadership.settled = False  # type: ignore[misc] # Part's own
     await second.look()
     await second.idle()

@@ -1,4 +1,4 @@
-"""The lease and the clock of a node, and what somebody else's lock may hold up."""
+"""The lease and the clock of a node, and the effects of foreign locks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 
 
 class Shifted(SystemClock):
-    """A clock whose wall time is off by so many seconds."""
+    """A clock with an offset in its wall time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -31,7 +31,7 @@ class Shifted(SystemClock):
 
 @asynccontextmanager
 async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease, Counted]]:
-    """A lease, kept until the block ends; the counts have "joined" and "lost" beside the rest."""
+    """Keep a lease until the block ends; the counts include "joined" and "lost"."""
     watch = Counted()
     kept = Lease(db, clock=clock, ids=Ids(), observer=watch, joined=watch.joined, lost=watch.lost)
     task = asyncio.create_task(kept.run())
@@ -81,9 +81,9 @@ async def test_sqlite_has_no_other_clock(db: Database) -> None:
 
 
 @POSTGRES
-async def test_what_the_way_to_the_server_may_explain_is_no_skew(db: Database) -> None:
+async def test_the_round_trip_time_is_not_skew(db: Database) -> None:
     class Slow(SystemClock):
-        """As if the answer took ten seconds more on the way back."""
+        """As if the reply took ten seconds more on the way back."""
 
         asked = 0
 
@@ -118,7 +118,7 @@ async def test_a_lease_that_was_lost_comes_back_under_a_new_name(
 async def test_a_renewal_that_hangs_past_the_lease_ends_it(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a timer of its own: the renewal's answer may never come."""
+    """By a timer of its own: the reply to the renewal may never come."""
     monkeypatch.setattr(lease, "LEASE_SECONDS", 1.0)
     monkeypatch.setattr(lease, "RENEW_SECONDS", 0.1)
     monkeypatch.setattr(lease, "LOOK_SECONDS", 0.3)
@@ -138,7 +138,7 @@ async def test_a_renewal_that_hangs_past_the_lease_ends_it(
 
 
 @POSTGRES
-async def test_a_lane_that_a_stranger_holds_delays_its_webhook_alone(db: Database) -> None:
+async def test_a_locked_lane_delays_only_its_webhook(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         held = await running.webhook(f"{box.url}/held")
         await running.webhook(f"{box.url}/free")
@@ -164,7 +164,7 @@ async def test_a_lane_that_a_stranger_holds_delays_its_webhook_alone(db: Databas
 
 
 @POSTGRES
-async def test_a_result_whose_lane_is_held_is_put_off_and_written_later(db: Database) -> None:
+async def test_a_result_in_a_locked_lane_is_written_later(db: Database) -> None:
     key = ring()
     async with inbox() as box, drain(db, key) as running:
         webhook_id, _ = await add_webhook(db, key, box.url)

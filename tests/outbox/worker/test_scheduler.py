@@ -1,4 +1,4 @@
-"""Periodic duties: they run, survive their own faults, and follow a wall clock that jumps."""
+"""Periodic duties run, survive their own errors, and follow a wall clock that jumps."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Results on their way into the database when lanes are held and the loop has faults."""
+"""Recording results while lanes are locked and the loop has errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.drain import Counted
 
 
 class Stepped(SystemClock):
-    """Stands still until it is told to go on."""
+    """A clock that advances only on command."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -25,7 +25,7 @@ class Stepped(SystemClock):
 
 
 class HeldLanes:
-    """A database that settles all but what is in a lane that is held."""
+    """A database that settles everything except results in locked lanes."""
 
     engine = "postgres"
 
@@ -48,7 +48,7 @@ def result(delivery_id: str, webhook_id: str) -> Result:
     return Result(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
 
 
-async def test_results_of_lanes_that_are_held_now_do_not_put_off_those_before() -> None:
+async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     lanes, clock = HeldLanes(), Stepped()
     settling = Settling(cast(Database, lanes), clock, Counted())
     lanes.held = {"held for a moment", "busy"}

@@ -1,4 +1,4 @@
-"""Slots and windows, as values: nobody waits here."""
+"""Slots and windows, as values without waiting."""
 
 import pytest
 from hypothesis import given
@@ -71,11 +71,11 @@ def test_a_slow_send_leaves_a_window_of_one_whatever_it_answers() -> None:
     assert windows.finish(sending, "grow") == 1
 
 
-def test_past_so_many_slow_sends_the_oldest_of_the_biggest_holder_are_cut() -> None:
+def test_above_the_limit_the_oldest_slow_sends_of_the_largest_owner_are_cut() -> None:
     windows = Windows(MOST_SLOW * 2)
     big = MOST_SLOW // OWNER_SHARE
     for number in range(MOST_SLOW + 5):
-        # One owner has as many as he may, each of the others fewer.
+        # One owner has the maximum, each of the others has fewer.
         owner = "big" if number < big else f"o{number // 7}"
         windows.start(claimed(f"w{number}", owner), False, 0.0)
     soon, cut = windows.take_slots_back(1.0)
@@ -145,7 +145,7 @@ def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
         max_size=120,
     )
 )
-def test_whatever_happens_the_books_balance(
+def test_the_counts_stay_consistent(
     steps: list[tuple[str, int, WindowStep]],
 ) -> None:
     windows = Windows(8)

@@ -1,4 +1,4 @@
-"""The drain's loop when things go wrong inside: nothing is lost, repeated or spun over."""
+"""The drain's loop under internal errors: nothing is lost, repeated or retried in a busy loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def run(tx: Tx, sql: str, *args: Any) -> int:
 
 
 @pytest.mark.slow
-async def test_a_fault_of_the_loop_repeats_nothing_that_is_under_way(
+async def test_an_error_of_the_loop_repeats_no_send_in_flight(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with inbox() as box, drain(db, ring()) as running:
@@ -63,10 +63,10 @@ async def test_a_fault_of_the_loop_repeats_nothing_that_is_under_way(
 
 
 @pytest.mark.slow
-async def test_a_claim_of_unknown_fate_is_given_back_once(
+async def test_a_claim_with_unknown_outcome_is_released_once(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long the database is away, there is one claim to give back and no more."""
+    """However long the database is unavailable, there is one claim to release and no more."""
     away = 6
     real = type(db).write
 
@@ -99,10 +99,10 @@ async def test_a_claim_of_unknown_fate_is_given_back_once(
 
 
 @POSTGRES
-async def test_a_claim_that_cannot_be_given_back_holds_up_nobody(
+async def test_a_claim_that_cannot_be_released_delays_nobody(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has the lane of a claim of unknown fate: the other lanes are served meanwhile."""
+    """Another transaction has locked a lane of a claim with unknown outcome."""
     key = ring()
     lost = False
     real = type(db).write
@@ -143,7 +143,7 @@ async def test_a_claim_that_cannot_be_given_back_holds_up_nobody(
 
 @POSTGRES
 @pytest.mark.parametrize("what", ["lane", "fan-out"])
-async def test_waiting_for_what_others_hold_makes_no_busy_loop(
+async def test_waiting_for_locked_rows_makes_no_busy_loop(
     db: Database, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     async with inbox() as box, drain(db, ring()) as running:
@@ -166,7 +166,7 @@ async def test_waiting_for_what_others_hold_makes_no_busy_loop(
         await asyncio.sleep(0.5)
         before = running.watch.counts["claimed"]
         await asyncio.sleep(1.0)
-        # Putting off settles takes ten turns a second.
+        # Postponed results retry ten times a second.
         assert running.watch.counts["claimed"] - before <= 20
         go_on.set()
         await holding
@@ -174,9 +174,7 @@ async def test_waiting_for_what_others_hold_makes_no_busy_loop(
 
 
 @POSTGRES
-async def test_what_is_ready_goes_out_while_nothing_can_be_fanned_out(
-    db: Database, db_url: str
-) -> None:
+async def test_ready_deliveries_are_sent_while_fan_out_fails(db: Database, db_url: str) -> None:
     async with inbox() as box, drain(db, ring(), schedule=Schedule((0.5, 0.5))) as running:
 
         async def fail(_: web.Request) -> web.Response:
@@ -195,7 +193,7 @@ async def test_what_is_ready_goes_out_while_nothing_can_be_fanned_out(
 
 
 @pytest.mark.slow
-async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
+async def test_deliveries_claimed_here_but_unknown_are_rescued(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(taking, "CHECK_SECONDS", 0.2)
@@ -213,7 +211,7 @@ async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
         await db.write(make, "r1")
         await box.until(2)
         await running.watch.until("delivery_finished")
-        # As a failover leaves it that has lost the settle.
+        # As after a failover that lost the settle.
         await db.write(
             run,
             "update deliveries set state = 'in_flight', claim = 'x', node_id = $1, "
@@ -227,7 +225,7 @@ async def test_what_stands_under_our_name_and_is_not_held_is_rescued(
         await running.watch.until("delivery_finished", 3)
 
 
-async def test_what_is_rescued_again_and_again_ends_dead(db: Database) -> None:
+async def test_a_delivery_rescued_repeatedly_ends_dead(db: Database) -> None:
     async with inbox() as box:
         await add_webhook(db, ring(), box.url)
         await db.write(make, "r1")
@@ -247,7 +245,7 @@ async def test_what_is_rescued_again_and_again_ends_dead(db: Database) -> None:
 
 
 @pytest.mark.slow
-async def test_a_result_that_cannot_be_written_holds_up_no_other(
+async def test_a_result_that_cannot_be_written_delays_no_other(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = settle
@@ -284,7 +282,7 @@ async def test_a_drain_past_its_grace_starts_nothing(
             begin = worker._taking._begin
 
             def stop_first(*args: Any) -> None:
-                # The claim has come back; the order to stop came while it was under way.
+                # The claim has returned; the stop came while it was running.
                 if args[0] and not stopping:
                     stopping.append(asyncio.create_task(worker.drain(0.0)))
                     worker._taking.stop()
@@ -330,10 +328,10 @@ async def test_a_slow_send_too_many_is_cut_as_a_timeout(
 
 
 @pytest.mark.slow
-async def test_a_fault_of_taking_does_not_leave_a_settle_under_way(
+async def test_a_failed_claim_does_not_leave_a_settle_running(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two that write the same list at once can lose what the second one added to it."""
+    """Two writes of one list at once can lose an item that the second one added."""
     at_once = most = faults = 0
     write, take = Settling.write, Taking.take
 

@@ -1,6 +1,6 @@
-"""Running node in tests, with the packages of the lock file in this folder.
+"""Run node in tests, with the packages of the lock file in this folder.
 
-`make` installs them (`npm ci`) beside it; without node or without them a test is skipped by name.
+`make` installs them (`npm ci`); without node or without them a test skips and names them.
 """
 
 import subprocess

@@ -1,1 +1,1 @@
-"""Attacks on a server that runs: what each costs it, and what others feel meanwhile."""
+"""Attacks on a running server: the cost of each, and its effect on others."""

@@ -1,4 +1,4 @@
-"""One attack on a server of its own: processor time, memory, and the health check beside it."""
+"""One attack on its own server: processor time, memory, and concurrent health checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CPU_SECONDS_A_REQUEST = 0.2
 MEMORY_MIB = 256.0
 LIVEZ_SECONDS = 0.1
 LOOK_SECONDS = 0.05
-# What is put off is work as well: the server is watched until it rests.
+# Deferred work counts too: the server is watched until it is idle.
 REST_SECONDS = 0.5
 PATIENCE_SECONDS = 30.0
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -30,16 +30,16 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Target:
-    """The server that is attacked. The first key is the attacker's, the second somebody else's."""
+    """The attacked server. The first key is the attacker's, the second another user's."""
 
     address: str
     port: int
     keys: tuple[str, str]
     owners: tuple[str, str]
     url: str
-    """Of the database, to fill it before the attack."""
+    """The address of the database, to fill it before the attack."""
     findings: list[str] = field(default_factory=list)
-    """What the attack saw that must not be, such as somebody else who had to wait."""
+    """Faults that the attack saw, such as another user who had to wait."""
 
 
 @dataclass(frozen=True)
@@ -49,33 +49,33 @@ class Attack:
     name: str
     run: Callable[[Target], Awaitable[int]]
     fill: Callable[[Target], Awaitable[None]] | None = None
-    """Puts records in place before anything is measured."""
+    """Inserts records before the measurement."""
     settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class Watch:
-    """What a process used, and how it answered, from the beginning to the end of a watch."""
+    """The resource use and the health checks of a process from start to end of a watch."""
 
     cpu_seconds: float = 0.0
     peak_mib: float = 0.0
     livez: list[float] = field(default_factory=list)
     refused: int = 0
-    """Health checks that got another answer than 200."""
+    """Health checks with a response other than 200."""
 
 
 async def run_attack(
     attack: Attack, engine: Engine = "sqlite", *, module: str = "gateway"
 ) -> dict[str, Any]:
-    """Its record: figures, and `findings` where a bar does not hold.
+    """Run the attack; return figures, and `findings` where a bar is missed.
 
-    `module` is another entry point in the product's place, one with a guard turned off.
+    `module` is another entry point in place of the product, one with a guard turned off.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with empty_database(engine, folder) as url:
             tenants = await settle_in(url, folder, [9], owners=2, webhooks=0)
-            # The limits of the rates are those of an installation that sets none.
+            # The limits of the rates are the defaults.
             given = {"CARTEIRO_LIMITS__READ_PER_SECOND": "100",
                      "CARTEIRO_LIMITS__WRITE_PER_SECOND": "50"}  # fmt: skip
             product = Product(
@@ -128,7 +128,7 @@ def _record(
 
 @asynccontextmanager
 async def _watched(product: Product) -> AsyncIterator[Watch]:
-    """Look at the process and ask for its health, from outside, until it rests again."""
+    """Watch the process from outside, with health checks, until it is idle again."""
     watch = Watch()
     before, start = _cpu(product.pid), product.rss()
     timeout = aiohttp.ClientTimeout(total=PATIENCE_SECONDS)
@@ -155,7 +155,7 @@ async def _look(
     while True:
         began = time.monotonic()
         try:
-            # A connection of its own each time: what is full must still have a place for this.
+            # A new connection each time: even a full server must accept it.
             async with http.get("/livez", headers={"Connection": "close"}) as response:
                 await response.read()
                 watch.refused += response.status != 200
@@ -167,7 +167,7 @@ async def _look(
 
 
 def _cpu(pid: int) -> float:
-    """Processor seconds of a process and all its threads so far."""
+    """Return the processor seconds of a process and all its threads so far."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS

@@ -1,4 +1,4 @@
-"""Attacks that hold connections, by somebody without an account."""
+"""Attacks that keep connections open, without an account."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ BODY = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r
 
 
 async def idle(target: Target) -> int:
-    """A thousand connections that say nothing, from two addresses."""
+    """Open a thousand silent connections, from two addresses."""
     return await _occupy(target, b"")
 
 
 async def dripping_heads(target: Target) -> int:
-    """A thousand heads that do not end, from two addresses."""
+    """Send a thousand heads without an end, from two addresses."""
     return await _occupy(target, DRIP)
 
 
 async def dripping_bodies(target: Target) -> int:
-    """A thousand bodies that do not end, from two addresses."""
+    """Send a thousand bodies without an end, from two addresses."""
     return await _occupy(target, BODY)
 
 
 async def _occupy(target: Target, says: bytes) -> int:
     async with _held(target, says) as writers:
-        # Others are served meanwhile, each on a connection of its own.
+        # Others are served meanwhile, each on its own connection.
         timeout = aiohttp.ClientTimeout(total=10)
         headers = {"X-API-Key": target.keys[1], "Connection": "close"}
         async with aiohttp.ClientSession(target.address, timeout=timeout) as http:
@@ -64,7 +64,7 @@ async def _held(target: Target, says: bytes) -> AsyncIterator[list[asyncio.Strea
                 writers.append(writer)
                 if says:
                     writer.write(says)
-                # What is measured is that they are held, not that they come at once.
+                # The measurement covers open connections, not their simultaneous arrival.
                 await asyncio.sleep(APART_SECONDS)
         yield writers
     finally:

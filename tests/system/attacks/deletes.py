@@ -1,4 +1,4 @@
-"""Attacks by deletes of records with many dependants, beside somebody else who writes."""
+"""Attacks by deletes of records with many dependants, while another user writes."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ ONE_LONG = 200_000
 ROUNDS = 100
 PAUSE_SECONDS = 0.1
 AFTER = 20
-"""Writes of somebody else when all is over."""
+"""Writes of another user after the attack."""
 SETTLE_SECONDS = 120.0
 LOOK_SECONDS = 0.25
 WRITE_SECONDS = 1.0
-"""The longest that somebody else's write may take."""
+"""The longest time that a write of another user may take."""
 Add = Callable[[Tx, str, int, str], Awaitable[None]]
 
 
 async def contacts_with_activities(target: Target) -> None:
-    """Contacts of the attacker, each with more activities than go with it."""
+    """Insert contacts of the attacker, each with more activities than one delete covers."""
     await _fill(target, CONTACTS, MANY_CONTACTS, add_activities, ACTIVITIES)
 
 
 async def one_contact_with_activities(target: Target) -> None:
-    """A contact of the attacker with so many activities that their delete takes seconds."""
+    """Insert a contact with so many activities that their delete takes seconds."""
     await _fill(target, CONTACTS, 1, add_activities, ONE_LONG)
 
 
 async def companies_with_contacts(target: Target) -> None:
-    """Companies of the attacker, each with more contacts than are unset with it."""
+    """Insert companies, each with more contacts than one delete updates."""
     await _fill(target, COMPANIES, MANY_COMPANIES, add_contacts, EMPLOYEES)
 
 
@@ -70,7 +70,7 @@ async def _fill(target: Target, kind: Resource, records: int, add: Add, each: in
 
 
 async def many_deletes(target: Target) -> int:
-    """All of them deleted at once."""
+    """Delete all of them at once."""
     async with _client(target, 0) as http:
         page = await _ask(http, "GET", "/api/contacts?limit=100")
         async with _somebody_writes(target):
@@ -82,7 +82,7 @@ async def many_deletes(target: Target) -> int:
 
 
 async def deletes_and_new_ones(target: Target) -> int:
-    """Companies deleted, new ones made and joined, and all of it listed, again and again."""
+    """Delete companies, create and link new ones, and list all of it, again and again."""
     async with _client(target, 0) as http:
         found = (await _ask(http, "GET", "/api/companies?limit=100"))["data"]
         people = (await _ask(http, "GET", "/api/contacts?limit=100"))["data"]
@@ -100,7 +100,7 @@ async def deletes_and_new_ones(target: Target) -> int:
 
 
 async def _until_settled(target: Target) -> None:
-    """What a delete leaves for later is work that it makes."""
+    """Wait for the deferred work of a delete, which is part of its cost."""
 
     async def pending(tx: Tx) -> bool:
         return await tx.one("select 1 as found from pending_ends limit 1") is not None
@@ -123,14 +123,14 @@ async def _client(target: Target, number: int) -> AsyncIterator[aiohttp.ClientSe
 
 
 async def _ask(http: aiohttp.ClientSession, method: str, path: str, body: Any = None) -> Any:
-    """What was answered, whatever that is: an attacker does not mind limits."""
+    """Accept any response: an attacker ignores limits."""
     async with http.request(method, path, json=body) as response:
         return await response.json()
 
 
 @asynccontextmanager
 async def _somebody_writes(target: Target) -> AsyncIterator[None]:
-    """Another owner's writes from here on until a while after the block; slow ones are findings."""
+    """Write as another owner until a while after the block; slow writes are findings."""
     ended = asyncio.Event()
 
     async def write() -> None:
@@ -164,5 +164,5 @@ ATTACKS = (
 ONE_BIG = Attack(
     "delete of a contact with 200,000 activities", many_deletes, one_contact_with_activities
 )
-"""Shows what holds the writes of others up; its one request costs more than one may."""
+"""Shows what delays other writes; its one request exceeds the bar for the cost."""
 HELD_UP = "somebody else's write took"

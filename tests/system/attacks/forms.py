@@ -1,4 +1,4 @@
-"""Attacks by what a form says of itself, by somebody without an account."""
+"""Attacks by the declared type of a form, without an account."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from tests.system.attacks.attack import Attack, Target
 MEBIBYTE = 1 << 20
 URLENCODED = "application/x-www-form-urlencoded"
 PATH = "/console/sign-in"
-# Read in punycode, each character goes before all others, so the decoder copies them each time.
+# In punycode, each character comes before all others, so the decoder copies them each time.
 INSERTIONS = b"email=-" + b"a" * (MEBIBYTE // 8)
 PART = b'--B\r\nContent-Disposition: form-data; name="email"\r\n\r\na\r\n'
 PATIENCE = aiohttp.ClientTimeout(total=90)
 
 
 async def punycode(target: Target) -> int:
-    """A body in a character set whose decoder takes the square of its length."""
+    """Send a body in a character set whose decoder takes quadratic time."""
     return await _post(target, INSERTIONS, f"{URLENCODED}; charset=punycode", 2)
 
 
 async def parts(target: Target) -> int:
-    """As many parts as a multipart form may have, each of which is parsed on its own."""
+    """Send the maximum number of parts of a multipart form; each is parsed separately."""
     body = PART * 999 + b"--B--\r\n"
     return await _post(target, body, "multipart/form-data; boundary=B", 10)
 
 
 async def megabytes(target: Target) -> int:
-    """Forms of a megabyte, percent-encoded throughout, past what an address may try."""
+    """Send forms of a megabyte, percent-encoded throughout, above the rate of an address."""
     return await _post(target, b"email=" + b"%41" * (MEBIBYTE // 3 - 10), URLENCODED, 30)
 
 
 async def many_fields(target: Target) -> int:
-    """Forms of the most bytes with as many fields as fit."""
+    """Send forms of the maximum size with the maximum number of fields."""
     return await _post(target, b"a=b&" * 16_000, URLENCODED, 30)
 
 

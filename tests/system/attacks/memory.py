@@ -1,4 +1,4 @@
-"""Attacks that make the server hold much: answers that are not read, bodies that do not end."""
+"""Attacks on memory: unread responses, bodies without an end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS_MADE = 1_000
 DESCRIPTION = 65_535
 READERS = 10
 SECONDS = 8.0
-"""How long connections are held; by then all that an answer can bring into memory is there."""
+"""Seconds that connections stay open; by then each response is completely in memory."""
 DUE = 1_764_600_000_000_000
 CALENDAR = "/api/tasks/calendar?start=2025-12-01&end=2025-12-02"
 FLOOD = 100
@@ -60,40 +60,40 @@ async def _activities(tx: Tx, owner: str) -> None:
 
 
 async def slow_calendars(target: Target) -> int:
-    """Ten clients ask for the calendar, read a little of it, and then no more."""
+    """Let ten clients request the calendar, read a little of it, and then no more."""
     return await _unread(target, f"GET {CALENDAR}", READERS)
 
 
 async def many_calendars(target: Target) -> int:
-    """A hundred clients of one key ask for it, and read nothing."""
+    """Let a hundred clients of one key request it and read nothing."""
     return await _unread(target, f"GET {CALENDAR}", FLOOD)
 
 
 async def unread_lists(target: Target) -> int:
-    """Pages of a hundred long tasks, not read."""
+    """Request pages of a hundred long tasks, and read none."""
     return await _unread(target, "GET /api/tasks?limit=100", FLOOD)
 
 
 async def unread_activities(target: Target) -> int:
-    """The latest hundred activities, all long, not read."""
+    """Request the latest hundred activities, all long, and read none."""
     return await _unread(target, "GET /api/activities/recent?limit=100", FLOOD)
 
 
 async def slow_bodies(target: Target) -> int:
-    """Bodies of a megabyte of which the last byte does not come."""
+    """Send bodies of a megabyte without their last byte."""
     head = "Content-Type: application/json\r\nContent-Length: 1000000\r\n"
     return await _unread(target, "POST /api/contacts", 180, head, b"x" * 999_999)
 
 
 async def anonymous_bodies(target: Target) -> int:
-    """Bodies by nobody, to every door, that do not end."""
+    """Send bodies without an end and without credentials to every door."""
     kind = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 65000\r\n"
     line = "POST /console/sign-in"
     return await _unread(target, line, 400, kind, b"x" * 64_999, key=False)
 
 
 async def endless_heads(target: Target) -> int:
-    """Heads of a megabyte, a line of 8 KB each, that do not end."""
+    """Send heads of a megabyte without an end, in lines of 8 KB."""
     lines = "".join(f"X-Line-{n}: {'x' * 8_000}\r\n" for n in range(120))
     return await _unread(target, "GET /api/contacts", 400, lines, None, key=False)
 
@@ -113,7 +113,7 @@ async def _unread(
 
 
 async def _hold(target: Target, sent: bytes, times: int) -> int:
-    """Send the same on many connections, read a little of the answers, and wait."""
+    """Send the same on many connections, read a little of the responses, and wait."""
     writers = []
     for _ in range(times):
         try:
@@ -122,7 +122,7 @@ async def _hold(target: Target, sent: bytes, times: int) -> int:
             continue
         writers.append(writer)
         writer.write(sent)
-        # What is measured is what they hold, not that they come at once.
+        # The measurement covers their memory, not their simultaneous arrival.
         await asyncio.sleep(APART_SECONDS)
     await asyncio.sleep(SECONDS)
     for writer in writers:

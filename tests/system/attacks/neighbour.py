@@ -1,4 +1,4 @@
-"""Somebody else beside an attack: how long a search, a page and a write of theirs take."""
+"""Another user beside an attack: the times of a search, a page and a write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.system.attacks.attack import Target
 
 SECONDS = 1.0
 TIMES = 1.5
-"""Their 99th percentile is at most so long, or so many times what it is without the attack."""
+"""Limit of their 99th percentile, in seconds or as a multiple of the value without the attack."""
 ROUNDS = 20
 PAUSE_SECONDS = 0.1
 SEARCH = "/api/contacts?search=maria"
@@ -31,7 +31,7 @@ async def beside(target: Target, attack: Callable[[], Awaitable[int]]) -> int:
         working = asyncio.create_task(_work(http, target, among))
         try:
             requests = await attack()
-            # One whole round begins after the attack: what it left behind is felt, too.
+            # One whole round begins after the attack, to measure its aftermath too.
             among += await _round(http, target)
         finally:
             working.cancel()

@@ -1,4 +1,4 @@
-"""Attacks by what looks through many records, with one key or token, beside another owner."""
+"""Attacks by reads of many records, with one key or token, beside another owner."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ REPORTS = (
 
 
 async def many_contacts(target: Target) -> None:
-    """100,000 contacts of the attacker, and a few of the neighbour's."""
+    """Insert 100,000 contacts of the attacker, and a few of the neighbour's."""
     await _fill(target, CONTACTS, contact)
 
 
 async def many_deals(target: Target) -> None:
-    """100,000 deals of the attacker, and a few contacts of the neighbour's."""
+    """Insert 100,000 deals of the attacker, and a few contacts of the neighbour's."""
     await _fill(target, DEALS, deal)
 
 
 async def a_token(target: Target) -> None:
-    """A token of the attacker's, since a key makes no keys."""
+    """Return a token of the attacker, because a key cannot create keys."""
     db = await database.open(target.url, clock=SystemClock(), ids=Ids())
     try:
         await db.write(tokens.add, owner_id=target.owners[0], text=TOKEN, lifetime=3600)
@@ -69,7 +69,7 @@ async def _fill(target: Target, resource: Resource, values: Values) -> None:
 
 
 async def flood(paths: Sequence[str], target: Target) -> int:
-    """Ask for the paths again and again, many at once."""
+    """Request the paths again and again, many at once."""
 
     async def ask() -> int:
         async with aiohttp.TCPConnector(limit=AT_ONCE) as connector, aiohttp.ClientSession(
@@ -83,7 +83,7 @@ async def flood(paths: Sequence[str], target: Target) -> int:
 
 
 async def abandoned(target: Target) -> int:
-    """Ask for searches, and hang up while they run or wait."""
+    """Request searches, and disconnect while they run or wait."""
 
     async def leave(number: int, places: asyncio.Semaphore) -> None:
         path = SEARCHES[number % len(SEARCHES)]
@@ -103,7 +103,7 @@ async def abandoned(target: Target) -> int:
 
 
 async def keys(target: Target) -> int:
-    """Make API keys with a token as fast as the server allows."""
+    """Create API keys with a token as fast as the server allows."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
 
     async def ask() -> int:
@@ -122,7 +122,7 @@ async def keys(target: Target) -> int:
 async def _all(
     http: aiohttp.ClientSession, method: str, paths: Sequence[str], body: object = None
 ) -> list[int]:
-    """The statuses of REQUESTS requests, AT_ONCE at a time."""
+    """Return the statuses of REQUESTS requests, AT_ONCE at a time."""
     statuses: list[int] = []
 
     async def several(first: int) -> None:
@@ -137,7 +137,7 @@ async def _all(
 
 
 def _judge(target: Target, answers: Sequence[int]) -> None:
-    """Something must have been answered, and what was not must have been refused as too much."""
+    """Require some successful responses, and 409 or 429 for all others."""
     seen = Counter(answers)
     if not seen.keys() & {200, 201} or seen.keys() - {200, 201, 409, 429}:
         target.findings.append(f"answers: {dict(seen)}")

@@ -1,6 +1,6 @@
-"""Attacks on signing in, by nobody in particular, beside some with the right password.
+"""Attacks on sign-in without an account, beside sign-ins with the right password.
 
-Addresses are those that loopback, a trusted proxy, tells.
+A trusted proxy on loopback reports the addresses.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tests.system.attacks.attack import Attack, Target
 
 TRIES = 200
 APART_SECONDS = 0.002
-"""The attacker shares the machine and its loop with whoever measures."""
+"""The attacker shares the machine and its loop with the measured sign-ins."""
 CREDENTIALS = 1_000
 AT_ONCE = 20
 HONEST = 6
 HONEST_SECONDS = 20.0
-"""Everybody before them has a turn first; it is a few seconds on a quiet machine."""
+"""All sign-ins before have a turn first; that takes a few seconds on a quiet machine."""
 PAUSE_SECONDS = 0.1
 VICTIM = "owner0@example.com"
 PASSWORD = "a few random words"
 
 
 async def passwords(target: Target) -> None:
-    """The attacked account has one, and so have those who sign in with it."""
+    """The accounts for the attack and for the sign-ins."""
     hashed = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1).hash(PASSWORD)
     db = await database.open(target.url, clock=SystemClock(), ids=Ids())
     try:
@@ -44,33 +44,33 @@ async def passwords(target: Target) -> None:
 
 
 async def one_account(target: Target) -> int:
-    """Passwords for one account, from many networks at once."""
+    """Try passwords for one account, from many networks at once."""
     return await _tries(target, lambda n: (VICTIM, f"203.{n // 250}.{n % 250}.1"))
 
 
 async def many_accounts(target: Target) -> int:
-    """A password for each of many accounts, from one /48."""
+    """Try a password for each of many accounts, from one /48."""
     return await _tries(target, lambda n: (f"{n}@example.com", f"2001:db8:7:{n:x}::1"))
 
 
 async def many_networks(target: Target) -> int:
-    """A password for each of many accounts, each from a network of its own."""
+    """Try a password for each of many accounts, each from its own network."""
     return await _tries(target, lambda n: (f"{n}@example.com", f"2001:db8:{n:x}::1"))
 
 
 async def one_address(target: Target) -> int:
-    """Passwords for many accounts from one address."""
+    """Try passwords for many accounts from one address."""
     return await _tries(target, lambda n: (f"{n}@example.com", "203.0.113.9"))
 
 
 async def random_tokens(target: Target) -> int:
-    """Bearer tokens that nobody was given."""
+    """Try bearer tokens that do not exist."""
     ids = Ids()
     return await _credentials(target, lambda: {"Authorization": f"Bearer {tokens.make(ids)}"})
 
 
 async def random_keys(target: Target) -> int:
-    """API keys that nobody was given, with a checksum that fits."""
+    """Try API keys that do not exist, with a valid checksum."""
     ids = Ids()
     return await _credentials(target, lambda: {"X-API-Key": keys.make(ids)})
 
@@ -118,7 +118,7 @@ async def _beside(target: Target, attack: Callable[[aiohttp.ClientSession], Awai
 
 
 async def _sign_in(target: Target, http: aiohttp.ClientSession, number: int) -> None:
-    """One who knows the password, some time into the attack."""
+    """Sign in with the right password, some time into the attack."""
     await asyncio.sleep((number + 1) * PAUSE_SECONDS)
     began = time.monotonic()
     status = await _token(http, _honest(number), f"198.51.{number}.1", PASSWORD)

@@ -1,4 +1,4 @@
-// Shows our document, and nothing of anybody else's: no validator badge, no configuration by URL.
+// Shows this server's document only: no validator badge, no configuration by URL.
 SwaggerUIBundle({
   url: "/api/openapi.json",
   dom_id: "#document",

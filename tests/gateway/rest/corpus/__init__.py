@@ -1,1 +1,1 @@
-"""A corpus of REST calls, and what each of them is answered."""
+"""A corpus of REST calls and their recorded responses."""

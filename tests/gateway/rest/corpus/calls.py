@@ -1,4 +1,4 @@
-"""The calls of the corpus, as data: all resources and their edges, in one fixed order."""
+"""Lists the calls of the corpus: all resources and edge cases in a fixed order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ DAY = "2026-12-15"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. `{name}` in a path or body is the id that an earlier call saved as `name`."""
+    """A request. `{name}` in a path or body is an id that an earlier call saved as `name`."""
 
     method: str
     path: str
@@ -20,7 +20,7 @@ class Call:
     save: str = ""
     raw: bytes | None = None
     minutes: int = 0
-    """How far the clock moves on before the call, beyond the second that it always does."""
+    """Minutes that the clock advances before the call, besides one second."""
 
 
 LINES = [
@@ -181,7 +181,7 @@ QUERIES: dict[str, list[str]] = {
 
 
 def calls() -> Iterator[Call]:
-    """All calls, in order."""
+    """Yield all calls in order."""
     for plural in FULL:
         path = f"/api/{plural}"
         yield Call("POST", path, FULL[plural], save=plural, minutes=1)

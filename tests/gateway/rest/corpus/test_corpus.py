@@ -1,7 +1,7 @@
-"""The corpus of REST calls: each is answered as it was when the corpus was recorded.
+"""Compares the responses to a corpus of REST calls with the recorded ones.
 
-Record it anew after a change that clients are to see, and look at the difference:
-RECORD_CORPUS=1 make test ARGS="tests/gateway/corpus"
+After an intended change of responses, record the corpus again and check the diff:
+RECORD_CORPUS=1 make test ARGS="tests/gateway/rest/corpus"
 """
 
 import json
@@ -39,7 +39,7 @@ FALSE = {"X-API-Key": "crt_00000000_0000000000000000000000000000000000000000000"
 
 
 class SetClock(SystemClock):
-    """The time of day stands still until it is moved on."""
+    """A wall clock that advances only when a test sets it."""
 
     at = START
 
@@ -48,13 +48,13 @@ class SetClock(SystemClock):
 
 
 class Names:
-    """A name for each id, in the order in which they were met."""
+    """A name for each id, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def over(self, text: str) -> str:
-        """`text` with a name in the place of every id, also of those in cursors."""
+        """Return `text` with names instead of ids, also inside cursors."""
         plain = CURSOR.sub(
             lambda found: urlsafe_b64decode(f"{found[0]}==").decode("ascii", "replace"), text
         )
@@ -64,7 +64,7 @@ class Names:
 
 
 def filled(value: Any, saved: dict[str, str]) -> Any:
-    """`value` with the saved ids in their places."""
+    """Return `value` with the saved ids inserted."""
     if isinstance(value, str):
         return re.sub(r"\{([\w-]+)\}", lambda found: saved[found[1]], value)
     if isinstance(value, list):
@@ -84,8 +84,8 @@ async def asked(call: Call, people: dict[str, Person], saved: dict[str, str]) ->
     return reply
 
 
-async def test_every_call_is_answered_as_it_was_recorded(tmp_path: Path) -> None:
-    """With ids by the order in which they come up, on a clock that the test sets."""
+async def test_every_call_gets_its_recorded_response(tmp_path: Path) -> None:
+    """Names replace ids in order of occurrence, and the test sets the clock."""
     clock, names, saved, told = SetClock(), Names(), dict[str, str](), []
     db = await database.open(await SqliteFiles().fresh(tmp_path), clock=clock, ids=Ids())
     try:

@@ -1,4 +1,4 @@
-"""A PostgreSQL database, and handles on it as several processes would have them."""
+"""A PostgreSQL database, and handles on it as from several processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def url(postgres_server: PostgresServer) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def handle() -> AsyncIterator[Open]:
-    """`await handle(url, …)`: a handle that is closed at the end."""
+    """Return `await handle(url, …)`: a handle that closes at the end."""
     handles: list[Database] = []
 
     async def handle(url: str, **options: Any) -> Database:

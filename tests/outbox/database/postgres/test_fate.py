@@ -1,4 +1,4 @@
-"""What became of a COMMIT: asked while it happens, after a crash, on another timeline."""
+"""The outcome of a COMMIT: queried while it runs, after a crash, on another timeline."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def deadline() -> float:
 
 
 async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
-    """A transaction that wrote an event, and its mark."""
+    """Write an event in an open transaction, and return its mark."""
     await connection.execute("begin")
     event_id = event_id or "e" * 24
     row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
     return await mark(connection, row, (INSERT, event_id))
 
 
-async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
-    """With status and event in one statement, one trial of forty judged it as never made."""
+async def test_a_commit_that_succeeds_during_the_query_of_its_outcome(url: str) -> None:
+    """With status and event in one statement, one trial in forty reported it as not committed."""
     dice = random.Random(SEED)
     fates = Fates(Server(url, "", "on"))
     ours = await asyncpg.connect(url)
@@ -45,7 +45,7 @@ async def test_a_commit_that_lands_while_its_fate_is_asked(url: str) -> None:
     await ours.close()
 
 
-async def test_one_that_was_rolled_back_never_took_place(url: str) -> None:
+async def test_a_rolled_back_transaction_is_not_committed(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("rollback")
@@ -53,8 +53,8 @@ async def test_one_that_was_rolled_back_never_took_place(url: str) -> None:
     await ours.close()
 
 
-async def test_an_id_that_nobody_has_had_yet_never_took_place(url: str) -> None:
-    """As after a crash before anything of the transaction was on disk."""
+async def test_an_unused_id_is_not_committed(url: str) -> None:
+    """As after a crash before any part of the transaction was on disk."""
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("rollback")
@@ -63,7 +63,7 @@ async def test_an_id_that_nobody_has_had_yet_never_took_place(url: str) -> None:
     await ours.close()
 
 
-async def test_an_id_that_another_transaction_has_got_never_took_place(url: str) -> None:
+async def test_an_id_of_another_transaction_is_not_committed(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("commit")
@@ -73,7 +73,7 @@ async def test_an_id_that_another_transaction_has_got_never_took_place(url: str)
 
 
 async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url: str) -> None:
-    """A standby that was promoted without it gives its id to another."""
+    """A standby that was promoted without the transaction reuses its id."""
     ours = await asyncpg.connect(url)
     marked = replace(await begun(ours), wrote=None)
     await ours.execute("commit")
@@ -84,7 +84,7 @@ async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url
     await ours.close()
 
 
-async def test_one_that_is_still_under_way_is_unknown_in_the_end(url: str) -> None:
+async def test_a_running_transaction_is_unknown_at_the_deadline(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     with pytest.raises(OutcomeUnknown):

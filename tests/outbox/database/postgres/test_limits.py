@@ -1,4 +1,4 @@
-"""No answer takes longer than ten seconds, whatever the server does; leases have a way past it."""
+"""Every call ends within ten seconds, whatever the server does; leases bypass a full pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_SECONDS = 10.0
 
 
 async def refused(db: Database, name: str) -> tuple[str, float]:
-    """A write that cannot be made: its fault and the seconds to its answer."""
+    """Run a write that fails; return its fault and the seconds it took."""
     began = time.monotonic()
     with pytest.raises(DatabaseUnavailable) as caught:
         await db.write(put, name)
@@ -60,7 +60,7 @@ async def test_all_units_of_one_request_share_its_ten_seconds(url: str, handle: 
     await holder.close()
 
 
-async def test_a_transaction_ends_whatever_its_peer_is_at(url: str, handle: Open) -> None:
+async def test_a_transaction_ends_whatever_its_peer_does(url: str, handle: Open) -> None:
     """The limit that also ends a session which waits for the rest of a message."""
     db = await handle(url)
 
@@ -84,7 +84,7 @@ async def test_a_statement_that_takes_too_long(url: str, handle: Open) -> None:
     assert time.monotonic() - began < ANSWER_SECONDS
 
 
-async def test_a_migration_may_take_its_time(url: str, handle: Open) -> None:
+async def test_a_migration_has_no_time_limit(url: str, handle: Open) -> None:
     db = await handle(url)
 
     async def limits(tx: Tx) -> list[str]:
@@ -142,8 +142,8 @@ async def test_scans_leave_two_thirds_of_the_pool(url: str, handle: Open) -> Non
 
 
 @pytest.mark.slow
-async def test_a_hole(url: str, handle: Open) -> None:
-    """The peer takes what is sent, and nothing ever comes back."""
+async def test_a_silent_peer(url: str, handle: Open) -> None:
+    """The peer accepts data and never replies."""
     async with hole(url) as way:
         db = await handle(way.url)
         await db.write(put, "a")
@@ -157,7 +157,7 @@ async def test_a_hole(url: str, handle: Open) -> None:
         assert (await db.read(names))[-1] == "e"
 
 
-async def test_a_socket_notices_that_its_peer_has_gone(url: str, handle: Open) -> None:
+async def test_a_socket_detects_a_lost_peer(url: str, handle: Open) -> None:
     import socket
 
     async with hole(url) as way:
@@ -195,7 +195,7 @@ async def test_a_node_that_stood_still_lost_its_locks_and_runs_again(
     assert await db.read(names) == ["a"]
 
 
-async def test_a_plan_that_a_migration_made_stale_runs_once_more(url: str, handle: Open) -> None:
+async def test_a_statement_with_a_stale_plan_runs_again(url: str, handle: Open) -> None:
     db = await handle(url, pool_size=2)
 
     async def nodes(tx: Tx) -> list[str]:

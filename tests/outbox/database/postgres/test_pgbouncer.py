@@ -1,4 +1,4 @@
-"""Behind PgBouncer in transaction mode: as without it, or one clear line."""
+"""PgBouncer in transaction mode: the same behaviour as without it, or a one-line error."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.faults
 WRITES = 200
 
 
-async def test_one_that_carries_no_prepared_statements_is_refused(url: str, handle: Open) -> None:
-    """An old one, or a new one that is told so."""
+async def test_a_pooler_without_prepared_statements_is_refused(url: str, handle: Open) -> None:
+    """An old version, or a new one with this setting."""
     async with bouncer(url, prepared=0) as through:
         with pytest.raises(CannotStart, match=r"PgBouncer 1\.21 or newer with max_prepared_st"):
             await handle(through, direct_url=url)
@@ -51,7 +51,8 @@ async def test_units_limits_and_signals_work_behind_it(
         other.listen(woken.set, lambda: "n1")
         await asyncio.wait_for(woken.wait(), 10)
         woken.clear()
-        # More units at once than the bouncer has sessions, with statements that each must know.
+        # More concurrent units than the bouncer has sessions, with statements that each session
+        # needs.
         await asyncio.gather(*(db.write(put, f"{n:03}") for n in range(WRITES)))
         found = await asyncio.gather(*(db.read(names) for _ in range(20)), db.scan("ana", names))
         assert all(len(each) == WRITES for each in found)

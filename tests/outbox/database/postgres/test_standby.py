@@ -50,7 +50,7 @@ async def pair() -> AsyncIterator[tuple[Cluster, Standby]]:
 
 
 async def answered(db: Database, name: str) -> tuple[str, float]:
-    """How a write was answered, and after how many seconds."""
+    """Write; return the result and the seconds it took."""
     began = time.monotonic()
     try:
         await db.write(put, name)
@@ -85,7 +85,7 @@ class Waits:
 
 
 @pytest.mark.slow
-async def test_an_ended_wait_is_no_success(handle: Open) -> None:
+async def test_an_interrupted_wait_is_not_a_success(handle: Open) -> None:
     async with pair() as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
@@ -104,12 +104,12 @@ async def test_an_ended_wait_is_no_success(handle: Open) -> None:
             answers, "unknown"
         )
         assert max(seconds for _, seconds in answers.values()) < ANSWER_SECONDS
-        # No session is left waiting: with the standby away for long they would become too many.
+        # No session stays waiting: without the standby their number would grow.
         left = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
         async with asyncio.timeout(5):
             while await admin.fetchval(left):
                 await asyncio.sleep(0.02)
-        # They were committed here, and nowhere else: an answer of success would have been a lie.
+        # They are committed on the primary alone: reporting success would be wrong.
         assert len(await db.read(names)) == 4
         await admin.close()
         await primary.kill()
@@ -119,7 +119,7 @@ async def test_an_ended_wait_is_no_success(handle: Open) -> None:
 
 
 @pytest.mark.slow
-async def test_a_crash_while_waiting_is_no_success(handle: Open) -> None:
+async def test_a_crash_during_the_wait_is_not_a_success(handle: Open) -> None:
     async with pair() as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
@@ -135,7 +135,7 @@ async def test_a_crash_while_waiting_is_no_success(handle: Open) -> None:
 
 
 @pytest.mark.slow
-async def test_a_standby_that_comes_back_in_time_makes_it_one(handle: Open) -> None:
+async def test_a_standby_that_returns_in_time_makes_it_a_success(handle: Open) -> None:
     async with pair() as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
@@ -171,8 +171,8 @@ async def test_a_promoted_standby_is_found_without_a_restart(handle: Open) -> No
 
 
 @pytest.mark.slow
-async def test_a_primary_that_takes_no_more_writes_is_left(handle: Open) -> None:
-    """Its connections stay open and answer; only writes tell."""
+async def test_a_primary_that_refuses_writes_is_abandoned(handle: Open) -> None:
+    """Its connections stay open and respond; only writes fail."""
     async with pair() as (primary, standby):
         db = await handle(standby.both)
         await migrate(db, SOURCES)

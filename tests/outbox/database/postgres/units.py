@@ -1,11 +1,11 @@
-"""Units that the tests of the PostgreSQL driver run."""
+"""Units for the tests of the PostgreSQL driver."""
 
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
 
 
 async def put(tx: Tx, name: str, *, event: bool = True) -> None:
-    """A row of its own, with an event unless told otherwise."""
+    """Write a row, with an event by default."""
     await tx.run(
         "insert into nodes (id, epoch, started_at, alive_until) values ($1, 1, $2, 0)",
         name, tx.now,
