@@ -17,6 +17,7 @@ from outbox.database.transaction import Tx
 LIMIT = 20
 MOST = 100
 """Most records that are read whole; of a longer page the rest is returned as ids."""
+OWNED = "owner_id = $1"
 NEWEST = "created_at desc, id desc"
 CHANGES = f"{CHANGED}, id"
 Costly = Literal["searched", "filtered"]
@@ -88,9 +89,9 @@ def order_of(resource: Resource, query: Query) -> str:
     return ", ".join(column + way for column, way in keys.items()) + f", id{last}"
 
 
-def walks(order: str) -> bool:
-    """Return whether this order supports pages by position (keyset)."""
-    return order in (NEWEST, CHANGES)
+def walks(resource: Resource, query: Query) -> bool:
+    """Return whether the order is a default one, which supports pages by position (keyset)."""
+    return not (query.order or query.ordered_by) or order_of(resource, query) == NEWEST
 
 
 def costly(resource: Resource, query: Query) -> Costly | None:
@@ -108,7 +109,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if _is_empty(query):
         return Page([], 0)
     where, args = _conditions(resource, query, tx.now, zone)
-    if args:
+    if where != OWNED:
         row = await tx.one(statements.count(resource, where), owner_id, *args)
         count = int(row[0]) if row else 0
     else:
@@ -118,6 +119,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if place is None:
         offset = (query.page - 1) * query.limit
     else:
+        assert walks(resource, query), "pages by position need a default order"
         newest = order == NEWEST
         key = "created_at" if newest else CHANGED
         if query.after is None:
@@ -143,7 +145,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
             rest = [row[0] for row in await tx.all(sql, *args)]
     more = len(rows) > min(query.limit, MOST)
     rows = rows[: min(query.limit, MOST)]
-    onward = _place_after(rows[-1], order) if more and walks(order_of(resource, query)) else None
+    onward = _place_after(rows[-1], order) if more and walks(resource, query) else None
     if query.after is None and place is not None:
         rows.reverse()
     return Page([record_of(resource, row, tx.now, zone) for row in rows], count, onward, long, rest)
@@ -173,7 +175,7 @@ def _folded_search(resource: Resource, query: Query) -> str:
 
 def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
-    where, args = "owner_id = $1", list[Any]()
+    where, args = OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
         nonlocal where

@@ -79,9 +79,11 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
         if field.listed_in and field.column in changes:
             await tx.run(statements.unlist_items(field.listed_in), record_id)
             await _list_items(tx, field.listed_in, owner_id, record_id, changes[field.column])
-        if field.unique is not None and field.column in changes:
+        if field.unique is not None and not changes.keys().isdisjoint(
+            (field.column, field.unique.scope)
+        ):
             await tx.run(statements.unlist_items(field.unique.table), record_id)
-            if changes[field.column] is not None:
+            if changed[position[field.column]] is not None:
                 await _claim(tx, resource, field, field.unique, changed)
     return changed
 

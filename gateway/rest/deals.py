@@ -7,9 +7,9 @@ from aiohttp import web
 from msgspec import Struct
 
 from gateway.domain.sales import deals, pipelines
-from gateway.domain.sales.deals import PipelineStats, StageStats
 from gateway.domain.sales.pipelines import PIPELINE, STAGES
 from gateway.records.access import Actor
+from gateway.records.values.numbers import show_money
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
@@ -20,6 +20,25 @@ from gateway.rest.params import expected_of
 from gateway.rest.records import show, show_change
 from gateway.rest.wire import View, quoted
 from gateway.server.keys import DB
+
+
+class StageStats(Struct, frozen=True):
+    """The deals of one stage."""
+
+    count: int
+    value: int | float
+
+
+class PipelineStats(Struct, frozen=True, rename="camel"):
+    """Figures over all deals of an owner; `conversion_rate` is a percentage with 2 decimals."""
+
+    total_deals: int
+    total_value: int | float
+    by_stage: dict[str, StageStats]
+    won_deals: int
+    lost_deals: int
+    conversion_rate: float
+
 
 STATS = PipelineStats(
     3, 22500.5, {"proposal": StageStats(2, 20000.5), "closing": StageStats(1, 2500)}, 1, 1, 50.0
@@ -35,7 +54,17 @@ STATS = PipelineStats(
 async def pipeline_stats(request: web.Request) -> web.Response:
     """GET /api/deals/pipeline-stats: read figures over all deals of the caller."""
     caller = await authenticate(request)
-    return _respond(await request.app[DB].read(deals.pipeline_stats, caller))
+    found = await request.app[DB].read(deals.pipeline_stats, caller)
+    by_stage = {
+        name: StageStats(stage.count, show_money(stage.value))
+        for name, stage in found.by_stage.items()
+    }
+    return _respond(
+        PipelineStats(
+            found.total_deals, show_money(found.total_value), by_stage, found.won_deals,
+            found.lost_deals, found.conversion_rate,
+        )
+    )  # fmt: skip
 
 
 class Pipeline(Struct, frozen=True):

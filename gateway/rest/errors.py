@@ -35,6 +35,7 @@ HEADERS: Mapping[str, str] = {
     "retry_after": "Retry-After",
     "etag": "ETag",
     "allow": "Allow",
+    "accept_encoding": "Accept-Encoding",
     "rate_limit": "RateLimit",
     "rate_limit_policy": "RateLimit-Policy",
 }

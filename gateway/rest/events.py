@@ -4,11 +4,12 @@ from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import feed
-from gateway.domain.webhooks.feed import Event, Events
-from gateway.records.values.schemas import ID
+from gateway.records.values import dates
+from gateway.records.values.schemas import ID, Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
@@ -16,6 +17,29 @@ from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import window
 from gateway.rest.scans import scan
 from gateway.server.keys import CONFIG, DB
+from outbox.events.feed import Entry
+
+
+class Event(Struct, frozen=True, rename="camel"):
+    """An event. `body` is the exact delivery body; null after the erasure of a person."""
+
+    id: Id
+    event: str
+    record_id: Id
+    record_version: int
+    occurred_at: Instant
+    body: str | None
+    request_id: str | UnsetType = UNSET
+    erased_at: Instant | UnsetType = UNSET
+
+
+class Events(Struct, frozen=True, rename="camel"):
+    """Events, oldest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
+
+    data: list[Event]
+    has_more: bool
+    next_cursor: Id | UnsetType = UNSET
+
 
 EXAMPLE = Events(
     [
@@ -69,9 +93,20 @@ async def list_events(request: web.Request) -> web.Response:
             feed.page, caller, after=after, names=None, limit=limit, days=days
         )
     headers = {"Content-Type": "application/json"}
-    if found.has_more:
+    if found.more:
         onward = [(k, v) for k, v in query.items() if k != "after"]
-        onward.append(("after", str(found.next_cursor)))
+        onward.append(("after", str(found.place)))
         target = f"{request.rel_url.raw_path}?{urlencode(onward, errors='replace')}"
         headers["Link"] = f'<{target}>; rel="next"'
-    return web.Response(body=msgspec.json.encode(found), headers=headers)
+    place: str | UnsetType = UNSET if found.place is None else found.place
+    body = Events([_shown(entry) for entry in found.entries], found.more, place)
+    return web.Response(body=msgspec.json.encode(body), headers=headers)
+
+
+def _shown(entry: Entry) -> Event:
+    return Event(
+        entry.id, entry.name, entry.record_id, entry.record_version, dates.show(entry.occurred_at),
+        None if entry.body is None else entry.body.decode(),
+        UNSET if entry.request_id is None else entry.request_id,
+        UNSET if entry.erased_at is None else dates.show(entry.erased_at),
+    )  # fmt: skip

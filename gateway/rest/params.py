@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.records.access import Actor
+from gateway.records.actions import ANY
 from gateway.records.errors import Fault, Refusal
 from gateway.records.once import Once
 from gateway.records.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
@@ -42,10 +43,9 @@ def query_of(resource: Resource, given: Mapping[str, str]) -> Query:
     if given.get("sort"):
         found.order = _order(resource, given["sort"])
     if given.get("cursor"):
-        order = order_of(resource, found)
-        if not walks(order):
+        if not walks(resource, found):
             raise refused("cursor", "A cursor needs the default order; remove sort.")
-        found.after = _cursor(given["cursor"], order)
+        found.after = _cursor(given["cursor"], order_of(resource, found))
     return found
 
 
@@ -76,12 +76,12 @@ def expected_of(if_match: str | None) -> frozenset[str] | None:
     if if_match is None:
         return None
     # RFC 9110 13.1.1: strong comparison, so a weak tag never matches.
-    tags = (tag.strip() for tag in if_match.split(","))
-    return frozenset(
-        "*" if tag == "*" else tag[1:-1]
-        for tag in tags
-        if tag == "*" or (len(tag) > 1 and tag[0] == tag[-1] == '"')
-    )
+    tags = [tag.strip() for tag in if_match.split(",")]
+    if ANY in tags:
+        return frozenset({ANY})
+    found = {tag[1:-1] for tag in tags if len(tag) > 1 and tag[0] == tag[-1] == '"'}
+    # A quoted star is an ordinary tag, which no record has.
+    return frozenset(found - {ANY})
 
 
 def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) -> Once | None:

@@ -14,14 +14,15 @@ from gateway.domain.reports.figures import Report
 from gateway.domain.reports.funnel import FunnelReport, FunnelRow, FunnelTotals
 from gateway.domain.reports.index import REPORTS, Kind
 from gateway.domain.reports.leads import LeadsReport, LeadsRow, LeadsTotals
-from gateway.domain.reports.periods import BOUND, Asked
+from gateway.domain.reports.periods import Asked
 from gateway.domain.reports.receivables import ReceivablesReport, ReceivablesRow, ReceivablesTotals
 from gateway.domain.reports.sales import SalesReport, SalesRow, SalesTotals
+from gateway.records.values import dates
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Operation, Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import bound, refused
+from gateway.rest.params import LARGEST, bound, refused
 from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
@@ -138,15 +139,16 @@ def report(kind: Kind) -> Operation:
 
 
 def _asked(query: Mapping[str, str]) -> Asked:
-    """Return the request for a report of a query. Raises validation_error for invalid bounds."""
-    bounds = []
-    for name in ("from", "to"):
-        text = query.get(name)
-        found = bound(text) if text else None
-        if text and found is None:
-            raise refused(name, BOUND)
-        bounds.append(found)
-    first, last = bounds
+    """Return the request for a report of a query; an invalid bound is refused by the report."""
+
+    def read(text: str) -> int | dates.Day | None:
+        if not text:
+            return None
+        found = bound(text)
+        # Outside the calendar, so that the report refuses it in the order of all its checks.
+        return LARGEST if found is None else found
+
+    first, last = read(query.get("from", "")), read(query.get("to", ""))
     return Asked(first, last, zone=query.get("timezone", ""), group_by=query.get("groupBy", ""))
 
 

@@ -5,12 +5,33 @@ from msgspec import Struct
 
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import webhooks
-from gateway.domain.webhooks.webhooks import Record
+from gateway.records.values import dates
+from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.structs import respond
 from gateway.server.keys import DB
+from outbox.webhooks import Webhook
+
+
+class Record(Struct, frozen=True, rename="camel"):
+    """A webhook in the REST API."""
+
+    id: Id
+    url: str
+    events: list[str]
+    is_active: bool
+    created_at: Instant
+    updated_at: Instant
+
+
+def record(webhook: Webhook) -> Record:
+    """Return the record of a webhook for the REST API."""
+    return Record(
+        webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
+        dates.show(webhook.created_at), dates.show(webhook.updated_at),
+    )  # fmt: skip
 
 
 class Webhooks(Struct, frozen=True, rename="camel"):
@@ -35,4 +56,4 @@ async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
     found = await request.app[DB].read(webhooks.listed, caller)
-    return respond(Webhooks([webhooks.record(one) for one in found], list(EVENT_NAMES)))
+    return respond(Webhooks([record(one) for one in found], list(EVENT_NAMES)))

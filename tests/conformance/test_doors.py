@@ -196,3 +196,29 @@ async def test_a_value_is_unique_within_its_scope(
         await made(db, code="t")
     await db.write(actions.change, ANA, OFFERS, first.id, check(OFFERS, {name: None}))
     await made(db, **{name: value})
+
+
+async def test_a_condition_without_a_value_is_counted_by(db: Database) -> None:
+    await made(db, title="a")
+    await made(db, title="b", endsAt=5)
+    query = Query()
+    query.narrow("ends_at is not null")
+    found = await db.read(actions.page, ANA, OFFERS, query)
+    assert (titles(found), found.total) == (["b"], 1)
+
+
+async def test_a_record_that_moves_takes_its_values_along(db: Database) -> None:
+    here, there = ANA.store_id, "3" * 24
+    offer = await made(db, slug="tea")
+    await db.write(actions.change, ANA, OFFERS, offer.id, check(OFFERS, {"storeId": there}))
+    await made(db, slug="tea", storeId=here)
+    with pytest.raises(Refusal) as caught:
+        await made(db, slug="Tea", storeId=there)
+    assert caught.value.code == "conflict"
+
+
+@pytest.mark.parametrize("price", [1.5, True, "1"])
+async def test_an_amount_is_whole_centavos(db: Database, price: Any) -> None:
+    with pytest.raises(Refusal) as caught:
+        await made(db, price=price)
+    assert [(f.field, f.code) for f in caught.value.faults] == [("price", "wrong_type")]

@@ -99,7 +99,7 @@ async def test_a_refused_write_changes_no_total(db: Database) -> None:
     with pytest.raises(Refusal):
         await db.write(fails)
     await totals_hold(db)
-    assert (await db.read(deals.pipeline_stats, ANA)).total_value == 5
+    assert (await db.read(deals.pipeline_stats, ANA)).total_value == 500
 
 
 class Faults(Unwatched):
@@ -172,7 +172,7 @@ async def test_a_sum_above_64_bits_is_returned(db: Database) -> None:
 
     await db.write(swell)
     found = await db.read(deals.pipeline_stats, ANA)
-    assert found.total_value == 180_000_000_000_000_000
+    assert found.total_value == 18_000_000_000_000_000_000
 
 
 async def test_concurrent_completions_emit_one_event(db: Database) -> None:

@@ -19,7 +19,7 @@ BACK = {"day": 30, "week": 12, "month": 12}
 # Far enough from the limits of the calendar for every time zone and period.
 _FIRST, _LAST = -70 * 366 * dates.DAY, 7000 * 365 * dates.DAY
 _EPOCH = date(1970, 1, 1)
-BOUND = "Send an ISO 8601 date or date-time, such as 2026-11-21."
+_BOUND = "Send an ISO 8601 date or date-time, such as 2026-11-21."
 """The message for a bound that is invalid or outside the calendar."""
 
 
@@ -109,7 +109,7 @@ def _first(name: str, bound: int | dates.Day | None, zone: str) -> int | None:
     if bound is None:
         return None
     if not _FIRST < (bound.day if isinstance(bound, dates.Day) else bound) < _LAST:
-        raise _refused(name, BOUND)
+        raise _refused(name, _BOUND)
     return bound.begins(zone) if isinstance(bound, dates.Day) else bound
 
 

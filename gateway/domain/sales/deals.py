@@ -1,9 +1,8 @@
 """Declares deals, implements their rules, and computes the pipeline figures."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.pipelines import Pipeline
@@ -176,19 +175,21 @@ def closing(before: Record, changes: Mapping[str, Any], now: int) -> dict[str, A
     return closed
 
 
-class StageStats(Struct, frozen=True):
-    """The deals of one stage."""
+@dataclass(frozen=True, slots=True)
+class StageStats:
+    """The deals of one stage; the value is in centavos."""
 
     count: int
-    value: int | float
+    value: int
 
 
-class PipelineStats(Struct, frozen=True, rename="camel"):
-    """Figures over all deals of an owner; `conversion_rate` is a percentage with 2 decimals."""
+@dataclass(frozen=True, slots=True)
+class PipelineStats:
+    """Figures over all deals of an owner: centavos, and a percentage with 2 decimals."""
 
     total_deals: int
-    total_value: int | float
-    by_stage: dict[str, StageStats]
+    total_value: int
+    by_stage: Mapping[str, StageStats]
     won_deals: int
     lost_deals: int
     conversion_rate: float
@@ -214,9 +215,9 @@ async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
     won, lost = by_status["won"], by_status["lost"]
     return PipelineStats(
         sum(by_status.values()),
-        numbers.show_money(sum(worth for _, worth in by_stage.values())),
+        sum(worth for _, worth in by_stage.values()),
         {
-            name: StageStats(by_stage[name][0], numbers.show_money(by_stage[name][1]))
+            name: StageStats(*by_stage[name])
             for name in in_order(by_stage, await pipelines.of(tx, actor))
         },
         won,

@@ -1,20 +1,16 @@
 """Creates, changes and lists the webhooks of an owner, and checks input and ownership.
 
-It builds the record of `GET /api/webhooks` too; outbox.webhooks stores the rows.
+outbox.webhooks stores the rows.
 """
 
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks.samples import sample
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
-from gateway.records.values import dates
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.records.values.schemas import Id, Instant
 from outbox import webhooks
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
@@ -172,22 +168,3 @@ async def listed(tx: Tx, actor: Actor) -> list[Webhook]:
     """Return all webhooks of the actor, newest first."""
     actor.must("read")
     return await webhooks.listed(tx, actor.owner_id)
-
-
-class Record(Struct, frozen=True, rename="camel"):
-    """A webhook in the REST API."""
-
-    id: Id
-    url: str
-    events: list[str]
-    is_active: bool
-    created_at: Instant
-    updated_at: Instant
-
-
-def record(webhook: Webhook) -> Record:
-    """Return the record of a webhook for the REST API."""
-    return Record(
-        webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
-        dates.show(webhook.created_at), dates.show(webhook.updated_at),
-    )  # fmt: skip

@@ -18,23 +18,25 @@ def integer(least: int, most: int) -> Format:
     """Return the format of a whole number; in JSON 5.0 is one, "5" and true are not."""
 
     def check(value: Any) -> int:
-        if not least <= value <= most:
+        number = _number(value)
+        if not least <= number <= most:
             raise Wrong("out_of_range", f"Send a whole number from {least} to {most}.")
-        if value != int(value):
+        if number != int(number):
             raise Wrong("wrong_type", "Send a whole number.")
-        return int(value)
+        return int(number)
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
-    return Format(check, schema, read=_number)
+    return Format(check, schema)
 
 
 def money() -> Format:
     """Return the format of an amount in BRL: whole centavos, in JSON at most two decimals."""
 
-    def check(centavos: Any) -> int:
+    def check(value: Any) -> int:
+        centavos = _whole(value)
         if not 0 <= centavos <= MOST_CENTAVOS:
             raise Wrong("out_of_range", f"Send an amount from 0 to {MOST_CENTAVOS} centavos.")
-        return int(centavos)
+        return centavos
 
     def read(value: Any) -> int:
         number = _number(value)
@@ -53,12 +55,13 @@ def money() -> Format:
 def quantity() -> Format:
     """Return the format of a quantity above 0: thousandths, in JSON at most three decimals."""
 
-    def check(thousandths: Any) -> int:
+    def check(value: Any) -> int:
+        thousandths = _whole(value)
         if not 0 < thousandths <= MOST_THOUSANDTHS:
             raise Wrong(
                 "out_of_range", f"Send a quantity from 1 to {MOST_THOUSANDTHS} thousandths."
             )
-        return int(thousandths)
+        return thousandths
 
     def read(value: Any) -> int:
         number = _number(value)
@@ -86,6 +89,12 @@ def show_money(centavos: int) -> int | float:
     whole, rest = divmod(centavos, 100)
     # Both are exact to the centavo: the amounts stay below 2**53 centavos.
     return centavos / 100 if rest else whole
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Wrong("wrong_type", "Send a whole number.")
+    return value
 
 
 def _number(value: Any) -> int | Decimal:

@@ -10,6 +10,7 @@ from gateway.domain.accounts import users
 from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
+from gateway.rest.webhooks import record as record_of
 from gateway.server.config import Config, Egress, Limits
 from gateway.server.keys import KEYRING
 from outbox import webhooks as endpoints
@@ -262,7 +263,7 @@ async def test_the_api_lists_the_same_webhooks(console: Site, maria: Guest) -> N
     await maria.submit(f"{LIST}/{made.id}/pause", at=LIST + "/" + made.id)
     caller = await caller_of(console, "maria@example.com")
     [webhook] = await console.db.read(webhooks.listed, caller)
-    record = msgspec.to_builtins(webhooks.record(webhook))
+    record = msgspec.to_builtins(record_of(webhook))
     assert set(record) == {"id", "url", "events", "isActive", "createdAt", "updatedAt"}
     assert record["id"] == made.id
     assert record["events"] == ["quote.created"]

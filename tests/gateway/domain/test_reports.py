@@ -306,6 +306,14 @@ async def test_an_invalid_query_is_refused(ana: Person, query: str) -> None:
     assert fault[1] == "invalid_parameter"
 
 
+async def test_of_several_faults_the_first_is_told(ana: Person) -> None:
+    for query, told in (
+        ("from=x&to=y&groupBy=x&timezone=Mars", "timezone"), ("from=x&to=y&groupBy=x", "groupBy"),
+        ("from=0001-01-01&to=y", "from"), ("from=x&to=y", "from"),
+    ):  # fmt: skip
+        assert [*(await ana.get(f"/api/reports/sales?{query}")).faults] == [told]
+
+
 @pytest.mark.parametrize("name", NAMES)
 async def test_any_query_gets_a_response(ana: Person, name: str) -> None:
     for query in (

@@ -262,6 +262,8 @@ async def test_sorting(db: Database) -> None:
     assert first.cursor is not None
     rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
     assert names(first) + names(rest) == oldest[::-1]
+    assert (await listed(db, sort="updatedAt", limit="3")).cursor is None
+    assert refused({"sort": "updatedAt", "cursor": first.cursor}).faults[0].field == "cursor"
 
 
 async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:

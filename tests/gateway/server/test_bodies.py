@@ -43,6 +43,11 @@ async def test_a_body_may_be_compressed_in_two_ways(site: Site) -> None:
 async def test_an_unknown_coding_is_told_so(site: Site, coding: str) -> None:
     key = await site.key(await site.user())
     assert await _post(site, GOOD, key, Content_Encoding=coding) == (415, "unsupported_media_type")
+    kind = {"Content-Type": "application/json"}
+    headers = kind | {"X-API-Key": key, "Content-Encoding": coding}
+    async with site.http.post("/api/contacts", data=GOOD, headers=headers) as answer:
+        assert answer.headers["Accept-Encoding"] == "gzip, deflate"
+        assert (await answer.json()).keys() == {"error", "code", "requestId"}
 
 
 @sqlite
