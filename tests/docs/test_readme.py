@@ -108,6 +108,7 @@ def test_the_capture_of_the_demo_is_what_it_prints(tmp_path: Path) -> None:
             text += os.read(ours, 65536).decode(errors="replace").replace("\r", "")
             *lines, text = text.split("\n")
             seen |= {shape(CONTROLS.sub("", line)) for line in lines}
+        assert {line for line in seen if line.endswith("# # # # # #")} <= told, "a row is missing"
         process.send_signal(signal.SIGINT)
         while True:
             try:
@@ -120,7 +121,35 @@ def test_the_capture_of_the_demo_is_what_it_prints(tmp_path: Path) -> None:
         if process.poll() is None:
             process.kill()
             process.wait(10)
-    assert len(capture.text.splitlines()) == 10
+
+
+def disagreements(capture: str) -> list[str]:
+    """Which sums of a table of the demo are wrong."""
+    table = re.findall(r"^(\w+) +\w.*?((?: +\d+){6})$", capture, re.M)
+    rows = {name: [int(number) for number in numbers.split()] for name, numbers in table}
+    found = []
+    for name, (arrived, _, refused, retries, verified, bad) in rows.items():
+        if verified != arrived + refused or bad:
+            found.append(f"{name}: verified {verified}, arrived {arrived}, refused {refused}")
+        if retries > refused:
+            found.append(f"{name}: {retries} retries of {refused} refused")
+    line = re.search(r"(\d+) deliveries +(\d+) retries +(\d+) signatures verified", capture)
+    assert line, capture
+    for word, told, column in zip(
+        ("deliveries", "retries", "verified"), line.groups(), (0, 3, 4), strict=True
+    ):
+        total = sum(numbers[column] for numbers in rows.values())
+        if int(told) != total:
+            found.append(f"{word}: {told} in the summary, {total} in the table")
+    return found
+
+
+def test_the_figures_of_the_demo_agree() -> None:
+    [capture] = [block.text for block in blocks("README.md") if block.kind == "demo"]
+    assert disagreements(capture) == []
+    assert disagreements(capture.replace("181 signatures", "157 signatures"))
+    assert disagreements(re.sub(r"^warehouse.*\n", "", capture, flags=re.M))
+    assert disagreements(re.sub(r"\b75 ", "60 ", capture))
 
 
 def test_the_readme_is_a_page_of_the_expected_length() -> None:
