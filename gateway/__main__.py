@@ -1,6 +1,6 @@
-"""The command `carteiro`: its arguments, and how its failures end: one line and an exit status.
+"""The command `carteiro`: parses its arguments, runs a command and reports a failure in one line.
 
-Exit status: 0 done, 1 refused or failed, 2 wrong arguments or configuration, 130 interrupted.
+Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, 130 interrupted.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from outbox import private_files
 from outbox.errors import OutboxError
 
 TRACE_VARIABLE = "CARTEIRO_TRACEBACK"
-"""Set, an internal error of a command shows where it happened."""
+"""If this variable is set, an internal error of a command shows its traceback."""
 
 Arguments = Callable[[argparse.ArgumentParser], None]
 Run = Callable[[Config, argparse.Namespace, commands.Say], Awaitable[None]]
@@ -29,7 +29,7 @@ Run = Callable[[Config, argparse.Namespace, commands.Say], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: the words that call it, what its help says, its arguments, what it does."""
+    """A command: its words, help text, example, function and arguments."""
 
     words: str
     does: str
@@ -41,9 +41,9 @@ class Command:
 def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--role", choices=ROLES, default="all",
-        help="api answers requests, worker delivers, all does both (default)",
+        help="api serves requests, worker sends deliveries, all does both (default)",
     )  # fmt: skip
-    parser.add_argument("--port", type=_port, help="listen there, whatever the configuration says")
+    parser.add_argument("--port", type=_port, help="the port to listen on (overrides the setting)")
 
 
 def _port(text: str) -> int:
@@ -53,34 +53,34 @@ def _port(text: str) -> int:
 
 
 def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def _email(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("email", metavar="EMAIL", help="the user's e-mail address")
+    parser.add_argument("email", metavar="EMAIL", help="the email address of the account")
 
 
 def _password(parser: argparse.ArgumentParser) -> None:
     _email(parser)
     parser.add_argument(
         "--password-stdin", action="store_true",
-        help="read the password from the first line of standard input instead of asking",
+        help="read the password from the first line of standard input",
     )  # fmt: skip
 
 
 def _user_add(parser: argparse.ArgumentParser) -> None:
     _password(parser)
-    parser.add_argument("--name", required=True, help="the user's name")
+    parser.add_argument("--name", required=True, help="the name of the user")
     parser.add_argument(
         "--timezone", metavar="ZONE", default=zones.DEFAULT,
-        help="where the user's days begin, an IANA name (default: %(default)s)",
+        help="the user's time zone, an IANA name (default: %(default)s)",
     )  # fmt: skip
 
 
 def _user_set(parser: argparse.ArgumentParser) -> None:
     _email(parser)
-    parser.add_argument("--name", help="another name")
-    parser.add_argument("--timezone", metavar="ZONE", help="another time zone, an IANA name")
+    parser.add_argument("--name", help="the new name")
+    parser.add_argument("--timezone", metavar="ZONE", help="the new time zone, an IANA name")
 
 
 def _key_list(parser: argparse.ArgumentParser) -> None:
@@ -89,26 +89,26 @@ def _key_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _key_revoke(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", metavar="KEY", help="its beginning as listed, its id, or all of it")
+    parser.add_argument("key", metavar="KEY", help="its listed beginning, its id, or the full key")
 
 
 def _key_add(parser: argparse.ArgumentParser) -> None:
     _email(parser)
-    parser.add_argument("--name", required=True, metavar="LABEL", help="what the key is for")
+    parser.add_argument("--name", required=True, metavar="LABEL", help="the purpose of the key")
     parser.add_argument(
         "--scope", action="append", choices=("read", "write"),
-        help="what the key may do; may be given twice (default: both)",
+        help="a scope of the key; can be given twice (default: both scopes)",
     )  # fmt: skip
     parser.add_argument(
-        "--expires-days", type=int, metavar="DAYS", help="end the key after so many days"
+        "--expires-days", type=int, metavar="DAYS", help="the number of days until the key expires"
     )
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="run a fixed amount, check it, exit")
-    parser.add_argument("--folder", help="keep the demo's files there (default: a temporary one)")
+    parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
+    parser.add_argument("--folder", help="the folder for its files (default: a temporary one)")
     parser.add_argument(
-        "--port", type=_port, default=0, help="listen there (default: any free one)"
+        "--port", type=_port, default=0, help="the port to listen on (default: any free port)"
     )
 
 
@@ -118,15 +118,15 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro serve --role all", commands.serve, _serve,
     ),
     Command(
-        "demo", "Watch signed deliveries: a gateway, a receiver and a stream of writes.",
+        "demo", "Show signed deliveries from a gateway to a receiver, for a stream of writes.",
         "carteiro demo --once", None, _demo,
     ),
     Command(
-        "migrate", "Bring the database's schema up to date.",
+        "migrate", "Apply all missing migrations to the database.",
         "carteiro migrate", commands.migrate,
     ),
     Command(
-        "check-config", "Read the configuration and list all its faults.",
+        "check-config", "Check the configuration and list all errors in it.",
         "carteiro --config config.toml check-config", commands.check_config,
     ),
     Command(
@@ -134,61 +134,61 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro openapi", commands.openapi,
     ),
     Command(
-        "user add", "Create a user and print the id.",
+        "user add", "Create an account and print its id.",
         "carteiro user add maria@example.com --name 'Maria Silva'", commands.user_add, _user_add,
     ),
     Command(
-        "user list", "List the users, disabled ones too.",
+        "user list", "List all accounts, including disabled ones.",
         "carteiro user list", commands.user_list, _json,
     ),
     Command(
-        "user set", "Change a user's name or time zone.",
+        "user set", "Change the name or time zone of an account.",
         "carteiro user set maria@example.com --timezone America/Manaus", commands.user_set,
         _user_set,
     ),
     Command(
-        "user set-password", "Give a user a new password and end all sign-ins.",
+        "user set-password", "Set a new password and end all sessions of the account.",
         "carteiro user set-password maria@example.com", commands.user_set_password, _password,
     ),
     Command(
-        "user disable", "Shut a user out; the records stay.",
+        "user disable", "Disable an account; its data is kept.",
         "carteiro user disable maria@example.com", commands.user_disable, _email,
     ),
     Command(
-        "user enable", "Let a disabled user in again.",
+        "user enable", "Enable a disabled account.",
         "carteiro user enable maria@example.com", commands.user_enable, _email,
     ),
     Command(
-        "key add", "Create an API key and print it, once.",
+        "key add", "Create an API key and print it once.",
         "carteiro key add maria@example.com --name 'Zapier' --scope read", key_commands.key_add,
         _key_add,
     ),
     Command(
-        "key list", "List the API keys of a user, without their secret parts.",
+        "key list", "List the API keys of an account, without their secret parts.",
         "carteiro key list maria@example.com", key_commands.key_list, _key_list,
     ),
     Command(
-        "key revoke", "End an API key; it stops within a second on every node.",
+        "key revoke", "Revoke an API key; it stops working within a second on every node.",
         "carteiro key revoke crt_4kYb91Qx", key_commands.key_revoke, _key_revoke,
     ),
     Command(
-        "secrets init", "Write a new key file, which seals webhook secrets in the database.",
+        "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
         "carteiro secrets init", commands.secrets_init,
     ),
 )  # fmt: skip
 
 GROUPS = {
-    "user": "Create, list, change and disable users.",
+    "user": "Create, list, change, disable and enable accounts.",
     "key": "Create, list and revoke API keys.",
-    "secrets": "Manage the keys that seal secrets in the database.",
+    "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Build the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="carteiro",
-        description="A CRM REST API whose every write reaches its webhooks.",
+        description="A CRM REST API that delivers every write to its webhooks.",
         epilog="Example: carteiro serve",
     )
     parser.add_argument("--version", action="version", version=f"carteiro {program_version()}")
@@ -211,7 +211,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _config(parser: argparse.ArgumentParser, default: str | None = argparse.SUPPRESS) -> None:
-    """Take --config here too; without a default, so that none hides what was given before."""
+    """Add --config; a subparser has no default, so that it keeps an earlier value."""
     parser.add_argument(
         "--config", metavar="FILE", default=default,
         help=f"the configuration file (default: ${FILE_VARIABLE}, else {' and '.join(FILES)} here)",
@@ -219,7 +219,7 @@ def _config(parser: argparse.ArgumentParser, default: str | None = argparse.SUPP
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status. What it makes is readable by its user alone."""
+    """Run a command and return its exit status; only this user can read the files it creates."""
     given = build_parser().parse_args(arguments)
     with private_files.private():
         return _end_of(given)
@@ -231,7 +231,7 @@ def _end_of(given: argparse.Namespace) -> int:
         if command.run is None:
             return commands.demo(given)
         config = read_config(given.config)
-        # A coroutine, whatever awaitable the command is: Runner takes nothing else.
+        # Runner accepts only a coroutine, and a command may return any awaitable.
         _run(_awaited(command.run(config, given, _say)))
     except ConfigFaults as faults:
         for fault in faults.faults:
@@ -243,14 +243,14 @@ def _end_of(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing is left to say it to.
+        # The reader of our output has closed the pipe, so no message can reach it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
     except Exception as error:
-        # A fault of ours, and still one line.
+        # A bug of this program is reported in one line too.
         if os.environ.get(TRACE_VARIABLE):
             raise
         first = str(error).partition("\n")[0]
@@ -262,7 +262,7 @@ def _end_of(given: argparse.Namespace) -> int:
 
 
 def read_config(path: str | None) -> Config:
-    """The configuration for a command. Raises ConfigFaults."""
+    """Read the configuration of a command. Raise ConfigFaults."""
     named = path or os.environ.get(FILE_VARIABLE)
     if named:
         return load(Path(named), os.environ)

@@ -1,7 +1,7 @@
-"""The product wired together: every part is made here, handed what it needs, and closed in reverse.
+"""Creates every part of the product, connects the parts, and closes them in reverse order.
 
-`build_app` gives an aiohttp application on an open database; opening and listening is
-gateway.cli.serve's affair.
+`build_app` returns an aiohttp application for an open database; gateway.cli.serve opens the
+database and listens.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ ROLES: tuple[Role, ...] = ("api", "worker", "all")
 def build_app(
     config: Config, db: Database, keyring: KeyRing, *, role: Role = "all"
 ) -> web.Application:
-    """Wire everything for `role` on an open, migrated database; call it on the event loop.
+    """Return the application of `role` on an open, migrated database; call it on the event loop.
 
-    The database stays its caller's to close, after the application's cleanup.
+    The caller closes the database after the cleanup of the application.
     """
     clock, ids = db.clock, db.ids
     metrics = Metrics(
@@ -114,7 +114,7 @@ def build_app(
 
 
 def build_info(db: Database) -> dict[str, str]:
-    """What runs here, as labels of `app_build_info`."""
+    """Return the labels of `app_build_info`."""
     return {
         "version": program_version(),
         "python": platform.python_version(),
@@ -125,8 +125,8 @@ def build_info(db: Database) -> dict[str, str]:
 
 @cache
 def program_version() -> str:
-    """The installed version."""
+    """Return the installed version, 0 when the package is not installed."""
     try:
         return version("carteiro")
-    except PackageNotFoundError:  # run from a tree that was never installed
+    except PackageNotFoundError:  # run from a source tree
         return "0"

@@ -1,1 +1,1 @@
-"""The commands: serving, accounts and keys, the demo."""
+"""The commands: the server, accounts and keys, the demo."""

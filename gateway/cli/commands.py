@@ -1,6 +1,6 @@
-"""What each `carteiro` command does, once its arguments are parsed. Failures are raised.
+"""The `carteiro` commands, except those of `carteiro key`. They raise their failures.
 
-`say` prints a line on standard output; what goes wrong is one line of CannotStart or Refusal.
+`say` prints a line on standard output; CannotStart and Refusal contain one line for a person.
 """
 
 import getpass
@@ -35,14 +35,14 @@ USERS_AT_ONCE = 500
 
 
 async def serve(config: Config, given: Namespace, say: Say) -> None:
-    """Until a signal ends it."""
+    """Run the server until a signal ends it."""
     if given.port is not None:
         config = structs.replace(config, server=structs.replace(config.server, port=given.port))
     await run_server(config, given.role, say)
 
 
 async def migrate(config: Config, given: Namespace, say: Say) -> None:
-    """Apply what is missing."""
+    """Apply all missing migrations."""
     async with _open(config) as db:
         applied = await startup.bring_up_to_date(db)
     for name in applied:
@@ -51,8 +51,8 @@ async def migrate(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def check_config(config: Config, given: Namespace, say: Say) -> None:
-    """Reading it was the check; on PostgreSQL, print the connections that each node needs."""
-    say("The configuration is good.")
+    """Confirm that the configuration is valid; on PostgreSQL, print the connections per node."""
+    say("The configuration is valid.")
     needed = startup.connections(config)
     if needed:
         parts = ", ".join(f"{count} for {what}" for what, count in needed.items())
@@ -60,13 +60,13 @@ async def check_config(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def openapi(config: Config, given: Namespace, say: Say) -> None:
-    """Print the document, indented for people."""
+    """Print the OpenAPI document, indented."""
     document = msgspec.json.encode(openapi_document(ROUTES))
     say(msgspec.json.format(document, indent=2).decode())
 
 
 async def user_add(config: Config, given: Namespace, say: Say) -> None:
-    """Print the new user's id."""
+    """Create an account and print its id."""
     try:
         email = formats.email().check(given.email)
     except Wrong as wrong:
@@ -85,7 +85,7 @@ async def user_add(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def user_list(config: Config, given: Namespace, say: Say) -> None:
-    """Print every user, disabled ones too, by address."""
+    """Print every account in the order of email addresses, including disabled ones."""
     found: list[tables.Cells] = []
     async with filled(config) as db:
         after = ""
@@ -96,7 +96,7 @@ async def user_list(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def user_set(config: Config, given: Namespace, say: Say) -> None:
-    """Change what is given of a user."""
+    """Change the given values of an account."""
     values = {}
     if given.name is not None:
         if not given.name.strip() or len(given.name) > 200:
@@ -106,7 +106,7 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
         _must_be_zone(given.timezone)
         values["timezone"] = given.timezone
     if not values:
-        raise CannotStart("nothing to change; give --name or --timezone")
+        raise CannotStart("nothing to change; enter --name or --timezone")
     async with filled(config) as db:
         user = await user_of(db, given.email)
         user = await db.write(users.change, user["id"], values)
@@ -114,42 +114,42 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
-    """Give a user a new password; who was signed in under the old one is signed out."""
+    """Set a new password and end all sessions of the account."""
     password = _ask_password(given.password_stdin, given.email)
     async with filled(config) as db:
         user = await user_of(db, given.email)
         await db.write(_set_password, user["id"], await _hash(db, password))
-    say(f"{user['email']} has a new password.")
+    say(f"The password of {user['email']} is changed.")
 
 
 async def user_disable(config: Config, given: Namespace, say: Say) -> None:
-    """Shut a user out of API and console."""
+    """Disable an account in API and console; its data is kept."""
     async with filled(config) as db:
         user = await user_of(db, given.email)
         await db.write(_disable, user["id"])
-    say(f"{user['email']} is disabled; the records stay.")
+    say(f"{user['email']} is disabled; its data is kept.")
 
 
 async def user_enable(config: Config, given: Namespace, say: Say) -> None:
-    """Let a disabled user in again."""
+    """Enable a disabled account."""
     async with filled(config) as db:
         user = await user_of(db, given.email)
         await db.write(users.enable, user["id"])
     if user["disabled_at"] is None:
-        say(f"{user['email']} was not disabled.")
+        say(f"{user['email']} is already enabled.")
     else:
-        say(f"{user['email']} is enabled; API keys that are not revoked work again.")
+        say(f"{user['email']} is enabled; its API keys work again unless they are revoked.")
 
 
 async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
-    """Write a new key file where the configuration expects it."""
+    """Create the key file at its configured path."""
     path = startup.key_file(config)
     write_key_file(path, Ids(), SystemClock().wall())
-    say(f"Wrote {path}; keep a copy in a safe place, apart from the database's backups.")
+    say(f"Created {path}; store a copy in a safe place, apart from the database backups.")
 
 
 def demo(given: Namespace) -> int:
-    """Run the demo; it brings its own configuration."""
+    """Run the demo, which has its own configuration."""
     from gateway.cli.demo.tour import run
 
     return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
@@ -177,25 +177,23 @@ async def _open(config: Config) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def filled(config: Config) -> AsyncIterator[Database]:
-    """The database, with its schema when it was empty. Raises CannotStart."""
+    """Open the database and create the schema in an empty one. Raise CannotStart."""
     async with _open(config) as db:
         await startup.fill_if_empty(db)
         yield db
 
 
 async def user_of(db: Database, email: str) -> Row:
-    """The user with this address. Raises CannotStart."""
+    """Return the account with this email address. Raise CannotStart."""
     user = await db.read(users.by_email, email)
     if user is None:
-        raise CannotStart(f"there is no user {email}; `carteiro user add` makes one")
+        raise CannotStart(f"there is no account {email}; `carteiro user add` creates one")
     return user
 
 
 def _must_be_zone(name: str) -> None:
     if name not in zones.names():
-        raise CannotStart(
-            f"--timezone {name!r} is no IANA time zone such as {zones.DEFAULT}; names are exact"
-        )
+        raise CannotStart(f"--timezone {name!r} is not an IANA time zone such as {zones.DEFAULT}")
 
 
 async def _set_password(tx: Tx, user_id: str, password_hash: str) -> None:
@@ -217,26 +215,26 @@ async def _hash(db: Database, password: str) -> str:
 
 
 class _Unwatched:
-    """A command counts nothing."""
+    """An observer that ignores all measurements."""
 
     def password_queue(self, waiting: int) -> None: ...
     def password_hashed(self, seconds: float) -> None: ...
 
 
 def _ask_password(from_stdin: bool, email: str) -> str:
-    """From standard input (its first line) or asked twice on the terminal."""
+    """Read the password from the first line of standard input, or twice from the terminal."""
     if from_stdin:
         password = sys.stdin.readline().rstrip("\r\n")
     elif not sys.stdin.isatty():
-        raise CannotStart("there is no terminal to ask for a password; use --password-stdin")
+        raise CannotStart("there is no terminal to enter the password; use --password-stdin")
     else:
         password = getpass.getpass("Password: ")
-        if getpass.getpass("Again: ") != password:
-            raise CannotStart("the two passwords differ")
+        if getpass.getpass("Repeat password: ") != password:
+            raise CannotStart("the two passwords are different")
     try:
         password.encode()
     except UnicodeEncodeError:
-        raise CannotStart("the password is not UTF-8 text") from None
+        raise CannotStart("the password must be UTF-8 text") from None
     fault = fault_of(password, email)
     if fault is not None:
         raise CannotStart(fault)

@@ -1,4 +1,4 @@
-"""What each `carteiro key` command does, once its arguments are parsed. Failures are raised."""
+"""The `carteiro key` commands. They raise their failures."""
 
 import re
 from argparse import Namespace
@@ -15,12 +15,12 @@ from outbox.errors import CannotStart
 
 DAY = 86_400_000_000
 SHOWN = 5
-"""So many keys are named when an abbreviation means several."""
+"""The number of keys that the message about an ambiguous abbreviation lists."""
 REFERENCE = re.compile(r"crt_[0-9A-Za-z]{1,8}|[0-9A-Fa-f]{24}", re.ASCII)
 
 
 async def key_add(config: Config, given: Namespace, say: Say) -> None:
-    """Print a new API key, and nothing else."""
+    """Create an API key and print it, and nothing else."""
     if not given.name.strip() or len(given.name) > 100:
         raise CannotStart("--name must be 1 to 100 characters")
     days = given.expires_days
@@ -29,7 +29,7 @@ async def key_add(config: Config, given: Namespace, say: Say) -> None:
     async with filled(config) as db:
         user = await user_of(db, given.email)
         if user["disabled_at"] is not None:
-            raise CannotStart(f"{user['email']} is disabled and cannot get a key")
+            raise CannotStart(f"{user['email']} is disabled; enable the account first")
         text = keys.make(db.ids)
         await db.write(
             keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
@@ -41,7 +41,7 @@ async def key_add(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def key_list(config: Config, given: Namespace, say: Say) -> None:
-    """Print the keys of a user; also those that ended, as long as they are kept."""
+    """Print the keys of an account, including expired and revoked ones that are still stored."""
     async with filled(config) as db:
         user = await user_of(db, given.email)
         found = await db.read(keys.all_of, user["id"])
@@ -51,36 +51,39 @@ async def key_list(config: Config, given: Namespace, say: Say) -> None:
 
 
 async def key_revoke(config: Config, given: Namespace, say: Say) -> None:
-    """End a key, which is named by its beginning, its id or in full."""
+    """Revoke the key with this beginning, this id or this full text."""
     text = given.key.strip()
     if not REFERENCE.fullmatch(text) and not keys.well_formed(text):
         raise CannotStart(
-            "name the key by its beginning as `carteiro key list` shows it, such as crt_4kYb91Qx, "
-            "by its id or in full"
+            "KEY must be the beginning of a key as `carteiro key list` shows it, such as "
+            "crt_4kYb91Qx, its id, or the full key"
         )
     async with filled(config) as db:
-        key = _meant(text, await db.read(keys.matching, text, SHOWN + 1))
+        key = _only_match(text, await db.read(keys.matching, text, SHOWN + 1))
         ended = await db.write(keys.revoke, key["owner_id"], key["id"])
-    say(f"{_told(key)} {'is revoked' if ended else 'was revoked before'}.")
+    say(f"{_named(key)} {'is revoked' if ended else 'was already revoked'}.")
 
 
-def _meant(text: str, found: list[Row]) -> Row:
-    """The one key that is meant: of several the one that is not revoked. Raises CannotStart."""
+def _only_match(text: str, found: list[Row]) -> Row:
+    """Return the one matching key; active keys take precedence over revoked ones.
+
+    Raise CannotStart when no key or several keys match.
+    """
     if not found:
-        # Not repeated in full: it may be a secret.
+        # The text is cut because it may be a full secret key.
         raise CannotStart(
-            f"there is no key {text[: keys.VISIBLE]}; `carteiro key list EMAIL` shows a user's keys"
+            f"there is no key {text[: keys.VISIBLE]}; `carteiro key list EMAIL` lists keys"
         )
     live = [key for key in found if key["revoked_at"] is None]
     several = live or found
     if len(several) > 1:
-        names = ", ".join(_told(key) for key in several[:SHOWN])
+        names = ", ".join(_named(key) for key in several[:SHOWN])
         more = ", …" if len(several) > SHOWN else ""
-        raise CannotStart(f"{text} begins several keys; give more of it: {names}{more}")
+        raise CannotStart(f"several keys begin with {text}; enter more characters: {names}{more}")
     return several[0]
 
 
-def _told(key: Row) -> str:
+def _named(key: Row) -> str:
     return f"{key['visible']} ({tables.inert(key['name'])}, {key['email']})"
 
 

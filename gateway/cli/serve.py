@@ -1,4 +1,4 @@
-"""`carteiro serve`: open, listen, say where, and go down in good order."""
+"""`carteiro serve`: opens the database, listens, prints the address, and shuts down in order."""
 
 import asyncio
 import base64
@@ -29,15 +29,15 @@ T = TypeVar("T")
 Say = Callable[[str], None]
 
 NOTICE_SECONDS = 1.0
-"""Between /readyz turning 503 and the end of listening, so that balancers send nothing more."""
+"""Time between the 503 of /readyz and the end of listening, for load balancers to react."""
 CUT_SECONDS = 0.5
-"""For handlers that are still at it when the grace is over."""
+"""Time for handlers that still run at the end of the grace period."""
 BACKLOG = 1024
 ANY = {"": "localhost", "0.0.0.0": "localhost", "::": "localhost"}  # noqa: S104 - only shown
 
 
 async def serve(config: Config, role: Role, say: Say) -> None:
-    """Run until SIGTERM or SIGINT. `say` prints a line for people. Raises CannotStart."""
+    """Run until SIGTERM or SIGINT. `say` prints a line for people. Raise CannotStart."""
     clock, ids = SystemClock(), Ids()
     logs.configure(
         config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
@@ -63,10 +63,10 @@ async def serve(config: Config, role: Role, say: Say) -> None:
 
 
 def tune_interpreter() -> None:
-    """Settings of this process that the work in it asks for."""
-    # With a busy thread beside it the database's writer waited most of the default 5 ms.
+    """Tune thread switching and garbage collection of this process."""
+    # Beside a busy thread the database writer waited for most of the default 5 ms.
     sys.setswitchinterval(0.0005)
-    # Hardly any garbage here is cyclic, and looking for it took a fifteenth of a delivery.
+    # Little garbage here is cyclic, and the search for it took 1/15 of a delivery's time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
@@ -104,7 +104,7 @@ async def _listen(
 
 
 def public_address(config: Config, port: int) -> str:
-    """Where people find this server: `[server] public_url`, else host and port."""
+    """Return the address of this server: `[server] public_url`, else host and port."""
     if config.server.public_url:
         return config.server.public_url.rstrip("/")
     host = ANY.get(config.server.host, config.server.host)
@@ -113,19 +113,19 @@ def public_address(config: Config, port: int) -> str:
 
 async def _greet(db: Database, address: str, role: Role, say: Say) -> None:
     if role == "worker":
-        say(f"Carteiro {program_version()} delivers; health and metrics at {address}")
+        say(f"Carteiro {program_version()} sends deliveries; health and metrics at {address}")
         return
     say(f"Carteiro {program_version()} is ready; console at {address}/console")
     token = base64.urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
     if await db.write(sessions.offer_first_account, token):
-        say("Create the first account by this link, which works once, within a day:")
+        say("Create the first account with this link (valid once, for one day):")
         say(f"  {address}/console/first-account?token={token}")
-        say("or by this command, with the same configuration:")
+        say("or with this command and the same configuration:")
         say(f"  {_program()} user add EMAIL --name NAME")
 
 
 def _program() -> str:
-    """How this program is called here: by its path where it is not on the search path."""
+    """Return the command that runs this program, with its path if it is not on PATH."""
     called = Path(sys.argv[0])
     if called.name == "carteiro" and shutil.which("carteiro") is None:
         return str(called)
@@ -136,14 +136,14 @@ def _cannot_listen(config: Config, error: OSError) -> str:
     server = config.server
     where = f"{server.host or '*'}:{server.port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{where} is taken by another program; choose another by --port or server.port"
+        return f"{where} is already in use; choose another port with --port or server.port"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"no right to listen on {where}; use a port from 1024 up"
+        return f"no permission to listen on {where}; use a port of 1024 or higher"
     return f"cannot listen on {where}: {error.strerror or error}"
 
 
 def _stop(stopping: asyncio.Event) -> None:
     if stopping.is_set():
-        # Told twice: go now. What is in flight is rescued at the next start, as after a crash.
+        # A second signal exits at once. The next start rescues deliveries in flight.
         os._exit(1)
     stopping.set()

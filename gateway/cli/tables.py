@@ -1,4 +1,4 @@
-"""Rows as the command line prints them: a table for people, or a JSON object a line for scripts."""
+"""Prints rows: as a table for people, or as one JSON object per line for scripts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 Cells = Mapping[str, Any]
-"""Texts, or lists of them, by the name that they have in the REST API."""
+"""Texts, or lists of texts, by their field name in the REST API."""
 USER = ("email", "name", "timezone", "state", "createdAt")
 KEY = ("visible", "name", "scopes", "state", "createdAt", "lastUsedAt", "expiresAt")
 
@@ -14,7 +14,7 @@ KEY = ("visible", "name", "scopes", "state", "createdAt", "lastUsedAt", "expires
 def say_all(
     rows: Sequence[Cells], columns: Sequence[str], *, as_json: bool, say: Callable[[str], None]
 ) -> None:
-    """Print `columns` of the rows under their names; as JSON every cell, and no line of names."""
+    """Print the `columns` of the rows with a header; as JSON, all cells without a header."""
     if as_json:
         for row in rows:
             say(msgspec.json.encode(row).decode())
@@ -27,7 +27,7 @@ def say_all(
 
 
 def inert(text: str) -> str:
-    """Text without what a terminal would take for a command."""
+    """Replace characters that a terminal could take for a command."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 

@@ -1,1 +1,1 @@
-"""The web console: server-rendered pages over the same units as the API. No SQL, no store."""
+"""The web console: server-rendered pages over the same units as the API. It contains no SQL."""

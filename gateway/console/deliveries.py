@@ -1,4 +1,4 @@
-"""The pages of deliveries: a webhook's log, one delivery with its attempts, replay of one."""
+"""The pages of deliveries: a webhook's log, a delivery with its attempts, its replay."""
 
 import re
 
@@ -26,9 +26,9 @@ UNFINISHED = frozenset({"ready", "in_flight", "held"})
 
 
 async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """A page of a webhook's deliveries; fields `state` and `after`."""
-    asked = request.query.get("state", "all")
-    only: log.Filter = next((state for state in log.FILTERS if state == asked), "all")
+    """Show a page of a webhook's deliveries; query parameters `state` and `after`."""
+    wanted = request.query.get("state", "all")
+    only: log.Filter = next((state for state in log.FILTERS if state == wanted), "all")
     after = request.query.get("after", "")
     after = after if CURSOR.fullmatch(after) else ""
     webhook, found = await request.app[DB].read(
@@ -43,7 +43,7 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """One delivery: its event, the exact body, every attempt."""
+    """Show a delivery: its event, the exact body and every attempt."""
     delivery, webhook, event, attempts, others, by = await request.app[DB].read(
         _whole, visitor.actor, pages.id_of(request)
     )
@@ -59,7 +59,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 
 async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Ask before something is sent that was delivered, or that will be sent anyway."""
+    """Ask for confirmation before a replay of a delivered or waiting delivery."""
     delivery_id = pages.id_of(request)
     delivery = await request.app[DB].read(_own, visitor.actor, delivery_id)
     return pages.render(
@@ -68,9 +68,9 @@ async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 
 
 async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Send its event again, as a new delivery, whose page comes next; unless that is to be asked.
+    """Replay a delivery and show the new one, or ask for confirmation first.
 
-    The field `confirmed` holds the question that was answered with yes.
+    The field `confirmed` names the question that the user has confirmed.
     """
     delivery_id = pages.id_of(request)
     try:
@@ -85,13 +85,13 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
 
 
 def _offered(only: log.Filter) -> list[log.Filter]:
-    """The filters of the first line; `held` is there where somebody asked for it."""
+    """Return the filters of the first line; `held` is included only when it is selected."""
     inner = (*log.WAITING, *log.FAILED)
     return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
 
 
 def _narrower(only: log.Filter, active: bool) -> tuple[str, tuple[log.Filter, ...]]:
-    """The group that is looked at, and the single states in it; none of both elsewhere."""
+    """Return the selected group of states and its states, or nothing outside a group."""
     if only == "waiting" or only in log.WAITING:
         return "waiting", ("ready", "scheduled") if active else ("parked",)
     if only == "failed" or only in log.FAILED:
@@ -130,7 +130,7 @@ async def _whole(
 
 
 def _question(delivery: Delivery) -> str:
-    """What to ask before a replay, empty when nothing."""
+    """Return the question to ask before a replay, or an empty text."""
     if delivery.state in UNFINISHED:
         return "waiting"
     return "delivered" if delivery.state == "delivered" else ""
@@ -139,7 +139,7 @@ def _question(delivery: Delivery) -> str:
 async def _replay(
     tx: Tx, actor: Actor, delivery_id: str, confirmed: str
 ) -> tuple[str | None, bool]:
-    """The new delivery, None while its question is open; and whether it is sent now."""
+    """Return the new delivery's id (None without confirmation) and whether it is sent now."""
     delivery = await _own(tx, actor, delivery_id)
     actor.must("write")
     if delivery.origin != "test" and _question(delivery) not in ("", confirmed):

@@ -1,4 +1,4 @@
-"""How values look on a page: times, spans, sizes, states, and bytes from strangers made inert."""
+"""Formats values for a page: times, durations, sizes, states and untrusted text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ T = Callable[..., str]
 SECOND = 1_000_000
 FAILING = 3
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-# The first mark that is there wins: later browsers' names stand in earlier ones' strings too.
+# The first match wins: many browsers' strings contain the names of other browsers too.
 BROWSERS = (
     ("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"),
     ("Safari/", "Safari"), ("curl/", "curl"), ("python", "Python"), ("Python", "Python"),
@@ -27,13 +27,13 @@ SYSTEMS = (
 ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-# Where an attempt ended that reached nobody.
+# The step in which an attempt failed that connected to no receiver.
 FAILED_STEP = {"dns_error": "dns", "connect_error": "connect", "tls_error": "tls"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stretch of an attempt; `start` and `width` in thousandths of its whole time."""
+    """One step of an attempt; `start` and `width` in thousandths of its total time."""
 
     name: str
     micros: int
@@ -42,12 +42,12 @@ class Stage:
 
 
 def exact(micros: int) -> str:
-    """The instant for people who compare it with a log."""
+    """Return the exact time in UTC, for a comparison with logs."""
     return dates.show(micros).replace("T", " ").replace("Z", " UTC")
 
 
 def span(micros: int) -> str:
-    """A stretch of time in its largest unit, rounded down: `4 min`."""
+    """Return a duration in its largest unit, rounded down: `4 min`."""
     seconds = max(0, micros) // SECOND
     for size, unit in UNITS:
         if seconds >= size:
@@ -56,7 +56,7 @@ def span(micros: int) -> str:
 
 
 def when(micros: int | None, now: int, t: T) -> Markup:
-    """A time as `<time>`: how long ago to read, the exact instant in its title."""
+    """Return a time as `<time>`: relative in the text, exact in the title."""
     if micros is None:
         return Markup("<span>{}</span>").format(t("time.never"))
     if 0 < micros - now < SECOND:
@@ -73,7 +73,7 @@ def when(micros: int | None, now: int, t: T) -> Markup:
 
 
 def took(micros: int | None) -> str:
-    """A short duration: `0.8 ms`, `42 ms`, `1.25 s`."""
+    """Return a short duration: `0.8 ms`, `42 ms`, `1.25 s`."""
     if micros is None:
         return "–"
     if micros < 10_000:
@@ -82,12 +82,12 @@ def took(micros: int | None) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes."""
+    """Return a number of bytes: `512 B`, `1.5 KiB`."""
     return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB"
 
 
 def browser(agent: str) -> str:
-    """The browser and system that a User-Agent names: `Firefox, Linux`; itself when unknown."""
+    """Return browser and system of a User-Agent: `Firefox, Linux`; the header if unknown."""
     found = [
         next((name for mark, name in marks if mark in agent), "") for marks in (BROWSERS, SYSTEMS)
     ]
@@ -95,18 +95,18 @@ def browser(agent: str) -> str:
 
 
 def inert(value: str | bytes | None) -> str:
-    """Text of a stranger with nothing left that acts: controls and marks of direction named.
+    """Return untrusted text with control and direction characters replaced by their codes.
 
-    Escaping for HTML is the template's work and comes after.
+    The template escapes the result for HTML.
     """
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
     return ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
 
 
 def webhook_state(webhook: Webhook) -> str:
-    """The one word for a webhook: its state, or its trouble when it is active.
+    """Return the word for a webhook: its state, or `probing` or `failing` while it is active.
 
-    A single failure is daily life, a few in a row are not.
+    A single failure is normal; FAILING failures in a row are not.
     """
     if webhook.state != "active":
         return webhook.state
@@ -116,7 +116,7 @@ def webhook_state(webhook: Webhook) -> str:
 
 
 def delivery_state(delivery: Delivery, active: bool) -> str:
-    """The one word for a delivery, of outbox.queue.log.SHOWN."""
+    """Return the word for a delivery, one of outbox.queue.log.SHOWN."""
     if delivery.state != "ready":
         return delivery.state
     if not active:
@@ -125,10 +125,10 @@ def delivery_state(delivery: Delivery, active: bool) -> str:
 
 
 def stages(attempt: Attempt) -> Sequence[Stage]:
-    """Where the time of an attempt went, in order, for its bar; together it is the whole time.
+    """Return the steps of an attempt in order; their sum is the total time.
 
-    What no step accounts for is spent reading the answer once its first byte is there, and else
-    in the step that the attempt did not get past.
+    Time outside the measured steps counts as reading once the first byte has arrived, else as
+    the step in which the attempt ended.
     """
     whole = max(attempt.total_us, 1)
     spent = {

@@ -1,4 +1,4 @@
-"""Forms: urlencoded fields in UTF-8, few and small, and nothing else."""
+"""Reads urlencoded UTF-8 forms of limited size; other formats are refused."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
@@ -19,22 +19,22 @@ class Form:
         self._fields = fields
 
     def text(self, name: str) -> str:
-        """The first value of a field, empty when it is missing."""
+        """Return the first value of a field, or an empty text when it is missing."""
         return next(iter(self.all(name)), "")
 
     def all(self, name: str) -> Sequence[str]:
-        """All values of a field."""
+        """Return all values of a field."""
         return self._fields.get(name, ())
 
 
 async def read(request: web.Request) -> Form:
-    """The form that a request carries.
+    """Read the form of a request.
 
-    Raises unsupported_media_type, payload_too_large, validation_error.
+    Raise unsupported_media_type, payload_too_large or validation_error.
     """
     name, charset = bodies.media_type(request.headers.get("Content-Type", ""))
     if name != URLENCODED or charset not in ("utf-8", "utf8"):
-        raise Refusal("unsupported_media_type", f"Send the form as {URLENCODED}, in UTF-8.")
+        raise Refusal("unsupported_media_type", f"Send the form as {URLENCODED} in UTF-8.")
     try:
         body = await bodies.plain(request)
     except Refusal as refusal:
@@ -45,7 +45,7 @@ async def read(request: web.Request) -> Form:
 
 
 def parse(body: bytes) -> Form:
-    """The fields of an urlencoded body. Raises payload_too_large, validation_error."""
+    """Parse an urlencoded body. Raise payload_too_large or validation_error."""
     if body.count(b"&") >= MOST_FIELDS:
         raise _too_large()
     fields: dict[str, list[str]] = {}
@@ -53,7 +53,7 @@ def parse(body: bytes) -> Form:
         for name, value in parse_qsl(body.decode(), keep_blank_values=True, errors="strict"):
             fields.setdefault(name, []).append(value)
     except UnicodeDecodeError:
-        raise Refusal("validation_error", "This form cannot be read; send it as UTF-8.") from None
+        raise Refusal("validation_error", "The form must be encoded in UTF-8.") from None
     return Form(fields)
 
 

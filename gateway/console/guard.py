@@ -1,7 +1,7 @@
-"""Who is looking at a page, and whether a form comes from one of our pages.
+"""Recognises the visitor of a page and checks that a form comes from one of our pages.
 
-The browser holds one random token in a cookie. Signed in, it is the key of a session; before, it
-only carries the CSRF token, which is a digest of it.
+The browser has one random token in a cookie. After sign-in the token is the key of a session;
+before it, only the CSRF token is derived from it, as a digest.
 """
 
 import base64
@@ -27,7 +27,7 @@ HOUR = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Whoever looks at a page; `fresh` says that the browser has yet to get its cookie."""
+    """The visitor of a page; `fresh` means that the browser has no cookie yet."""
 
     token: str
     fresh: bool
@@ -35,44 +35,44 @@ class Visitor:
 
     @property
     def csrf(self) -> str:
-        """The token that every form of this browser carries."""
+        """The CSRF token for every form of this browser."""
         return hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
 
     @property
     def actor(self) -> Actor:
-        """The signed-in user. Raises unauthenticated."""
+        """The signed-in user. Raise unauthenticated when there is none."""
         if self.session is None:
             raise Refusal("unauthenticated", "Sign in first.")
         return Actor(self.session.owner_id, "session", zone=self.session.zone)
 
 
 def client_of(request: web.Request) -> Client:
-    """The other end of the request, proxies looked through."""
+    """Return the client of the request, as trusted proxies report it."""
     client: Client = request[CLIENT]
     return client
 
 
 def origin_of(request: web.Request) -> str:
-    """Scheme and host under which the browser sees this console."""
+    """Return the scheme and host of this console as the browser sees them."""
     client = client_of(request)
     return spelled(request.app[CONFIG].server.public_url or f"{client.scheme}://{client.host}")
 
 
 def on_our_host(request: web.Request) -> bool:
-    """Whether the request came to the console's own host, if it has one."""
+    """Return whether the request names the host of public_url, if that is set."""
     public = request.app[CONFIG].server.public_url
-    # Whatever brought the request here, its port is to be read under the scheme that people use.
+    # The default port depends on the public scheme, not on the scheme between proxy and server.
     scheme = public.partition("://")[0]
     return not public or spelled(f"{scheme}://{client_of(request).host}") == spelled(public)
 
 
 def cookie_name(request: web.Request) -> str:
-    """`__Host-` binds the cookie to this very host, but browsers want https for it."""
+    """Return the cookie's name; `__Host-` binds it to this host and requires https."""
     return "__Host-carteiro" if origin_of(request).startswith("https:") else "carteiro"
 
 
 async def recognise(request: web.Request) -> Visitor:
-    """The visitor behind a request; notes now and then that the session is in use."""
+    """Return the visitor of a request; record from time to time that the session is in use."""
     token = request.cookies.get(cookie_name(request), "")
     if not 20 <= len(token) <= 100 or not token.isascii():
         return Visitor(new_token(request), True, None)
@@ -84,14 +84,14 @@ async def recognise(request: web.Request) -> Visitor:
 
 
 def new_token(request: web.Request) -> str:
-    """256 random bits as text."""
+    """Return 256 random bits as text."""
     return base64.urlsafe_b64encode(request.app[IDS].token(32)).decode().rstrip("=")
 
 
 def give_cookie(
     request: web.Request, response: web.StreamResponse, token: str, seconds: int | None
 ) -> None:
-    """Hand the browser its token, until it closes (None) or for so many seconds."""
+    """Set the browser's token, for `seconds` or until the browser closes (None)."""
     response.set_cookie(
         cookie_name(request), token, max_age=seconds, path="/", httponly=True, samesite="Lax",
         secure=origin_of(request).startswith("https:"),
@@ -99,7 +99,7 @@ def give_cookie(
 
 
 async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
-    """Begin a session under a new token, and end the one that this browser had."""
+    """Start a session with a new token, and end the previous session of this browser."""
     token = new_token(request)
     lifetime = request.app[CONFIG].console.session_hours * HOUR
     agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
@@ -114,7 +114,7 @@ async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
 
 
 async def form_of(request: web.Request, visitor: Visitor) -> Form:
-    """The fields of a form. Raises forbidden unless one of our pages sent it."""
+    """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
     origin = request.headers.get("Origin")
     elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
     if elsewhere if origin is None else spelled(origin) != origin_of(request):

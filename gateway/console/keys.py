@@ -1,4 +1,4 @@
-"""The page of API keys: make one (shown once), see their use, revoke one."""
+"""The pages of API keys: list, create (shown once), revoke."""
 
 import re
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ EMPTY = ("", SCOPES, "")
 
 
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """All keys, the form for a new one, and the newest key itself if it was made just now."""
+    """List all keys, with the form for a new one and the key just created, if any."""
     shown = await reveal.now(request, visitor, LIST)
     return await _page(request, visitor, shown=shown)
 
 
 async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Make a key; the page then shows it once."""
+    """Create a key; the page then shows it once."""
     name, scopes, days = form.text("name").strip(), tuple(form.all("scopes")), form.text("expires")
     faults = _faults(name, scopes, days)
     if faults:
@@ -55,7 +55,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 
 
 async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Ask before it is revoked."""
+    """Ask for confirmation before a key is revoked."""
     key = await request.app[DB].read(keys.one, pages.id_of(request))
     if key is None or key["owner_id"] != visitor.actor.owner_id:
         raise Refusal("not_found", "error.not_found_help")
@@ -63,7 +63,7 @@ async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 
 
 async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """End a key at once."""
+    """Revoke a key; it stops working at once."""
     key_id = pages.id_of(request)
     if not await request.app[DB].write(keys.revoke, visitor.actor.owner_id, key_id):
         raise Refusal("not_found", "error.not_found_help")
@@ -93,10 +93,10 @@ async def _page(
 def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
     faults = []
     if not name or len(name) > LONGEST_NAME or NOT_TEXT.search(name):
-        text = f"Name the key, in at most {LONGEST_NAME} characters."
+        text = f"Enter a name of at most {LONGEST_NAME} characters."
         faults.append(Fault("name", "required", text))
     if not scopes or not set(scopes) <= set(SCOPES):
-        faults.append(Fault("scopes", "required", "Choose what the key may do."))
+        faults.append(Fault("scopes", "required", "Select at least one scope."))
     if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):
-        faults.append(Fault("expires", "out_of_range", "Choose when the key expires."))
+        faults.append(Fault("expires", "out_of_range", "Select when the key expires."))
     return faults

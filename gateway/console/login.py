@@ -1,4 +1,4 @@
-"""Signing in and out, the first account, and the end of sessions."""
+"""The pages for signing in and out, the first account, and ending sessions."""
 
 from aiohttp import web
 
@@ -18,12 +18,12 @@ HOME = "/console/webhooks"
 
 
 async def home(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """The console's own address."""
+    """Redirect the console's root address to its first page."""
     return pages.to(HOME)
 
 
 async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """The sign-in form; who is signed in already goes on."""
+    """Show the sign-in form; redirect a user who is already signed in."""
     where = _inside(request.query.get("next", ""))
     if visitor.session is not None:
         return pages.to(where)
@@ -31,7 +31,10 @@ async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResp
 
 
 def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | None:
-    """Count a try of this address; the answer where there were too many. No form is read yet."""
+    """Count an attempt of this address; return a response when there are too many.
+
+    It runs before the form is read.
+    """
     try:
         request.app[LIMITS].sign_in(guard.client_of(request).address)
     except Refusal as slow:
@@ -40,7 +43,7 @@ def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | No
 
 
 async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Check email and password; both a wrong one and an unknown email get the same answer."""
+    """Check email and password; a wrong password and an unknown email get the same response."""
     where = _inside(form.text("next"))
     email = form.text("email")
     password = form.text("password").encode("utf-8", "replace").decode()
@@ -64,7 +67,7 @@ async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.St
 
 
 async def first_account_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """The form behind the one-time link that `serve` prints."""
+    """Show the form of the one-time link that `serve` prints."""
     token = request.query.get("token", "")
     open_ = await request.app[DB].read(sessions.first_account_open, token)
     return _first_account_form(request, visitor, token, open_)
@@ -82,14 +85,14 @@ async def first_account(request: web.Request, visitor: Visitor, form: Form) -> w
         return _first_account_form(request, visitor, token, True, faults, typed, 400)
     hashed = await request.app[PASSWORDS].hash(password)
     try:
-        user_id = await request.app[DB].write(_found, token, email, name, hashed)
+        user_id = await request.app[DB].write(_create_first, token, email, name, hashed)
     except Refusal:
         return _first_account_form(request, visitor, token, False, status=403)
     return await _welcome(request, visitor, user_id, HOME)
 
 
 async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Sign one of your browsers out."""
+    """End one of the user's sessions."""
     session_id = request.match_info["id"]
     await request.app[DB].write(sessions.end, visitor.actor.owner_id, session_id)
     if visitor.session is not None and visitor.session.id == session_id:
@@ -98,12 +101,12 @@ async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web
 
 
 async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Sign out everywhere."""
+    """End all sessions of the user."""
     await request.app[DB].write(sessions.end_all, visitor.actor.owner_id)
     return _goodbye(request, "signed_out_everywhere")
 
 
-async def _found(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
+async def _create_first(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
     await sessions.take_first_account(tx, token)
     return await users.add(tx, email=email, name=name, password_hash=password_hash)
 
@@ -126,7 +129,7 @@ def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
 def _slow(
     request: web.Request, visitor: Visitor, where: str, email: str, slow: Refusal
 ) -> web.Response:
-    """The form again, saying when to come back."""
+    """Return the form again, with the time to wait."""
     wait = str(slow.facts.get("retry_after", 60))
     response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
     response.headers["Retry-After"] = wait
@@ -164,7 +167,7 @@ def _first_account_form(
 
 
 def _inside(where: str) -> str:
-    """`where` if it is an address of this console, else the first page: never another site."""
+    """Return `where` if it is an address of this console, else the first page."""
     plain = where.isascii() and where.isprintable() and "\\" not in where
     return where if plain and where.startswith("/console/") else HOME
 

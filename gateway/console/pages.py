@@ -1,4 +1,4 @@
-"""What all pages share: the templates and their filters, the headers, the answer to a fault."""
+"""What all pages share: templates and filters, response headers, error pages."""
 
 import hashlib
 import re
@@ -54,7 +54,7 @@ YEAR = 31_536_000
 
 
 def set_up(app: web.Application) -> None:
-    """Hand an application the templates and the list of static files."""
+    """Give an application the templates and the list of static files."""
     app[FILES] = _files()
     app[ENVIRONMENT] = _environment()
 
@@ -68,7 +68,7 @@ def _files() -> dict[str, tuple[Path, str]]:
     }
 
 
-# It depends on nothing of an application, and templates are compiled once for each environment.
+# It is the same for every application, and each environment compiles the templates once.
 @cache
 def _environment() -> jinja2.Environment:
     files = _files()
@@ -101,7 +101,7 @@ def render(
     *,
     status: int = 200,
 ) -> web.Response:
-    """The answer that a template makes."""
+    """Render a template as a response."""
     now = request.app[DB].clock.wall()
     t = partial(translate, ENGLISH)
     done = request.query.get("done", "")
@@ -123,10 +123,10 @@ def render(
 def live(
     request: web.Request, visitor: Visitor, template: str, part: str, context: Mapping[str, Any]
 ) -> web.Response:
-    """A page with a part that htmx asks for again and again; `{{ live }}` is where it stands.
+    """Render a page with a part that htmx polls; `{{ live }}` in the template is its place.
 
-    Asked for what it shows already (times apart), the answer is 204: nothing in the page moves
-    while somebody reads, selects or opens things in it.
+    When nothing but times has changed since the last poll, the response is 204, so that the page
+    does not move while somebody reads, selects or opens things in it.
     """
     text = render(request, visitor, part, {**context, "seen": MARK}).text or ""
     digest = hashlib.sha256(TIMES.sub("", text).encode()).hexdigest()[:16]
@@ -139,7 +139,7 @@ def live(
 
 
 def page(handler: Page, *, public: bool = False) -> Handler:
-    """A route that shows something; `public` ones also to people who are not signed in."""
+    """Return a route that shows a page; with `public`, also to visitors who are not signed in."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return await _answer(request, lambda visitor: handler(request, visitor), public)
@@ -148,9 +148,9 @@ def page(handler: Page, *, public: bool = False) -> Handler:
 
 
 def action(handler: Action, *, public: bool = False, limit: Limit | None = None) -> Handler:
-    """A route that a form is sent to; the handler gets its fields once the guard let them by.
+    """Return a route for a form; the handler gets the fields that the guard has accepted.
 
-    `limit` may answer in its place, before anything of the form is read.
+    `limit` may return a response instead, before the form is read.
     """
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -189,7 +189,7 @@ async def _answer(
         response = refused(request, visitor, Refusal("unavailable", "error.unavailable_help"))
     except (web.HTTPException, ConnectionError):
         raise
-    except Exception as fault:  # noqa: BLE001 - a person gets a page, and the log the traceback
+    except Exception as fault:  # noqa: BLE001 - the log has the traceback, the page no details
         logger().error(
             "console_failed", error_kind=type(fault).__name__, exc_info=fault,
             request_id=request[REQUEST_ID],
@@ -207,16 +207,18 @@ STATUS = {
     "conflict": 409, "payload_too_large": 413, "unsupported_media_type": 415, "rate_limited": 429,
     "internal_error": 500, "unavailable": 503,
 }  # fmt: skip
-TOLD = {"retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding"}
+FACT_HEADERS = {
+    "retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding",
+}  # fmt: skip
 
 
 def status_of(refusal: Refusal) -> int:
-    """The status of a page that refuses; what was sent is wrong unless the table says otherwise."""
+    """Return the status for a refusal; the default is 400."""
     return STATUS.get(refusal.code, 400)
 
 
 def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
-    """The page of a refusal. Its message is a key of the catalogue or a sentence."""
+    """Render a refusal as a page. Its message is a key of the catalogue or a sentence."""
     title = f"error.{refusal.code}"
     if refusal.message == "error.csrf_help":
         title = "error.csrf"
@@ -231,14 +233,14 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
         "request_id": request.get(REQUEST_ID, ""),
     }
     response = render(request, visitor, "error.html", context, status=status_of(refusal))
-    for fact, header in TOLD.items():
+    for fact, header in FACT_HEADERS.items():
         if fact in refusal.facts:
             response.headers[header] = str(refusal.facts[fact])
     return response
 
 
 def id_of(request: web.Request) -> str:
-    """The id in the address. Raises not_found for what cannot be one."""
+    """Return the id in the address. Raise not_found when it is not an id."""
     text = request.match_info["id"]
     if not is_id(text):
         raise Refusal("not_found", "error.not_found_help")
@@ -246,13 +248,13 @@ def id_of(request: web.Request) -> str:
 
 
 def to(path: str, done: str = "") -> web.Response:
-    """Show `path` next; `done` is what its page then says, a key `done.…` of the catalogue."""
+    """Redirect to `path`; its page then shows the text `done.…` of the catalogue."""
     where = f"{path}?done={done}" if done else path
     return web.Response(status=303, headers={"Location": where})
 
 
 def to_sign_in(request: web.Request) -> web.Response:
-    """Ask for a sign-in and come back here after it; htmx is told to change the whole page."""
+    """Redirect to the sign-in page, and back here after it; htmx replaces the whole page."""
     here = request.path_qs if request.method in guard.SAFE else "/console"
     where = f"/console/sign-in?next={quote(here, safe='/')}"
     if "HX-Request" in request.headers:
@@ -261,17 +263,17 @@ def to_sign_in(request: web.Request) -> web.Response:
 
 
 def not_found(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
-    """Every address under /console that is none."""
+    """Refuse an address under /console that has no page."""
     raise Refusal("not_found", "error.not_found_help")
 
 
 def form_only(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
-    """An address that forms are sent to, opened like a page."""
+    """Refuse GET at an address that only accepts forms."""
     raise Refusal("method_not_allowed", "error.form_only", facts={"allow": "POST"})
 
 
 async def static(request: web.Request) -> web.StreamResponse:
-    """A file of ours; under its digest it may be kept for ever."""
+    """Serve a static file; a URL with its digest is cached for a year."""
     name = request.match_info["name"]
     if name not in request.app[FILES]:
         raise web.HTTPNotFound

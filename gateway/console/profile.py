@@ -1,4 +1,4 @@
-"""The account page: name and time zone, and where its owner is signed in."""
+"""The account page: name, time zone and active sessions."""
 
 from aiohttp import web
 
@@ -18,7 +18,7 @@ FIELDS = ("name", "timezone")
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Who you are and where you are signed in."""
+    """Show the account and its active sessions."""
     user = await _user(request, visitor)
     return await _page(request, visitor, user, {name: str(user[name]) for name in FIELDS})
 
@@ -26,12 +26,12 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def save(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Change name and time zone."""
     sent = {"name": form.text("name").strip(), "timezone": form.text("timezone")}
-    asked = check(PROFILE, sent)
-    if asked.faults:
+    checked = check(PROFILE, sent)
+    if checked.faults:
         user = await _user(request, visitor)
-        return await _page(request, visitor, user, sent, asked.faults)
-    await request.app[DB].write(users.change, visitor.actor.owner_id, asked.values)
-    # What is remembered of callers holds their time zones.
+        return await _page(request, visitor, user, sent, checked.faults)
+    await request.app[DB].write(users.change, visitor.actor.owner_id, checked.values)
+    # Cached callers contain the old time zone.
     request.app[CREDENTIALS].forget()
     return pages.to(ADDRESS, "account_saved")
 
@@ -54,7 +54,7 @@ async def _page(
         "sessions": await request.app[DB].read(sessions.listed, visitor.actor.owner_id),
         "email": user["email"],
         "typed": typed,
-        # What the account has is offered, whatever it is.
+        # The account's zone is always an option, even if this system does not know it.
         "zones": sorted(zones.names() | {user["timezone"]}),
         "faults": {fault.field: fault.message for fault in faults or ()},
     }

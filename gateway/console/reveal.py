@@ -1,4 +1,4 @@
-"""Secrets that a page shows once: kept sealed with the session from the form to the next page."""
+"""Secrets that a page shows once; the session stores them sealed until the next page."""
 
 import json
 
@@ -11,7 +11,7 @@ from outbox.webhooks.secrets import SealBroken
 
 
 async def later(request: web.Request, visitor: Visitor, subject: str, secret: str) -> None:
-    """Let the next page about `subject` show `secret`."""
+    """Store `secret` for the next page about `subject`."""
     if visitor.session is not None:
         plain = json.dumps([subject, secret]).encode()
         sealed = request.app[KEYRING].seal(plain, visitor.session.id)
@@ -19,7 +19,7 @@ async def later(request: web.Request, visitor: Visitor, subject: str, secret: st
 
 
 async def now(request: web.Request, visitor: Visitor, subject: str) -> str | None:
-    """The secret that this page is to show, for the first and the last time."""
+    """Return the stored secret for this page and delete it."""
     if visitor.session is None or not visitor.session.reveals or request.method != "GET":
         return None
     if "HX-Request" in request.headers:

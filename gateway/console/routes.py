@@ -1,4 +1,4 @@
-"""Every address of the console on one screen."""
+"""All routes of the console."""
 
 from aiohttp import web
 

@@ -1,4 +1,4 @@
-"""Every sentence that the console says, by key, so that another language is another mapping."""
+"""All texts of the console, by key. Another language is another mapping."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,26 +19,27 @@ ENGLISH: Catalogue = {
     "nav.keys": "API keys",
     "nav.account": "Account",
     "nav.sign_out": "Sign out",
-    "crumbs.label": "Where you are",
+    "crumbs.label": "Breadcrumb",
     # Sign-in
     "sign_in.title": "Sign in",
     "sign_in.email": "Email",
     "sign_in.password": "Password",
     "sign_in.submit": "Sign in",
-    "sign_in.wrong": "This email and password do not go together.",
-    "sign_in.slow": "Too many tries. Wait {seconds} s and try again.",
-    "sign_in.help": "No account yet? Ask whoever runs this server, or open the link that it printed"
-    " when it started.",
+    "sign_in.wrong": "Incorrect email or password.",
+    "sign_in.slow": "Too many attempts. Wait {seconds} s and try again.",
+    "sign_in.help": "No account yet? Ask the administrator of this server. For the first account,"
+    " open the link that the server prints when it starts.",
     "first.title": "Create the first account",
-    "first.lead": "This server has no account yet. The one that you create here is yours.",
+    "first.lead": "This server has no accounts yet. Create the first one here.",
     "first.name": "Your name",
-    "first.password_hint": "At least {shortest} characters. A few random words make a good one.",
+    "first.password_hint": "At least {shortest} characters. A few random words make a good"
+    " password.",
     "first.submit": "Create account",
-    "first.gone": "This link was used or has expired",
-    "first.gone_help": "Restart the server while it has no account to get a new link. If there is"
-    " an account already, sign in.",
+    "first.gone": "This link has expired or was already used",
+    "first.gone_help": "If there is no account yet, restart the server to get a new link. If"
+    " there is one, sign in.",
     # Shared
-    "form.faults": "Please correct what is marked below.",
+    "form.faults": "Please correct the fields marked below.",
     "form.cancel": "Cancel",
     "form.save": "Save changes",
     "form.optional": "optional",
@@ -55,11 +56,12 @@ ENGLISH: Catalogue = {
     "page.first": "First page",
     # API keys
     "keys.title": "API keys",
-    "keys.lead": "A key lets a program act as you. Send it as the header X-API-Key.",
+    "keys.lead": "A program uses an API key to act on your behalf. Send it in the X-API-Key"
+    " header.",
     "keys.new": "New key",
     "keys.name": "Name",
-    "keys.name_hint": "What will use it, for example “ERP sync”.",
-    "keys.scopes": "What it may do",
+    "keys.name_hint": "The program that uses the key, for example “ERP sync”.",
+    "keys.scopes": "Scopes",
     "keys.scopes_short": "Scopes",
     "keys.read": "Read records",
     "keys.write": "Create, change and delete records",
@@ -74,69 +76,69 @@ ENGLISH: Catalogue = {
     "keys.revoke": "Revoke",
     "keys.revoke_of": "Revoke {name}",
     "keys.revoke_title": "Revoke this key?",
-    "keys.revoke_lead": "Requests with it are refused from now on. This cannot be undone.",
+    "keys.revoke_lead": "Requests with this key fail from now on. This cannot be undone.",
     "keys.revoke_submit": "Revoke key",
     "keys.empty": "No API keys yet",
     "keys.empty_help": "Create one below and write your first record.",
     "keys.shown.title": "Copy your new key now",
-    "keys.shown.help": "It is shown this once; we keep only a fingerprint of it.",
+    "keys.shown.help": "The key is shown only once. The server stores only a hash of it.",
     "keys.shown.label": "API key",
     "keys.shown.try": "Try it",
     # Account
     "account.title": "Account",
-    "account.you": "You",
+    "account.you": "Profile",
     "account.name": "Name",
     "account.email": "Email",
     "account.timezone": "Time zone",
-    "account.timezone_hint": "Days begin and end here: due dates, lists and reports.",
-    "account.sessions": "Signed-in browsers",
+    "account.timezone_hint": "Due dates, lists and reports use the days of this time zone.",
+    "account.sessions": "Active sessions",
     "account.browser": "Browser",
     "account.address": "Address",
     "account.seen": "Last used",
     "account.started": "Signed in",
-    "account.this": "this one",
+    "account.this": "this session",
     "account.end": "Sign out",
     "account.end_all": "Sign out everywhere",
-    "account.end_all_help": "Ends every session of yours, this one too.",
-    # What was done
+    "account.end_all_help": "Ends all your sessions, including this one.",
+    # Results
     "done.created": "Webhook created.",
     "done.saved": "Changes saved.",
     "done.paused": "Webhook paused. Events are parked until you activate it.",
     "done.activated": "Webhook activated.",
     "done.deleted": "Webhook deleted.",
-    "done.tested": "Test event sent. Its delivery shows below in a moment.",
-    "done.replayed": "Replay under way.",
-    "done.replay_parked": "Replay made; it is parked until the webhook is activated.",
+    "done.tested": "Test event sent. Its delivery appears below in a moment.",
+    "done.replayed": "Replay created. It is sent now.",
+    "done.replay_parked": "Replay created. It is parked until you activate the webhook.",
     "done.key_created": "API key created.",
-    "done.account_saved": "Your account was saved.",
+    "done.account_saved": "Account saved.",
     "done.revoked": "API key revoked.",
     "done.signed_out": "You are signed out.",
     "done.signed_out_everywhere": "You are signed out everywhere.",
-    "done.session_ended": "That browser is signed out.",
+    "done.session_ended": "Session ended.",
     # Refusals
     "error.back": "Back to the webhooks",
-    "error.forbidden": "Not yours to see",
-    "error.not_found": "Nothing here",
-    "error.not_found_help": "The address is mistyped, or what was here is gone.",
-    "error.method_not_allowed": "Nothing to see here",
-    "error.form_only": "This address only takes forms. Go back and use the button of the page.",
-    "error.conflict": "It changed meanwhile",
-    "error.stale": "Somebody changed this webhook while you were editing. Look at it again.",
-    "error.csrf": "This form is out of date",
-    "error.csrf_help": "You signed in or out since it was loaded, or it was open too long. Go back,"
-    " reload the page and send it again.",
-    "error.origin_help": "The form came from another site, so it was not accepted.",
+    "error.forbidden": "Access denied",
+    "error.not_found": "Page not found",
+    "error.not_found_help": "The address is wrong, or the page no longer exists.",
+    "error.method_not_allowed": "Method not allowed",
+    "error.form_only": "This address accepts only form submissions. Go back and use the button on"
+    " the page.",
+    "error.conflict": "Conflict",
+    "error.csrf": "This form has expired",
+    "error.csrf_help": "You signed in or out after the form was loaded, or the form was open too"
+    " long. Go back, reload the page and submit the form again.",
+    "error.origin_help": "The form was submitted from another site.",
     "error.rate_limited": "Too many requests",
-    "error.too_large": "This form holds more than this server accepts: 64 KiB, 200 fields.",
-    "error.unavailable": "The database cannot answer now",
+    "error.too_large": "The form is too large. The limits are 64 KiB and 200 fields.",
+    "error.unavailable": "The database is unavailable",
     "error.unavailable_help": "Nothing was changed. Try again in a moment.",
-    "error.internal_error": "Something went wrong on our side",
-    "error.internal_help": "It is noted in the server's log under request {request_id}.",
-    "error.other": "This was refused",
+    "error.internal_error": "Internal server error",
+    "error.internal_help": "The server's log has the details under request {request_id}.",
+    "error.other": "The request was refused",
 }
 
 
 def translate(catalogue: Catalogue, key: str, **values: Any) -> str:
-    """The sentence of a key with its values filled in. KeyError for a key that is not there."""
+    """Return the text of a key with its values filled in. Raise KeyError for an unknown key."""
     text = catalogue[key]
     return text.format(**values) if values else text

@@ -1,51 +1,52 @@
-"""What the pages of webhooks and deliveries say."""
+"""The console's texts about webhooks and deliveries, by key."""
 
 from collections.abc import Mapping
 
 SENTENCES: Mapping[str, str] = {
     # Webhooks
     "webhooks.title": "Webhooks",
-    "webhooks.lead": "Each webhook gets the events that you choose, signed, at a URL of yours.",
+    "webhooks.lead": "A webhook receives the events that you select, signed, at your URL.",
     "webhooks.new": "New webhook",
     "webhooks.count": "{count} of {most}",
     "webhooks.empty": "No webhooks yet",
-    "webhooks.empty_help": "Tell us where to send events. You choose which ones, and get a secret"
-    " to verify them with.",
+    "webhooks.empty_help": "Enter the URL of your receiver and select the events. You get a"
+    " secret to verify the requests.",
     "webhooks.empty_next": "What happens next",
-    "webhooks.step_1": "Create a webhook and keep its secret.",
-    "webhooks.step_2": "Send it a test event and look at the answer of your receiver.",
-    "webhooks.step_3": "Create an API key and write a record: its event arrives within moments.",
+    "webhooks.step_1": "Create a webhook and store its secret.",
+    "webhooks.step_2": "Send it a test event and check the response of your receiver.",
+    "webhooks.step_3": "Create an API key and write a record. Its event arrives within moments.",
     "webhooks.url": "URL",
     "webhooks.state": "State",
     "webhooks.health": "Latest deliveries",
     "webhooks.success": "Success",
     "webhooks.waiting": "Waiting",
     "webhooks.parked": "Parked",
-    "webhooks.last": "Last answer",
+    "webhooks.last": "Last response",
     "webhooks.all_events": "all {count} events",
     "webhooks.some_events": "{count} of {total} events",
     "webhook.create.title": "New webhook",
     "webhook.create.submit": "Create webhook",
     "webhook.edit.title": "Edit webhook",
     "webhook.url": "Receiver URL",
-    "webhook.url_hint": "Where events are sent by POST. It must be https.",
-    "webhook.url_hint_http": "Where events are sent by POST, by https or http.",
+    "webhook.url_hint": "The server sends events to this URL by POST. It must be https.",
+    "webhook.url_hint_http": "The server sends events to this URL by POST. It may be https or"
+    " http.",
     "webhook.description": "Description",
-    "webhook.description_hint": "For you and your team; never sent.",
-    "webhook.timeout": "Time limit",
-    "webhook.timeout_hint": "Seconds from {least} to {most} for a whole attempt; empty for this"
-    " server's own, {own}\u00a0s.",
-    "webhook.headers": "Headers to add",
-    "webhook.headers_hint": "One per line as Name: value, at most {most}; for example an"
-    " Authorization that your receiver asks for. Values are encrypted and not shown again; ***"
-    " keeps the one there is.",
+    "webhook.description_hint": "For you and your team. It is never sent.",
+    "webhook.timeout": "Timeout",
+    "webhook.timeout_hint": "Seconds for one attempt, from {least} to {most}. Leave empty for the"
+    " server's default, {own}\u00a0s.",
+    "webhook.headers": "Custom headers",
+    "webhook.headers_hint": "One per line as Name: value, at most {most}; for example the"
+    " Authorization header that your receiver requires. Values are stored encrypted and are not"
+    " shown again; *** keeps the current value.",
     "webhook.events": "Events to send",
     "webhook.events_all": "Select all",
     "webhook.events_none": "Clear",
-    "webhook.secret.title": "Keep this signing secret now",
-    "webhook.secret.help": "It is shown this once. Your receiver needs it to check that a request"
-    " comes from us: the header X-Webhook-Signature is sha256= and the hex HMAC-SHA256 of the body,"
-    " keyed with this whole string.",
+    "webhook.secret.title": "Copy this signing secret now",
+    "webhook.secret.help": "The secret is shown only once. Your receiver uses it to verify that a"
+    " request comes from this server: the X-Webhook-Signature header is sha256= followed by the"
+    " hex HMAC-SHA256 of the body, keyed with the whole secret string.",
     "webhook.secret.label": "Signing secret",
     "webhook.stats": "Health",
     "webhook.recent": "Latest deliveries",
@@ -53,50 +54,52 @@ SENTENCES: Mapping[str, str] = {
     "webhook.subscribed": "Subscribed to",
     "webhook.settings": "Settings",
     "webhook.created": "Created",
-    "webhook.updated": "Changed",
+    "webhook.updated": "Updated",
     "webhook.timeout_value": "{seconds} s",
-    "webhook.timeout_default": "{seconds} s (this server's own)",
+    "webhook.timeout_default": "{seconds} s (server default)",
     "webhook.edit": "Edit",
     "webhook.pause": "Pause",
     "webhook.activate": "Activate",
     "webhook.delete": "Delete",
     "webhook.test": "Send a test event",
-    "webhook.test_help": "A sample of the event goes to this webhook alone, signed like any other"
+    "webhook.test_help": "Sends a sample of the event to this webhook only, signed like any other"
     " and marked with X-Webhook-Test: 1.",
     "webhook.test_event": "Event",
     "webhook.test_submit": "Send test",
     "webhook.test_inactive": "Activate the webhook to send it a test event.",
     "webhook.last_success": "Last success",
     "webhook.failing": "Failing since",
-    "webhook.failures": "Failures in a row: {count}",
+    "webhook.failures": "Consecutive failures: {count}",
     "webhook.success_of": "{delivered} of the latest {count}",
-    "webhook.no_deliveries": "Nothing sent yet",
+    "webhook.no_deliveries": "No deliveries yet",
     "webhook.no_deliveries_help": "Send a test event, or write a record through the API.",
-    "webhook.banner.paused": "Paused: nothing is sent. Events are parked until you activate it.",
-    "webhook.banner.disabled": "Disabled: nothing is sent. Events are parked until you activate"
-    " it.",
+    "webhook.banner.paused": "Paused: no events are sent. They are parked until you activate the"
+    " webhook.",
+    "webhook.banner.disabled": "Disabled: no events are sent. They are parked until you activate"
+    " the webhook.",
     "webhook.banner.reason": "Reason: {reason}.",
-    "webhook.banner.open": "The receiver has failed many times in a row, so only a probe is sent"
-    " now and then until one succeeds. Nothing is lost; what waits keeps its place.",
+    "webhook.banner.open": "The receiver failed many times in a row. The server sends only a"
+    " probe now and then until one succeeds. No event is lost: waiting deliveries stay in the"
+    " queue.",
     "activate.title": "Activate this webhook?",
-    "activate.lead": "Deliveries parked here while it was inactive: {count}. What should become of"
-    " them?",
-    "activate.none_parked": "Nothing is parked here. Events are sent again from now on.",
+    "activate.lead": "This webhook has parked deliveries: {count}. What should happen to them?",
+    "activate.none_parked": "There are no parked deliveries. Events are sent again from now on.",
     "activate.none": "Send none of them",
-    "activate.none_help": "They end cancelled and stay in the log, where each can be replayed.",
+    "activate.none_help": "They are cancelled and stay in the log, where you can replay each of"
+    " them.",
     "activate.newest": "Send the newest of each record",
-    "activate.newest_help": "Receivers learn the present state and skip what lies between.",
+    "activate.newest_help": "The receiver gets the current state of each record and skips older"
+    " events.",
     "activate.all": "Send all of them",
-    "activate.all_help": "The backlog is worked off, oldest first, no faster than the receiver"
-    " answers.",
+    "activate.all_help": "The backlog is sent oldest first, no faster than the receiver responds.",
     "activate.legend": "Parked deliveries",
     "activate.submit": "Activate",
     "delete.title": "Delete this webhook?",
-    "delete.lead": "It gets no more events. Its log stays until it is {days} days old. This cannot"
-    " be undone.",
-    "delete.waiting": "Deliveries that wait and will be cancelled: {count}.",
+    "delete.lead": "The webhook receives no more events. Its log is kept for {days} days. This"
+    " cannot be undone.",
+    "delete.waiting": "Waiting deliveries that will be cancelled: {count}.",
     "delete.submit": "Delete webhook",
-    "delete.keep": "Keep it",
+    "delete.keep": "Keep webhook",
     # Deliveries
     "deliveries.title": "Deliveries",
     "deliveries.filter": "State",
@@ -107,13 +110,13 @@ SENTENCES: Mapping[str, str] = {
     "deliveries.event": "Event",
     "deliveries.state": "State",
     "deliveries.attempts": "Attempts",
-    "deliveries.answer": "Last answer",
+    "deliveries.answer": "Last response",
     "deliveries.created": "Created",
     "deliveries.none": "No deliveries",
     "deliveries.none_help": "Send a test event from the webhook's page, or write a record through"
     " the API.",
     "deliveries.none_filtered": "No deliveries in this state",
-    "deliveries.none_filtered_help": "Choose another state, or show all of them.",
+    "deliveries.none_filtered_help": "Select another state, or show all deliveries.",
     "delivery.title": "Delivery",
     "delivery.webhook": "Webhook",
     "delivery.webhook_gone": "deleted",
@@ -128,24 +131,24 @@ SENTENCES: Mapping[str, str] = {
     "delivery.origin": "Origin",
     "delivery.origin_event": "event",
     "delivery.origin_replay": "replay",
-    "delivery.origin_replay_by": "replay, asked for by {user}",
+    "delivery.origin_replay_by": "replay, requested by {user}",
     "delivery.origin_test": "test event",
     "delivery.body": "Body",
-    "delivery.body_help": "Exactly the bytes that are sent and signed, {size}.",
-    "delivery.body_erased": "The body was erased with the person's data {when}.",
-    "delivery.body_gone": "The event is past its retention time and was removed.",
+    "delivery.body_help": "Exactly these bytes are sent and signed, {size}.",
+    "delivery.body_erased": "The body was erased with the person's data on {when}.",
+    "delivery.body_gone": "The event exceeded its retention time and was deleted.",
     "delivery.attempts": "Attempts",
     "delivery.no_attempts": "Not sent yet",
-    "delivery.no_attempts_help": "The first attempt follows at once while the webhook is active.",
-    "delivery.parked_help": "It is parked: the webhook is not active.",
+    "delivery.no_attempts_help": "The first attempt starts at once while the webhook is active.",
+    "delivery.parked_help": "Parked: the webhook is not active.",
     "delivery.replay": "Replay",
     "delivery.replay_help": "Sends the same event again, byte for byte, as a new delivery.",
     "replay.title": "Send this event again?",
     "replay.delivered": "The receiver accepted it",
-    "replay.delivered_help": "It gets the same event once more, with the same id and body; one that"
-    " remembers the ids that it has seen does nothing with it.",
-    "replay.waiting": "This delivery is not over: it will still be sent. A replay sends the event"
-    " besides it, so the receiver may get it twice.",
+    "replay.delivered_help": "It receives the same event again, with the same id and body. A"
+    " receiver that deduplicates by id ignores it.",
+    "replay.waiting": "This delivery is not finished and will still be sent. A replay sends the"
+    " event in addition, so the receiver may get it twice.",
     "replay.submit": "Send again",
     "delivery.siblings": "Other deliveries of this event",
     "attempt.number": "Attempt {number}",
@@ -154,21 +157,21 @@ SENTENCES: Mapping[str, str] = {
     "attempt.started": "Started",
     "attempt.took": "Took",
     "attempt.timing": "Timing",
-    "attempt.dns": "Looking up the name",
+    "attempt.dns": "DNS lookup",
     "attempt.connect": "Connecting",
     "attempt.tls": "TLS handshake",
-    "attempt.wait": "Waiting for the answer",
-    "attempt.read": "Reading it",
-    "attempt.reused": "The connection was open already.",
-    "attempt.error": "What went wrong",
+    "attempt.wait": "Waiting for the response",
+    "attempt.read": "Reading the response",
+    "attempt.reused": "The connection was reused.",
+    "attempt.error": "Error",
     "attempt.request_headers": "Request headers",
-    "attempt.response_headers": "Answer headers",
-    "attempt.response_body": "Answer body",
-    "attempt.empty_body": "The answer had no body.",
-    "attempt.no_answer": "No answer came.",
-    "attempt.truncated": "Only its beginning is kept.",
+    "attempt.response_headers": "Response headers",
+    "attempt.response_body": "Response body",
+    "attempt.empty_body": "The response had no body.",
+    "attempt.no_answer": "No response.",
+    "attempt.truncated": "Only the beginning is stored.",
     "attempt.probe": "probe",
-    # States, outcomes; a delivery's state is the word of docs/events.md
+    # States and outcomes; docs/events.md defines the words for a delivery's state.
     "state.active": "Active",
     "state.paused": "Paused",
     "state.disabled": "Disabled",
@@ -191,9 +194,9 @@ SENTENCES: Mapping[str, str] = {
     "outcome.http_5xx": "server error",
     "outcome.timeout": "timeout",
     "outcome.connect_error": "could not connect",
-    "outcome.dns_error": "name not found",
+    "outcome.dns_error": "DNS lookup failed",
     "outcome.tls_error": "TLS failed",
-    "outcome.protocol_error": "not valid HTTP",
+    "outcome.protocol_error": "invalid HTTP response",
     "outcome.blocked": "address not allowed",
-    "outcome.aborted": "cut by our restart",
+    "outcome.aborted": "interrupted by a restart",
 }

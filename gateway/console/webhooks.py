@@ -20,7 +20,7 @@ from outbox.webhooks import Draft, Webhook, open_headers
 
 LIST = "/console/webhooks"
 COUNTED = 100_000
-"""Parked deliveries are counted up to here before an owner is asked about them."""
+"""The confirmation pages count deliveries up to this number."""
 EMPTY: Mapping[str, Any] = {
     "url": "",
     "events": (),
@@ -31,7 +31,7 @@ EMPTY: Mapping[str, Any] = {
 
 
 def groups() -> Mapping[str, Sequence[str]]:
-    """The events of the catalogue by what they are about."""
+    """Return the events of the catalogue, grouped by record type."""
     found: dict[str, list[str]] = {}
     for name in EVENT_NAMES:
         found.setdefault(name.partition(".")[0], []).append(name)
@@ -39,7 +39,7 @@ def groups() -> Mapping[str, Sequence[str]]:
 
 
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """All webhooks with their health; htmx asks for the table alone."""
+    """List all webhooks with their health; htmx polls the table."""
     rows = await request.app[DB].read(_with_health, visitor.actor)
     context = {
         "rows": rows, "total": len(EVENT_NAMES), "cap": log.CAP, "state_of": display.webhook_state,
@@ -49,12 +49,12 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 
 async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """An empty form."""
+    """Show an empty form."""
     return _form(request, visitor, None, EMPTY)
 
 
 async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Make a webhook; its page then shows the secret once."""
+    """Create a webhook; its page then shows the secret once."""
     app = request.app
     typed = _typed(form)
     try:
@@ -71,7 +71,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """One webhook: state, health, settings, latest deliveries, and its secret if it is new."""
+    """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
     webhook, health = await request.app[DB].read(_one_with_health, visitor.actor, webhook_id)
     context: dict[str, Any] = {
@@ -85,7 +85,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """The form with what is set now."""
+    """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
     kept = open_headers(webhook.headers, request.app[KEYRING], webhook.id)
     typed = {
@@ -97,7 +97,7 @@ async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamRespons
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Save an edited webhook, unless somebody changed it since the form was loaded."""
+    """Save an edited webhook unless it has changed since the form was loaded."""
     webhook_id = pages.id_of(request)
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = _typed(form)
@@ -117,38 +117,38 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
 
 
 async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Stop sending; what waits is parked."""
+    """Pause a webhook; its waiting deliveries are parked."""
     webhook_id = pages.id_of(request)
     done = await request.app[DB].write(webhooks.pause, visitor.actor, webhook_id)
     return pages.to(f"{LIST}/{webhook_id}", "paused" if done else "")
 
 
 async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Ask what is to become of the parked deliveries."""
+    """Ask what to do with the parked deliveries."""
     webhook, parked = await request.app[DB].read(
         _one_with_parked, visitor.actor, pages.id_of(request)
     )
-    # Who was cut off did not choose to miss anything; who paused did.
+    # The user chose to pause, but did not choose that the webhook was disabled.
     chosen = "all" if webhook.state == "disabled" else "none"
     context = {"webhook": webhook, "parked": parked, "cap": COUNTED, "chosen": chosen}
     return pages.render(request, visitor, "activate.html", context)
 
 
 async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Send again; `parked` says what of the backlog: none (the default), newest or all."""
+    """Activate a webhook; `parked` selects what is sent: none (the default), newest or all."""
     webhook_id = pages.id_of(request)
     await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
-    asked = form.text("parked") or "none"
-    choice = next((choice for choice in parking.CHOICES if choice == asked), None)
+    wanted = form.text("parked") or "none"
+    choice = next((choice for choice in parking.CHOICES if choice == wanted), None)
     if choice is None:
-        raise Refusal("validation_error", "The field parked must be none, newest or all.")
+        raise Refusal("validation_error", "parked must be none, newest or all.")
     visitor.actor.must("write")
     await parking.activate(request.app[DB], webhook_id, choice)
     return pages.to(f"{LIST}/{webhook_id}", "activated")
 
 
 async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Ask before it is deleted."""
+    """Ask for confirmation before a webhook is deleted."""
     webhook, waiting = await request.app[DB].read(
         _one_with_parked, visitor.actor, pages.id_of(request)
     )
@@ -160,7 +160,7 @@ async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 
 
 async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Delete it; what waits ends cancelled."""
+    """Delete a webhook; its waiting deliveries are cancelled."""
     webhook_id = pages.id_of(request)
     await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     visitor.actor.must("write")
@@ -169,7 +169,7 @@ async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 
 
 async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Send a sample of an event to this webhook alone."""
+    """Send a sample of an event to this webhook only."""
     webhook_id = pages.id_of(request)
     await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
     return pages.to(f"{LIST}/{webhook_id}", "tested")

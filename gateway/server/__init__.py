@@ -1,1 +1,1 @@
-"""What every door stands on: configuration, connections, middleware, limits, duties."""
+"""The shared base of all doors: configuration, connections, middleware, limits, duties."""

@@ -1,27 +1,27 @@
-"""Who may hold a connection: so many in all, so many of one address, and some for probes alone."""
+"""Limits client connections in total and per address, and reserves some for probes."""
 
 from collections import OrderedDict
 from typing import Protocol
 
 PROBES = 64
-"""Connections past the limits, which may ask for a probe and nothing else."""
+"""Connections beyond the limits, which accept only probes."""
 SHORTEST_SECONDS = 1.0
-"""How long a connection may be idle when no place is left."""
+"""The longest idle time of a connection when all places are taken."""
 
 
 class Guest(Protocol):
-    """A connection, as far as its place is concerned."""
+    """A connection that has a place."""
 
     @property
     def waited_since(self) -> float | None:
-        """Since when the server has been waiting for this client; None while it is at work."""
+        """The time since which the server waits for this client; None while the server works."""
 
     def evict(self) -> None:
-        """Close it, so that somebody else gets its place."""
+        """Close the connection to free its place."""
 
 
 class Admission:
-    """Hands out places, and takes back those of clients who let the server wait."""
+    """The places for connections; a full server closes those of clients that let it wait."""
 
     def __init__(self, most: int, per_address: int) -> None:
         self._most = most
@@ -31,10 +31,10 @@ class Admission:
         self._open = 0
 
     def admit(self, guest: Guest, address: str) -> bool:
-        """Give a place; False when it is one for probes alone.
+        """Give the connection a place; return False when the place is only for probes.
 
-        When all are taken, the client of the address that holds most which has let the server
-        wait the longest loses its place.
+        When all places are taken, the address with the most connections loses the one whose
+        client has let the server wait the longest.
         """
         if len(self._held.get(address, ())) < self._per_address and (
             self._open < self._most or self._make_room()
@@ -50,7 +50,7 @@ class Admission:
         return False
 
     def release(self, guest: Guest, address: str) -> None:
-        """A connection has ended."""
+        """Free the place of a closed connection."""
         if guest in self._probes:
             del self._probes[guest]
             return
@@ -62,7 +62,7 @@ class Admission:
                 del self._held[address]
 
     def idle_seconds(self, longest: float) -> float:
-        """How long a connection may be idle now: less as more than half of the places are taken."""
+        """Return the current idle time: shorter when more than half of the places are taken."""
         free = 1 - self._open / self._most
         return longest if free >= 0.5 else max(longest * free * 2, SHORTEST_SECONDS)
 

@@ -1,7 +1,7 @@
-"""Answers on their way: large ones are written as the client reads, and count until they are sent.
+"""Sends large responses at the speed of the client and limits the memory of unsent responses.
 
-What counts is taken from the budget of `[limits] answer_bytes` in the caller's name; an eighth of
-it is the share of one caller. The connection gives it back (gateway.server.connections).
+The limit is `[limits] answer_bytes`, of which one caller may use an eighth. The connection gives
+the bytes back when it has sent the response (gateway.server.connections).
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -18,26 +18,26 @@ from outbox.errors import DatabaseUnavailable
 
 PIECE = 65_536
 SMALL = 16_384
-"""Answers up to here do not count: a connection holds one at a time."""
+"""Responses up to this size do not count: a connection has only one of them at a time."""
 FLOWING = 1_048_576
-"""What an answer that is read from the database as it is written holds at a time, at most."""
+"""The most memory, in bytes, of a response that is read from the database while it is sent."""
 SHARE = 8
 BUILDING = 16
-"""Lists that are put together at a time; one may come to megabytes before it is held."""
+"""Lists that are built at the same time; each may need megabytes before it counts."""
 
 
 class Carrier(Protocol):
-    """The connection that carries an answer."""
+    """The connection that sends a response."""
 
     left: int
-    """Bytes of the answer that are not handed over yet."""
+    """Bytes of the response that are not written yet."""
 
     def hold(self, holder: str, size: int) -> None:
-        """Give so much back to the budget of answers when the answer is sent or given up."""
+        """Give `size` bytes back to the budget when the response is sent or abandoned."""
 
 
 class Whole(web.Response):
-    """An answer that is in memory already, handed over in pieces as the client reads."""
+    """A response in memory that is written in pieces as the client reads."""
 
     def __init__(self, carrier: Carrier, made: web.Response, body: bytes) -> None:
         super().__init__(status=made.status, headers=made.headers, body=body)
@@ -58,7 +58,7 @@ class Whole(web.Response):
 
 
 class Flow(web.StreamResponse):
-    """An answer that is read from the database as the client reads it."""
+    """A response that is read from the database as the client reads it."""
 
     def __init__(self, pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> None:
         super().__init__(headers=headers)
@@ -66,14 +66,14 @@ class Flow(web.StreamResponse):
         self._carrier: Carrier | None = None
 
     def carried_by(self, carrier: Carrier) -> None:
-        """Tell who hands it over."""
+        """Set the connection that sends the response."""
         self._carrier = carrier
 
     async def write_eof(self, data: bytes = b"") -> None:
         async with aclosing(self._pieces) as pieces:
-            # Nobody carries the answer to HEAD.
+            # A response to HEAD has no connection and no body.
             if self._carrier is not None:
-                # How much is still to come is not known; it is much.
+                # The remaining size is unknown; assume that it is large.
                 self._carrier.left = FLOWING
                 await self._write(pieces)
                 self._carrier.left = 0
@@ -85,26 +85,26 @@ class Flow(web.StreamResponse):
                 for place in range(0, len(piece), PIECE):
                     await self.write(piece[place : place + PIECE])
         except DatabaseUnavailable as fault:
-            # The client learns of it by an answer that does not end.
-            raise ConnectionError("the database went away in the middle of an answer") from fault
+            # The client notices the error because the response is incomplete.
+            raise ConnectionError("the database failed in the middle of a response") from fault
 
 
 def budget(limits: Limits) -> Budget:
-    """The budget of answers that are not sent yet."""
+    """Return the budget for unsent responses."""
     return Budget(limits.answer_bytes, max(limits.answer_bytes // SHARE, FLOWING))
 
 
 def must_have_room(request: web.Request, holder: str) -> None:
-    """Raise unavailable when `holder` has too much on its way to be sent any more."""
+    """Raise unavailable when the unsent responses of `holder` use its whole share."""
     if request.app[ANSWERS].spent(holder):
         raise _full()
 
 
 def carried(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-    """The response as it is sent, held in its caller's name. Raises unavailable.
+    """Return the response to send, counted in the budget of its caller. Raise unavailable.
 
-    What was written is answered whatever is held. Answers to nobody known are the same bytes for
-    all, or small, and so do not count.
+    The response to a write is sent even if the budget is used up. Responses to unknown callers
+    are small or the same bytes for all, so they do not count.
     """
     if isinstance(response, Flow):
         size = FLOWING
@@ -131,6 +131,6 @@ def carried(request: web.Request, response: web.StreamResponse) -> web.StreamRes
 def _full() -> Refusal:
     return Refusal(
         "unavailable",
-        "Too much was asked for and is not read yet; read these answers first, then ask again.",
+        "Too many responses are unread; read them, then send the request again.",
         facts={"retry_after": 1},
     )

@@ -1,7 +1,7 @@
-"""The body of a request: how much of it is read, and in which codings it may come.
+"""Reads request bodies with a size limit and decompresses them.
 
-No client chooses a decoder: text is UTF-8, and only a known caller may compress a body, by two
-codings whose result is bounded while it is made.
+A client cannot choose a character set: text is UTF-8. Only a known caller may compress a body, with
+gzip or deflate; the limit applies to the result while it is decompressed.
 """
 
 import zlib
@@ -13,45 +13,45 @@ from gateway.records.errors import Refusal
 from gateway.server.keys import CALLER, CONFIG
 
 ANONYMOUS_BYTES = 65_536
-"""The most that is read of a body before its sender is known, and of a form."""
+"""The maximum size of a form, and of a body from an unknown caller."""
 GZIP, ZLIB, RAW = 31, 15, -15
-"""Windows of zlib: what stands around the data. `deflate` is sent with and without it."""
+"""Window sizes of zlib, which select the format. `deflate` occurs with and without a header."""
 CODINGS = "gzip, deflate"
 
 
 async def read(request: web.Request) -> bytes:
-    """The body of a REST request, unpacked.
+    """Return the decompressed body of a REST request.
 
-    Raises payload_too_large, unsupported_media_type, invalid_json.
+    Raise payload_too_large, unsupported_media_type or invalid_json.
     """
     if CALLER not in request:
         return await plain(request)
     most = request.app[CONFIG].limits.body_bytes
     coding = _coding(request)
     if coding not in ("", "gzip", "deflate"):
-        raise _unknown_coding("Send the body as it is, or compressed by gzip or deflate.", CODINGS)
+        raise _unknown_coding("Send the body uncompressed or with gzip or deflate.", CODINGS)
     body = await _read(request, most)
     return _unpacked(body, coding, most) if coding else body
 
 
 async def plain(request: web.Request) -> bytes:
-    """A small body that is not compressed: a form, or what comes from somebody not yet known.
+    """Return a small uncompressed body: a form, or a body from an unknown caller.
 
-    Raises payload_too_large, unsupported_media_type.
+    Raise payload_too_large or unsupported_media_type.
     """
     if _coding(request):
-        raise _unknown_coding("Send the body as it is, not compressed.")
+        raise _unknown_coding("Send the body uncompressed.")
     return await _read(request, min(ANONYMOUS_BYTES, request.app[CONFIG].limits.body_bytes))
 
 
 @lru_cache(maxsize=256)
 def media_type(header: str) -> tuple[str, str]:
-    """The media type of a Content-Type, and its charset: utf-8 where it names none."""
+    """Return the media type and the charset of a Content-Type; the default charset is utf-8."""
     name, *parameters = (part.strip().lower() for part in header.split(";"))
     charset = "utf-8"
     for parameter in parameters:
         key, _, value = parameter.partition("=")
-        # What is written in the extended form (charset*=…) is no character set of ours either.
+        # The extended form (charset*=…) also names a charset.
         if key.rstrip(" *") == "charset":
             charset = value.strip().strip('"')
     return name, charset
@@ -77,7 +77,7 @@ async def _read(request: web.Request, most: int) -> bytes:
 def _unpacked(body: bytes, coding: str, most: int) -> bytes:
     window = GZIP
     if coding == "deflate":
-        # RFC 9110 8.4.1.2 asks for the zlib form; some send the data alone.
+        # RFC 9110 8.4.1.2 requires the zlib header, but some clients omit it.
         window = ZLIB if body[:1] and body[0] & 0x0F == 8 else RAW
     machine = zlib.decompressobj(window)
     try:
@@ -87,12 +87,12 @@ def _unpacked(body: bytes, coding: str, most: int) -> bytes:
     if len(found) > most:
         raise _too_large(most)
     if not machine.eof or machine.unused_data:
-        raise Refusal("invalid_json", f"The body could not be read as {coding}.")
+        raise Refusal("invalid_json", f"The body is not valid {coding}.")
     return found
 
 
 def _too_large(most: int) -> Refusal:
-    return Refusal("payload_too_large", f"The body is too large; send at most {most} bytes.")
+    return Refusal("payload_too_large", f"The body must not exceed {most} bytes.")
 
 
 def _unknown_coding(text: str, known: str = "") -> Refusal:

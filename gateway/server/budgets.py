@@ -1,10 +1,10 @@
-"""Memory that clients can make the server hold: so many bytes in all, and a share for each."""
+"""Limits the memory that clients can occupy, in total and per client."""
 
 from collections import Counter
 
 
 class Budget:
-    """Bytes held at a time: `total` of all holders together, `share` of one."""
+    """Bytes in use: at most `total` for all holders together and `share` for each."""
 
     def __init__(self, total: int, share: int) -> None:
         self.total = total
@@ -13,7 +13,7 @@ class Budget:
         self._shares: Counter[str] = Counter()
 
     def take(self, holder: str, size: int, *, must: bool = False) -> bool:
-        """Hold `size` bytes more, if there is room; `must` takes them in any case."""
+        """Take `size` bytes if they are free; return whether they were. `must` always takes."""
         if not must and (self.held + size > self.total or self._shares[holder] + size > self.share):
             return False
         self.held += size
@@ -21,12 +21,12 @@ class Budget:
         return True
 
     def give(self, holder: str, size: int) -> None:
-        """Let go of what was taken."""
+        """Give back `size` bytes."""
         self.held -= size
         self._shares[holder] -= size
         if self._shares[holder] <= 0:
             del self._shares[holder]
 
     def spent(self, holder: str) -> bool:
-        """Whether nothing is left for `holder`."""
+        """Return whether `holder` has no bytes left."""
         return self.held >= self.total or self._shares.get(holder, 0) >= self.share

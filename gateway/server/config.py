@@ -1,9 +1,8 @@
-"""The configuration: every key with its type and default, and how it is read.
+"""The configuration: every key with its type and default; reads files and environment.
 
-The environment wins (`CARTEIRO_SERVER__PORT=80`), then the installation's file
-(`config.local.toml`), then `config.toml`, then the defaults below, which equal that file's. Secrets
-may also come as `…_FILE`, the path of a file that holds the value. What each key means stands
-beside it in config.toml.
+The order of precedence: the environment (`CARTEIRO_SERVER__PORT=80`), the installation's file
+(`config.local.toml`), `config.toml`, the defaults below, which equal those of config.toml. A secret
+may also be given as `…_FILE`, the path of a file with the value. config.toml documents each key.
 """
 
 import tomllib
@@ -19,7 +18,7 @@ from gateway.server.config_checks import CHECKS, NORMAL
 PREFIX = "CARTEIRO_"
 FILE_VARIABLE = "CARTEIRO_CONFIG"
 FILES = ("config.toml", "config.local.toml")
-"""What is read where no file is named: the documented defaults, and what this installation sets."""
+"""The files to read when none is named: documented defaults and the installation's settings."""
 
 Words = tuple[str, ...]
 Count = Annotated[int, Meta(ge=0)]
@@ -131,7 +130,7 @@ class Mail(Struct, frozen=True):
 
 
 class Config(Struct, frozen=True):
-    """All sections; a section's name is its heading in config.toml."""
+    """All sections, under the names of their headings in config.toml."""
 
     service: Service = Service()
     server: Server = Server()
@@ -157,7 +156,7 @@ SECRET_KEYS = frozenset({"database.url", "database.direct_url", "metrics.token"}
 
 
 class ConfigFaults(Exception):
-    """The configuration cannot be used; `faults` says all that is wrong, a line each."""
+    """An invalid configuration; `faults` lists all errors, a line each."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -165,9 +164,9 @@ class ConfigFaults(Exception):
 
 
 def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -> Config:
-    """Read the file, the `local` one that wins over it (if there are any), and the environment.
+    """Read the file, the `local` file that overrides it, and the environment.
 
-    Raises ConfigFaults with all faults at once.
+    Raise ConfigFaults with all faults.
     """
     faults: list[str] = []
     given = _from_file(path, faults) if path else {}
@@ -183,7 +182,7 @@ def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -
                 value, source = given[name]
                 variable = source.startswith(PREFIX)
                 try:
-                    # The file has types of its own; a variable is text that must be read.
+                    # A file contains typed values; a variable contains text to parse.
                     value = _typed(value, hint) if variable else value
                     value = msgspec.convert(value, hint, strict=not variable)
                     check = CHECKS.get(name)
@@ -202,7 +201,7 @@ def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -
 
 
 def environment_name(section: str, key: str) -> str:
-    """The variable that overrides a key."""
+    """Return the name of the variable that overrides a key."""
     return f"{PREFIX}{section.upper()}__{key.upper()}"
 
 
@@ -219,7 +218,7 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
     for section, table in document.items():
         if section not in SECTIONS or not isinstance(table, dict):
             known = ", ".join(SECTIONS)
-            faults.append(f"{section}: no such section (from {path.name}); there are {known}")
+            faults.append(f"{section}: unknown section (from {path.name}); known sections: {known}")
             continue
         for key, value in table.items():
             if key in get_type_hints(SECTIONS[section]):
@@ -232,7 +231,7 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
 def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tuple[Any, str]]:
     given: dict[str, tuple[Any, str]] = {}
     for variable in sorted(env):
-        # A name without "__" is not ours to judge: Kubernetes sets CARTEIRO_PORT and the like.
+        # A name without "__" is not a setting: Kubernetes sets CARTEIRO_PORT and the like.
         if not variable.startswith(PREFIX) or "__" not in variable:
             continue
         section, _, key = variable.removeprefix(PREFIX).lower().partition("__")
@@ -243,7 +242,7 @@ def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tu
             given[f"{section}.{key}"] = (value, variable)
         elif key.endswith("_file") and f"{section}.{secret}" in SECRET_KEYS:
             if environment_name(section, secret) in env:
-                faults.append(f"{section}.{secret}: given twice, directly and by {variable}")
+                faults.append(f"{section}.{secret}: set twice, directly and by {variable}")
             try:
                 given[f"{section}.{secret}"] = (Path(value).read_text("utf-8").strip(), variable)
             except (OSError, ValueError) as error:
@@ -256,13 +255,14 @@ def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tu
 
 def _unknown(section: str, key: str, source: str) -> str:
     if section not in SECTIONS:
-        return f"{section}.{key}: no such section (from {source}); there are {', '.join(SECTIONS)}"
+        known = ", ".join(SECTIONS)
+        return f"{section}.{key}: unknown section (from {source}); known sections: {known}"
     known = ", ".join(get_type_hints(SECTIONS[section])) or "none yet"
-    return f"{section}.{key}: no such key (from {source}); [{section}] has {known}"
+    return f"{section}.{key}: unknown key (from {source}); keys of [{section}]: {known}"
 
 
 def _typed(text: str, hint: Any) -> Any:
-    """What a variable says: lists are separated by commas, blanks around values are ignored."""
+    """Parse a variable: commas separate list items, spaces around values are ignored."""
     inner = hint.__origin__ if hasattr(hint, "__metadata__") else hint
     if get_origin(inner) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,4 +1,4 @@
-"""What the type of a configuration key cannot say: each check raises ValueError, naming the fix."""
+"""Checks of configuration values beyond their types; each raises ValueError with the fix."""
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def _database_url(value: str) -> None:
 
 def _direct_url(value: str) -> None:
     if value and not value.startswith(POSTGRES):
-        raise ValueError("Expected postgresql://user@host:port/name, or nothing")
+        raise ValueError("Expected postgresql://user@host:port/name, or an empty value")
 
 
 def _public_url(value: str) -> str:
@@ -58,4 +58,4 @@ NORMAL: Mapping[str, Callable[[Any], Any]] = {
     "server.public_url": _public_url,
     "server.cors_origins": _origins,
 }
-"""Checks of values that have more than one spelling; each gives the one that is used."""
+"""Checks of values that have several spellings; each returns the normal spelling."""

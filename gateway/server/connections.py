@@ -1,7 +1,7 @@
-"""All client connections: they are made, counted and looked at once a second here.
+"""Creates and counts all client connections, and ends slow ones.
 
-aiohttp has no deadline for a request's headers or body, and no limit of connections. Both are
-kept by one look a second over all connections, which costs a request nothing.
+aiohttp has no timeout for a request's headers or body, and no limit of connections. One check per
+second of all connections enforces both, at no cost per request.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from gateway.server.telemetry.instruments import Reason
 LOOK_SECONDS = 1.0
 LINGER_SECONDS = 2.0
 READ_BYTES = 65_536
-"""Twice as much of a body waits in memory for its reader, at most."""
+"""At most twice as many bytes of a body wait in memory for the handler."""
 FINISH_SECONDS = 0.02
 
 
 class Server(web.Server):
-    """Makes connections, counts them, and once a second ends those that are too slow."""
+    """A server that counts its connections and once a second ends those that are too slow."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Server(web.Server):
             keepalive_timeout=limits.keep_alive_seconds,
             max_line_size=limits.url_bytes,
             lingering_time=LINGER_SECONDS,
-            # Bodies are unpacked where they are read, by gateway.server.bodies.
+            # gateway.server.bodies decompresses the bodies.
             auto_decompress=False,
             max_field_size=FIELD_BYTES,
             read_bufsize=READ_BYTES,
@@ -66,17 +66,17 @@ class Server(web.Server):
         return Connection(self, self._shared, loop=self._loop, **self._kwargs)
 
     def census(self) -> dict[str, int]:
-        """Connections by state."""
+        """Return the number of connections by state."""
         busy = sum(1 for c in self._connections if isinstance(c, Connection) and c.busy)
         return {"active": busy, "idle": len(self._connections) - busy}
 
     async def finish(self, seconds: float) -> None:
-        """Close what is idle and wait, at most so long, until all that was accepted is answered.
+        """Close idle connections and wait up to `seconds` for responses to all accepted requests.
 
-        aiohttp's own shutdown comes after: it no longer reads bodies that are still on their way.
+        aiohttp's own shutdown follows: it no longer reads bodies that are still arriving.
         """
         end = self._loop.time() + seconds
-        # What the kernel has received already is read first.
+        # Read the data first that the kernel has already received.
         await asyncio.sleep(0)
         while True:
             for connection in self.connections:
@@ -105,7 +105,7 @@ class Server(web.Server):
 
 
 class Runner(web.AppRunner):
-    """Serves an application over the connections of this module."""
+    """A runner that serves an application over the connections of this module."""
 
     def __init__(
         self, app: web.Application, limits: Limits, refused: Callable[[Reason], None], grace: float
@@ -115,12 +115,12 @@ class Runner(web.AppRunner):
         self._refused = refused
 
     async def finish(self, seconds: float) -> None:
-        """Once nothing listens any more: answer what was accepted, within so many seconds."""
+        """Answer all accepted requests within `seconds`; call it after the end of listening."""
         if isinstance(self.server, Server):
             await self.server.finish(seconds)
 
     def census(self) -> dict[str, int]:
-        """Connections by state."""
+        """Return the number of connections by state."""
         server = self.server
         return server.census() if isinstance(server, Server) else {"active": 0, "idle": 0}
 

@@ -1,6 +1,6 @@
-"""CORS for the REST API: off unless `[server] cors_origins` names origins.
+"""CORS for the REST API: off unless `[server] cors_origins` lists origins.
 
-Credentials of browsers (cookies) are never asked for: the API knows keys and tokens alone.
+Cookies are never allowed: the API accepts only keys and tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ ACCEPTED = (
 
 
 def allow(origin: str | None, path: str, headers: CIMultiDict[str], origins: Sequence[str]) -> None:
-    """Let the page of `origin` read this answer, if it is on the list; `headers` are its own.
+    """Add the CORS headers of a response to `headers` if `origin` is in `origins`.
 
-    `origins` are in their normal spelling (gateway.server.origins).
+    `origins` have their normal spelling (gateway.server.origins).
     """
     if not path.startswith("/api/"):
         return
@@ -33,7 +33,7 @@ def allow(origin: str | None, path: str, headers: CIMultiDict[str], origins: Seq
 
 
 def preflight(headers: Mapping[str, str]) -> dict[str, str]:
-    """What an OPTIONS request that is a preflight is told beside `Allow`; `allow` has the say."""
+    """Return the headers of a preflight response besides `Allow`; `allow` decides the access."""
     if "Access-Control-Request-Method" not in headers:
         return {}
     return {

@@ -1,7 +1,6 @@
-"""The drain as part of this process, made from the configuration.
+"""Creates the drain of this process from the configuration.
 
-How it runs is outbox.worker.run's affair; what it does, and that it goes on after a fault, is
-outbox.worker's.
+outbox.worker.run runs the drain; outbox.worker defines its work and restarts it after a fault.
 """
 
 from gateway.server.config import Config
@@ -15,7 +14,7 @@ from outbox.worker.run import Running
 
 
 class Delivery(Running):
-    """The one worker of this process, from `start` to `drain`."""
+    """The worker of this process, from `start` to `drain`."""
 
     def __init__(
         self, config: Config, db: Database, ring: KeyRing, guard: Guard, observer: Observer

@@ -1,4 +1,4 @@
-"""Responses to clients whose request never gets to a handler, and which lines are of probes."""
+"""Responses to requests that reach no handler, and the pattern of probes' request lines."""
 
 import re
 
@@ -14,7 +14,7 @@ FIELD_BYTES = 16_384
 
 
 def status_of(fault: BaseException | None, message: str) -> int:
-    """What the parser's refusal is answered by."""
+    """Return the status for a request that the parser refuses."""
     if "invalid `Transfer-Encoding`" in message or "Invalid `Transfer-Encoding`" in message:
         return 501
     too_long = isinstance(fault, LineTooLong) and fault.args[1] == FIELD_BYTES

@@ -1,6 +1,6 @@
-"""One client's connection: how much of its requests is taken in, and how slowly it may speak.
+"""A client connection with limits for the size of requests and the speed of the client.
 
-aiohttp bounds neither: a head of a megabyte, or a body a byte a second, are fine with it.
+aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ PROBE_SECONDS = 2.0
 HEAD_BYTES = 32_768
 SLICE_BYTES = 16_384
 DROPPED_BYTES = 1_048_576
-"""What is read and dropped of a body after its answer, so that the client gets to read that."""
+"""Bytes of a body that are read and dropped after an early response, so that it arrives."""
 MUCH_BYTES = 262_144
 LEAST_RATE = 16_384
-"""Bytes a second that a client reads at least, while MUCH_BYTES or more wait for it."""
+"""The lowest speed of a client, in bytes per second, while MUCH_BYTES or more wait for it."""
 UNSENT_BYTES = 131_072
 
 
 class Connection(RequestHandler):
-    """One client socket, and since when the server has been waiting for it."""
+    """A client connection and the times since which the server waits for it."""
 
     __slots__ = (
         "_asked", "_body", "_marks", "_owed", "_rate_from", "_received", "_shared", "_taken",
@@ -54,13 +54,13 @@ class Connection(RequestHandler):
         self.stalled_since: float | None = None
         self.left = 0
         self.on_lost: Callable[[], object] | None = None
-        """Ends what is under way for this client alone, when it goes."""
+        """Called when the client disconnects, to end work for this client only."""
         self._asked = b""
         self._body: StreamReader | None = None
         self._writing: AbstractStreamWriter | None = None
         self._rate_from: tuple[float, int] | None = None
         self._owed: list[tuple[str, int]] = []
-        # What was received, what of it counts as held, and where each head that waits ended.
+        # Bytes received, bytes counted in the budget, and the end of each waiting head.
         self._received = self._taken = 0
         self._marks: deque[int] = deque()
 
@@ -69,7 +69,7 @@ class Connection(RequestHandler):
         self.address = share_of(str(peer[0])) if peer else ""
         self.head_since = self.idle_since = self._loop.time()
         self.for_probes = not self._shared.admission.admit(self, self.address)
-        # Without this, megabytes that nobody reads look as if they had been sent.
+        # Without this, unread megabytes in the kernel's buffer count as sent.
         if hasattr(socket, "TCP_NOTSENT_LOWAT"):
             wire = transport.get_extra_info("socket")
             with suppress(OSError):
@@ -91,7 +91,7 @@ class Connection(RequestHandler):
         if len(data) <= SLICE_BYTES:
             self._take_in(data)
             return
-        # In slices, so that a head is never much longer than it may be when that is seen.
+        # In slices, so that the check of the head's size comes soon after the limit.
         for place in range(0, len(data), SLICE_BYTES):
             self._take_in(data[place : place + SLICE_BYTES])
 
@@ -119,17 +119,17 @@ class Connection(RequestHandler):
         self.stalled_since = None
 
     def hold(self, holder: str, size: int) -> None:
-        """Give so much back to the budget of answers when the answer is sent or given up."""
+        """Give `size` bytes back to the budget when the response is sent or abandoned."""
         self._owed.append((holder, size))
 
     @property
     def busy(self) -> bool:
-        """A request is being answered or waits to be."""
+        """Whether a request is in progress or waiting."""
         return self._request_in_progress or bool(self._messages)
 
     @property
     def waited_since(self) -> float | None:
-        """Since when the server has been waiting for this client; None while it is at work."""
+        """The time since which the server waits for this client; None while the server works."""
         if self.stalled_since is not None:
             return self.stalled_since
         if not self.busy:
@@ -140,7 +140,7 @@ class Connection(RequestHandler):
         return None
 
     def overdue(self, now: float) -> bool:
-        """Whether the client is too slow with a head, a body, or with reading its answer."""
+        """Return whether the client is too slow to send a head or body, or to read a response."""
         limits = self._shared.limits
         if self.stalled_since is not None and now - self.stalled_since > limits.body_seconds:
             return True
@@ -157,28 +157,28 @@ class Connection(RequestHandler):
         )
 
     def idle_past(self, now: float, seconds: float) -> bool:
-        """Whether it has waited so long for a next request."""
+        """Return whether the connection has been idle for more than `seconds`."""
         return not self.busy and self.head_since is None and now - self.idle_since > seconds
 
-    def cut(self, said: bytes = SLOW) -> None:
-        """End a connection; it is told why unless an answer is on its way already."""
+    def cut(self, response: bytes = SLOW) -> None:
+        """Close the connection, with `response` unless another response has begun."""
         transport = self.transport
         if transport is None:
             return
         if self.stalled_since is not None:
-            # What the client does not read would hold up an orderly close for ever.
+            # Unread data would block an orderly close forever.
             transport.abort()
             return
         if self._writing is None or not self._writing.output_size:
-            transport.write(said)
+            transport.write(response)
         self.force_close()
 
     def evict(self) -> None:
-        """Close it, so that somebody else gets its place."""
+        """Close the connection to free its place."""
         if self.busy or self.head_since is not None:
             self.cut(FULL)
         else:
-            # Between two requests nothing is expected.
+            # Between two requests the client expects no response.
             self.force_close()
 
     def _take_in(self, data: bytes) -> None:
@@ -190,7 +190,7 @@ class Connection(RequestHandler):
             if self.head_bytes + (size if end < 0 else end) > HEAD_BYTES:
                 self._refuse(LONG_HEAD, "too_large")
                 return
-        # A little is always taken: others' large bodies must not keep out small requests.
+        # A small request is always accepted, however large the bodies of other clients are.
         little = self._taken + size <= SLICE_BYTES
         if not self._shared.requests.take(self.address, size, must=little):
             self._refuse(FULL, "rate_limited")
@@ -212,15 +212,15 @@ class Connection(RequestHandler):
             if self.head_since is None and not self.busy:
                 self.head_since = self._loop.time()
         elif not self.busy and self._taken > DROPPED_BYTES:
-            # The rest of a body whose request is answered; so much is read for the answer's sake.
+            # The rest of a body after an early response; DROPPED_BYTES of it are already read.
             self.force_close()
 
-    def _refuse(self, said: bytes, why: Reason) -> None:
+    def _refuse(self, response: bytes, why: Reason) -> None:
         self._shared.refused(why)
-        self.cut(said)
+        self.cut(response)
 
     def _only_probes(self, data: bytes) -> bytes:
-        """The beginning of a request for a probe, once its first line is there; else nothing."""
+        """Return the received start of a probe's request once its first line is complete."""
         self._asked += data
         line, end, _ = self._asked.partition(b"\n")
         if early.PROBE.fullmatch(line.rstrip(b"\r")) and end:
@@ -231,7 +231,7 @@ class Connection(RequestHandler):
         return b""
 
     def _crawls(self, now: float, seconds: float) -> bool:
-        """Whether much waits for the client, and it has read less than the least rate."""
+        """Return whether much data waits for the client and it reads slower than LEAST_RATE."""
         writer, transport = self._writing, self.transport
         buffered = transport.get_write_buffer_size() if transport is not None else 0
         if writer is None or self.left + buffered < MUCH_BYTES:
@@ -253,7 +253,7 @@ class Connection(RequestHandler):
         self._owed.clear()
 
     def _let_go(self) -> None:
-        """A request is answered: what was received of it is held no longer."""
+        """Release the bytes of a request after its response."""
         if self._marks:
             self._marks.popleft()
         kept = self._received - self._marks[0] if self._marks else self.head_bytes
@@ -262,9 +262,9 @@ class Connection(RequestHandler):
             self._taken = kept
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """aiohttp found a fault outside of our middleware."""
+        """Log a fault that aiohttp found outside our middleware."""
         error = kw.get("exc_info")
-        # A body that broke off in reading was answered; draining it fails once more.
+        # An incomplete body already has a response; draining the body fails again.
         if not isinstance(error, RequestPayloadError):
             logger().error("connection_failed", exc_info=error or True)
 
@@ -275,14 +275,14 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What the HTTP parser refused, or a fault outside of the middleware: a bare status."""
+        """Return a bare status for a parser error or a fault outside the middleware."""
         if request.writer.output_size:
-            raise ConnectionError("an answer is on its way already")
+            raise ConnectionError("a response has already begun")
         status = status_of(exc, message or "") if status == 400 else status
         if status < 500 or status == 501:
             self._shared.refused("bad_request")
         elif exc is not None and not isinstance(exc, ConnectionError):
-            # Clients that go away are daily life, and have their line as such.
+            # Disconnecting clients are normal and have their own log line.
             logger().error("request_failed", error_kind=type(exc).__name__, exc_info=exc)
         headers = {"Server": "Carteiro", "X-Content-Type-Options": "nosniff"}
         response = web.Response(status=status, headers=headers)

@@ -1,4 +1,4 @@
-"""Typed keys under which the wired parts hang on the aiohttp application."""
+"""Typed keys of the parts that the aiohttp application and each request store."""
 
 import asyncio
 
@@ -40,7 +40,7 @@ DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")
 SIGN_IN = web.AppKey("SIGN_IN", SignIn)
 PASSWORDS = web.AppKey("PASSWORDS", Passwords)
 
-# What the middleware and the recognisers leave on each request.
+# Set on each request by the middleware and by authentication.
 REQUEST_ID = web.RequestKey("REQUEST_ID", str)
 CLIENT = web.RequestKey("CLIENT", Client)
 CALLER = web.RequestKey("CALLER", Actor)

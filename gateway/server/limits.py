@@ -1,6 +1,6 @@
-"""Rate limits: token buckets for callers and addresses, and the headers that tell of them.
+"""Rate limits: token buckets for callers and addresses, and the RateLimit headers.
 
-Buckets live in this process. Deadlines and sizes of connections are in gateway.server.connections.
+Buckets belong to this process. gateway.server.connections limits time and size of connections.
 """
 
 import math
@@ -17,14 +17,14 @@ from outbox.clock import Clock
 Kind = Literal["read", "write"]
 Costly = Literal["filtered", "searched", "reported"]
 COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
-"""Tokens that a read takes which looks through more than one record or page: a list with filters
-or in another order, a search (or the feed of some events), a report."""
+"""The cost in tokens of reads that scan more than a page: a list with filters or another order, a
+search (or the feed of selected events), a report."""
 HOLDERS = 50_000
-"""Buckets remembered; the one idle longest goes first, and an idle bucket is full again."""
+"""The number of stored buckets; the one idle longest is dropped first, when it is full again."""
 
 
 class Buckets:
-    """One bucket per holder: `rate` tokens a second flow in, up to `depth`. Rate 0 is no limit."""
+    """One bucket per holder: `rate` new tokens per second up to `depth`. Rate 0 is no limit."""
 
     def __init__(self, rate: float, depth: float, clock: Clock) -> None:
         self.rate = rate
@@ -33,9 +33,9 @@ class Buckets:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
-        """Take tokens: what is left (negative: too few) and seconds until there are enough.
+        """Take tokens; return the rest (negative: too few) and the seconds until there are enough.
 
-        More than a bucket holds is all that it holds.
+        A request for more than `depth` takes `depth` tokens.
         """
         if not self.rate:
             return self.depth, 0.0
@@ -74,21 +74,21 @@ class RateLimits:
         }
 
     def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
-        """Count an API call; the value of the header `RateLimit`, None where there is no limit.
+        """Count an API call; return the `RateLimit` header, None without a limit.
 
-        Raises rate_limited.
+        Raise rate_limited.
         """
         buckets = self._callers[kind]
         if not buckets.rate:
             return None
         left, wait = buckets.take(holder, tokens)
         if left >= 0:
-            # The bucket may hold a burst; what is promised for this second is the quota's rest.
+            # The bucket may contain a burst, but the header promises the rest of this second.
             return f'"{kind}";r={int(min(left, buckets.rate - 1))};t=1'
         retry = math.ceil(wait)
         raise Refusal(
             "rate_limited",
-            f"More than {buckets.rate:g} {kind}s a second; wait {retry} s and go on slower.",
+            f"The limit is {buckets.rate:g} {kind}s per second; try again after {retry} s.",
             facts={
                 "retry_after": retry,
                 "rate_limit": f'"{kind}";r=0;t={retry}',
@@ -97,23 +97,23 @@ class RateLimits:
         )
 
     def sign_in(self, address: str) -> None:
-        """Count a try to sign in from an address, and from the networks that it is in.
+        """Count a sign-in attempt from an address and its networks.
 
-        Raises rate_limited.
+        Raise rate_limited.
         """
-        # The narrowest first: what one address may not do is not held against its neighbours.
+        # The narrowest network first, so that a refused attempt does not count for its neighbours.
         for network, worth in networks_of(address):
             left, wait = self._sign_in[worth].take(network)
             if left < 0:
                 self._observer.authenticated("password", "throttled")
                 raise Refusal(
                     "rate_limited",
-                    "Too many sign-ins from this address; try again later.",
+                    "Too many sign-in attempts from this address; try again later.",
                     facts={"retry_after": math.ceil(wait)},
                 )
 
     def form(self, share: str) -> None:
-        """Count a form that anybody may send from an address. Raises rate_limited."""
+        """Count a public form from an address. Raise rate_limited."""
         left, wait = self._forms.take(share)
         if left < 0:
             raise Refusal(

@@ -1,6 +1,6 @@
-"""What happens around every request: its ids, its answer when it fails, its log line, its count.
+"""The middleware of every request: ids, error responses, log line and metrics.
 
-One middleware does it all, because each further one costs every request.
+There is only one middleware, because each one costs time in every request.
 """
 
 import re
@@ -30,11 +30,11 @@ from outbox.events import Cause, cause
 # At most 64 characters that cannot break a log line, a header or a query.
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
 Refuse = Callable[[Refusal, web.Request, int | None], web.StreamResponse]
-"""The response of a refusal, with this status in the place of its code's own unless it is None."""
+"""Returns the response of a refusal; the status overrides that of its code unless None."""
 HTTPS_ONLY = "max-age=31536000"
-"""A year, in which browsers that came by https come by nothing else."""
+"""Browsers use only https for a year."""
 CLIENT_LEFT = 499
-"""The status of what nobody waited for: no answer, but a line in the log."""
+"""The logged status of a request whose client disconnected before the response."""
 REASONS: dict[str, Reason] = {
     "unauthenticated": "auth",
     "conflicting_credentials": "auth",
@@ -47,18 +47,18 @@ REASONS: dict[str, Reason] = {
     "invalid_cnpj": "bad_request",
     "unsupported_media_type": "bad_request",
 }
-# What aiohttp itself raises, as codes of our closed list.
+# Errors that aiohttp raises, as codes of our closed list.
 CODES = {
-    400: ("validation_error", "The request cannot be understood."),
-    404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This method is not allowed here; see the header Allow."),
+    400: ("validation_error", "The request is not valid HTTP."),
+    404: ("not_found", "This address does not exist."),
+    405: ("method_not_allowed", "This method is not allowed; see the Allow header."),
     413: ("payload_too_large", "The body is too large."),
     415: ("unsupported_media_type", "Send the body as application/json."),
     501: (
         "validation_error",
-        "Of transfer codings only chunked is known; send the body chunked or with its length.",
+        "The Transfer-Encoding must be chunked; or send the body with Content-Length.",
     ),
-    417: ("validation_error", "This expectation cannot be met; leave the header Expect out."),
+    417: ("validation_error", "The Expect header is not supported."),
 }
 
 
@@ -66,7 +66,7 @@ PROBES = frozenset({"/livez", "/readyz", "/metrics"})
 
 
 def surface_of(path: str) -> Surface:
-    """The part of the product that a path belongs to."""
+    """Return the part of the product that serves a path."""
     if path in PROBES:
         return "probe"
     if path.startswith("/console") and path[8:9] in ("", "/"):
@@ -84,7 +84,7 @@ def frame(
     health: Health,
     refuse: Refuse,
 ) -> Middleware:
-    """The one middleware: run the handler, answer what it raises, log and count.
+    """Return the middleware: it runs the handler, responds to errors, logs and counts.
 
     `refuse` renders refusals that no door has rendered.
     """
@@ -118,12 +118,12 @@ def frame(
                 if coding is not None and coding.strip().lower() != "chunked":
                     raise web.HTTPNotImplemented
                 response = carried(request, await handler(request))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the client is answered
+            except Exception as error:  # noqa: BLE001 - every error gets a response
                 failure = error
                 response = answer_to(error, request, surface, refuse)
                 _count(metrics, surface, error, response.status)
                 if isinstance(response, web.HTTPException):
-                    # aiohttp sends what is raised; it must not be returned.
+                    # aiohttp expects that an HTTPException is raised, not returned.
                     status = response.status
                     _finish(request, response, request_id, config, health)
                     raise response from None
@@ -136,7 +136,7 @@ def frame(
             seconds = now() - began
             found = request.match_info.route
             resource = found.resource
-            # A route for any method refuses those that its path does not have.
+            # A route for any method only refuses methods, so it counts as unmatched.
             route = "unmatched"
             if resource is not None and found.method != "*":
                 route = resource.canonical
@@ -169,7 +169,7 @@ def frame(
 def answer_to(
     error: Exception, request: web.Request, surface: Surface, refuse: Refuse
 ) -> web.StreamResponse:
-    """The response for what a handler raised: `error` itself where it already is the answer."""
+    """Return the response for an error of a handler: `error` itself if it is a response."""
     if isinstance(error, web.HTTPException):
         if error.status < 400 or surface == "console":
             return error
@@ -190,15 +190,15 @@ def _refusal_of(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, DatabaseUnavailable):
-        text = "The database is not available at the moment; try again."
+        text = "The database is unavailable; try again."
         return Refusal("unavailable", text, facts={"retry_after": 1})
     if isinstance(error, RequestPayloadError):
-        return Refusal("invalid_json", "The body could not be read as sent.")
-    return Refusal("internal_error", "Something went wrong on our side; quote the requestId.")
+        return Refusal("invalid_json", "The body is incomplete or malformed.")
+    return Refusal("internal_error", "Internal server error; report it with the requestId.")
 
 
 def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) -> None:
-    """What a guard refused, by reason."""
+    """Count a refused request by reason."""
     if isinstance(error, Refusal):
         reason = REASONS.get(error.code)
         if reason is not None:
@@ -215,7 +215,7 @@ def _finish(
     health: Health,
 ) -> None:
     if not request.content.is_eof():
-        # The rest of the body would be taken for the next request.
+        # The server would read the rest of the body as the next request.
         response.force_close()
     headers = response.headers
     headers["X-Request-Id"] = request_id
@@ -225,7 +225,7 @@ def _finish(
         headers["Vary"] = "Authorization, X-API-Key"
     if config.server.public_url.startswith("https:"):
         headers["Strict-Transport-Security"] = HTTPS_ONLY
-    # In place of the names and versions of what we are made of.
+    # Replaces aiohttp's header, which contains names and versions of libraries.
     headers["Server"] = config.service.name
     limit = request.get(RATE_LIMIT)
     if limit is not None:
@@ -233,7 +233,7 @@ def _finish(
     if config.server.cors_origins:
         cors.allow(request.headers.get("Origin"), request.path, headers, config.server.cors_origins)
     if health.draining:
-        # Lets clients with pooled connections go elsewhere before this socket closes.
+        # Clients with pooled connections then connect elsewhere before this socket closes.
         response.force_close()
 
 
@@ -243,5 +243,5 @@ def _log_failure(fields: dict[str, Any], failure: BaseException | None) -> None:
     elif failure is None or isinstance(failure, Refusal | web.HTTPException):
         logger().warning("request", **fields)
     else:
-        # The text of an exception may quote what a client sent, so it stays in the log.
+        # The text of an exception may contain data of a client, so only the log gets it.
         logger().error("request", error_kind=type(failure).__name__, exc_info=failure, **fields)

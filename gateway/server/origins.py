@@ -1,7 +1,7 @@
-"""Origins (scheme, host and port) in the one spelling that browsers use for them.
+"""Converts origins (scheme, host and port) to the spelling of browsers.
 
-RFC 6454, section 6: lower case, ASCII, no default port. A dot at the end of the host names the same
-host, and is left out.
+RFC 6454, section 6: lower case, ASCII, no default port. A dot at the end of the host is removed,
+because it names the same host.
 """
 
 import ipaddress
@@ -21,23 +21,23 @@ _DEFAULTS = {"http": "80", "https": "443"}
 
 
 def normal(text: str) -> str:
-    """The origin that `text` names. Raises ValueError, with a sentence, when it names none."""
+    """Return the origin `text` in its normal spelling. Raise ValueError with a sentence."""
     match = _SHAPE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not scheme and host alone, such as https://crm.example.com")
+        raise ValueError(f"{text!r} must be only scheme and host, such as https://crm.example.com")
     scheme, port = match["scheme"].lower(), match["port"]
     if port is not None and not (_PORT.fullmatch(port) and int(port) <= 65_535):
-        raise ValueError(f"{text!r} has a port that is not a number from 1 to 65535")
+        raise ValueError(f"the port of {text!r} must be a number from 1 to 65535")
     host = _host(match["host"].lower())
     if host is None:
-        raise ValueError(f"{text!r} has no host that can be, such as crm.example.com")
+        raise ValueError(f"{text!r} must have a valid host, such as crm.example.com")
     return f"{scheme}://{host}" + ("" if port in (None, _DEFAULTS[scheme]) else f":{port}")
 
 
-# The same few origins and hosts come with every request.
+# Most requests contain one of the same few origins and hosts.
 @lru_cache(maxsize=1024)
 def spelled(text: str) -> str:
-    """`normal` of what a client sent, which may be anything: itself in lower case then."""
+    """Return the normal spelling of a client's text; an invalid text in lower case."""
     try:
         return normal(text)
     except ValueError:
@@ -52,7 +52,7 @@ def _host(text: str) -> str | None:
         if not name.isascii():
             name = URL(f"https://{name}/").raw_host or ""
         labels = name.split(".")
-        # Browsers take a host whose last label is a number for an IPv4 address.
+        # Browsers treat a host whose last label is a number as an IPv4 address.
         if _NUMERIC.fullmatch(labels[-1]):
             return str(ipaddress.IPv4Address(name))
     except ValueError:

@@ -1,6 +1,6 @@
-"""Who is at the other end, when proxies may stand between.
+"""Determines the client of a request, also behind proxies.
 
-`X-Forwarded-For`, `-Proto` and `-Host` count only when they come from `[server] trusted_proxies`.
+`X-Forwarded-For`, `-Proto` and `-Host` count only from `[server] trusted_proxies`.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from gateway.server.telemetry.logs import logger
 
 
 class Client(NamedTuple):
-    """The other end of a request: its address, and the scheme and host that it used.
+    """The client of a request: its address, and the scheme and host that it used.
 
-    `outside` says that the request was forwarded by a proxy that is not trusted, or that did not
-    tell for whom, so that the address is the proxy's and says nothing of who is behind it.
+    `outside` means that an untrusted proxy, or one without X-Forwarded-For, forwarded the request:
+    the address is that of the proxy, and the client's address is unknown.
     """
 
     address: str
@@ -26,15 +26,15 @@ class Client(NamedTuple):
 
 
 class Proxies:
-    """Reads forwarding headers, and warns once when an untrusted peer sends them."""
+    """A reader of forwarding headers that logs one warning about an untrusted sender."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
         self._trusted = Networks(trusted)
         self._warned = False
 
     def client(self, peer: str, scheme: str, host: str, headers: MultiMapping[str]) -> Client:
-        """The client of a request that came from `peer` over `scheme` asking for `host`."""
-        # Spelled out, because this runs for every request.
+        """Return the client of a request from `peer`, with its `scheme` and `host`."""
+        # Written without a loop, because it runs for every request.
         if not (
             "X-Forwarded-For" in headers
             or "X-Forwarded-Proto" in headers
@@ -46,16 +46,16 @@ class Proxies:
             self._warn(peer)
             return Client(peer, scheme, host, True)
         hops = _words(headers, "X-Forwarded-For")
-        address, place, told = peer, -1, False
+        address, place, known = peer, -1, False
         for index in range(len(hops) - 1, -1, -1):
             hop = parse(hops[index])
             if hop is None:
                 break
-            address, place, told = str(hop), index - len(hops), True
+            address, place, known = str(hop), index - len(hops), True
             if not self._trusted.hold(address):
                 break
-        # A chain of proxies may each have added its word ("https, http"): the client's stands
-        # where its address stands; where only some proxies add one, the last word counts.
+        # Each proxy of a chain may add a value ("https, http"): the client's value has the same
+        # position as its address. If only some proxies add one, the last value counts.
         schemes = _words(headers, "X-Forwarded-Proto")
         hosts = _words(headers, "X-Forwarded-Host")
         claimed = _at(schemes, place, len(hops)).lower()
@@ -63,7 +63,7 @@ class Proxies:
             address,
             claimed if claimed in ("http", "https") else scheme,
             _at(hosts, place, len(hops)) or host,
-            not told,
+            not known,
         )
 
     def _warn(self, peer: str) -> None:
@@ -72,12 +72,12 @@ class Proxies:
             logger().warning(
                 "forwarded_by_untrusted_peer",
                 peer=peer,
-                hint="add the proxy's network to [server] trusted_proxies, or it is ignored",
+                hint="add the proxy's network to [server] trusted_proxies to use its headers",
             )
 
 
 def _words(headers: MultiMapping[str], name: str) -> list[str]:
-    """The words of a header; a proxy may have added a line of its own below the client's."""
+    """Return the values of a header; a proxy may add its own line after the client's."""
     return [
         word.strip()
         for line in headers.getall(name, ())

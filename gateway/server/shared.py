@@ -1,4 +1,4 @@
-"""What all client connections of a process share: limits, places, and budgets of bytes."""
+"""The state that all client connections of a process share: limits, places, byte budgets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from gateway.server.telemetry.instruments import Reason
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all connections of a process share."""
+    """The shared state of all connections of a process."""
 
     limits: Limits
     admission: Admission
     requests: Budget
-    """Bytes of requests that are not answered yet, by address."""
+    """Bytes of requests without a response yet, by address."""
     answers: Budget
-    """Bytes of answers that are not sent yet, by account."""
+    """Bytes of unsent responses, by account."""
     refused: Callable[[Reason], None]

@@ -1,4 +1,4 @@
-"""What every command needs first: the database open and at the right schema, the keys read."""
+"""Opens the database, checks and updates its schema, and reads the keys, for every command."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,13 +20,13 @@ SOURCES = [
 ]
 SQLITE = "sqlite:///"
 DATA = Path("data")
-"""Where our files are unless another place is set."""
+"""The default folder of our files."""
 
 
 async def open_database(
     config: Config, clock: Clock, ids: Ids, *, serving: bool = False
 ) -> Database:
-    """The configured database as it is. Raises CannotStart."""
+    """Open the configured database without changes. Raise CannotStart."""
     settings = config.database
     return await database.open(
         settings.url, clock=clock, ids=ids, serving=serving,
@@ -36,14 +36,14 @@ async def open_database(
 
 
 async def bring_up_to_date(db: Database) -> list[str]:
-    """Apply what is missing; the names of what was applied. Raises CannotStart."""
+    """Apply missing migrations and return their names. Raise CannotStart."""
     return await migrate(db, SOURCES)
 
 
 async def fill_if_empty(db: Database) -> None:
-    """Make the schema in an empty database. Raises CannotStart when it is older or newer.
+    """Create the schema in an empty database. Raise CannotStart when it is older or newer.
 
-    A command beside a running server must not move the schema under it.
+    A command must not change the schema while a server uses it.
     """
     missing = await pending(db, SOURCES)
     known = sum(len(read_migrations(*source)) for source in SOURCES)
@@ -56,7 +56,7 @@ async def fill_if_empty(db: Database) -> None:
 
 
 def connections(config: Config) -> Mapping[str, int]:
-    """What a node connects to PostgreSQL for, and how often at most; empty on SQLite."""
+    """Return the maximum number of PostgreSQL connections by purpose; empty on SQLite."""
     if sqlite_file(config) is not None:
         return {}
     return {
@@ -66,13 +66,13 @@ def connections(config: Config) -> Mapping[str, int]:
 
 
 def sqlite_file(config: Config) -> Path | None:
-    """The database's file, None on PostgreSQL."""
+    """Return the path of the SQLite file, None on PostgreSQL."""
     url = config.database.url
     return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
 def key_file(config: Config) -> Path:
-    """Where the key file is: as configured, else beside the SQLite file, else in data/."""
+    """Return the path of the key file: as configured, else beside the SQLite file or in data/."""
     if config.secrets.key_file:
         return Path(config.secrets.key_file)
     file = sqlite_file(config)
@@ -80,10 +80,10 @@ def key_file(config: Config) -> Path:
 
 
 def open_files(config: Config) -> str | None:
-    """A warning about our files that other users may look into; None when there is none.
+    """Return a warning about files of ours that other users can read, or None.
 
-    A folder is looked at when it is our own, `data`; of another one, who may look into it is for
-    whoever chose it to say.
+    Of the folders only our own, `data`, is checked; the administrator decides on the access to any
+    other folder.
     """
     file = sqlite_file(config)
     own = [] if config.secrets.keys else [key_file(config)]
@@ -94,15 +94,15 @@ def open_files(config: Config) -> str | None:
 
 
 async def open_keys(config: Config, db: Database, ids: Ids) -> KeyRing:
-    """The key ring; on SQLite the first start makes it. Raises CannotStart."""
+    """Return the key ring; on SQLite the first start creates it. Raise CannotStart."""
     if config.secrets.keys:
         return parse_keys(config.secrets.keys, ids, "secrets.keys")
     path = key_file(config)
     if db.engine == "sqlite" and not path.exists():
         if await db.read(_anything_sealed):
             raise CannotStart(
-                f"the key file {path} is missing, and the secrets in the database can be read "
-                "with it alone; bring it back from the backup"
+                f"the key file {path} is missing; restore it from the backup, because only it can "
+                "decrypt the secrets in the database"
             )
         write_key_file(path, ids, db.clock.wall())
     return read_key_file(path, ids)

@@ -1,4 +1,4 @@
-"""W3C trace context: read what a client sent, or begin a trace. (w3.org/TR/trace-context, 3.2)"""
+"""W3C trace context: continues a client's trace or starts one. (w3.org/TR/trace-context, 3.2)"""
 
 import re
 from typing import NamedTuple
@@ -18,14 +18,14 @@ class Trace(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """As it is handed on."""
+        """The header `traceparent` for further requests."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
 
 class Marks:
-    """Makes request ids and spans for one event loop.
+    """The generator of request ids and spans for one event loop.
 
-    Random bytes are drawn in bulk: each draw is a system call, at which another thread may take
+    It draws random bytes in bulk: each draw is a system call, at which another thread may take
     over the interpreter.
     """
 
@@ -36,18 +36,18 @@ class Marks:
         self._used = 0
 
     def request_id(self) -> str:
-        """24 hex digits, as all ids."""
+        """Return a request id of 24 hex digits, like all ids."""
         return f"{self._clock.wall() // 1000:012x}{self._hex(12)}"
 
     def begin(self, header: str | None) -> Trace:
-        """A span for a request: a child of the client's if `header` is well formed, else a root."""
+        """Return a span for a request: a child of a valid `header`, else a root."""
         if header is not None:
             match = _FORM.fullmatch(header)
             if match is not None:
                 version, trace_id, parent, flags, rest = match.groups()
                 known = version != "ff" and not (version == "00" and rest)
                 if known and trace_id.strip("0") and parent.strip("0"):
-                    # Of the flags only "sampled" has a meaning here.
+                    # Only the flag "sampled" is supported.
                     return Trace(trace_id, self._hex(16), "01" if int(flags, 16) & 1 else "00")
         return Trace(self._hex(32), self._hex(16), "01")
 

@@ -1,7 +1,7 @@
-"""What goes on beside requests and deliveries: readings for the metrics, and small housekeeping.
+"""Periodic duties of the web side: readings for the metrics, and housekeeping.
 
-Installation-wide duties run on the node that leads (outbox.worker.duties); what is in the memory
-of a process, or of its machine, is its own affair.
+The leader runs the duties of the whole installation (outbox.worker.duties). Each process runs the
+duties that concern its own memory and machine.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """A duty that ends when its unit has dealt with fewer rows than it might have."""
+    """A duty in batches, which ends when a batch is not full."""
 
     name: str
     seconds: float
     unit: Callable[[Tx, int], Awaitable[int]]
     most: int
-    """Rows of one transaction."""
+    """The maximum number of rows in a transaction."""
     table: str | None = None
-    """What it removes rows of."""
+    """The table from which it deletes rows."""
 
 
 BATCHES = (
@@ -60,7 +60,7 @@ BATCHES = (
 
 
 class Upkeep:
-    """The duties of the web side, on the engine's scheduler."""
+    """The duties of the web side, run by the engine's scheduler."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Upkeep:
         self._lag: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take the first readings, then go on at intervals."""
+        """Take the first readings, then start the periodic duties."""
         self.duties.start()
         await self.read_gauges()
         self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
@@ -102,7 +102,7 @@ class Upkeep:
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
 
     async def stop(self) -> None:
-        """Stop, and write down what is only in memory."""
+        """Stop, and save the data that is only in memory."""
         self._scheduler.stop()
         await self.duties.stop()
         if self._lag is not None:
@@ -110,7 +110,7 @@ class Upkeep:
         await self._credentials.flush()
 
     async def read_gauges(self) -> None:
-        """Count what waits if this node leads, measure the files. Costs are metrics themselves."""
+        """Count waiting deliveries if this node leads, measure the files, and time both."""
         if self._file is not None:
             self._measure(self._file)
         if not self.duties.leadership.leads:
@@ -119,7 +119,7 @@ class Upkeep:
             return
         began = self._clock.monotonic()
         try:
-            # A new leader begins anew: nobody knows what its own last counts are worth.
+            # A new leader starts again: its old counts may be out of date.
             if self._readings is None:
                 self._readings = Readings(self._db)
                 await self._remember(self._readings)
@@ -133,13 +133,13 @@ class Upkeep:
             self._metrics.gauges(reading)
 
     async def _remember(self, readings: Readings) -> None:
-        """Give webhooks that took something lately their series back, as before a restart."""
+        """Restore the metric series of recently active webhooks after a restart."""
         series = self._metrics.webhooks
         since = self._clock.wall() - round(IDLE_SECONDS * 1_000_000)
         series.admit(await readings.recent(since, series.most), self._clock.monotonic())
 
     async def _read_on(self) -> None:
-        """One reading; a new leader goes on, with pauses, until it has counted everything once."""
+        """Take a reading; a new leader continues, with pauses, until its counts are complete."""
         await self.read_gauges()
         while self._readings is not None and not self._readings.complete:
             await asyncio.sleep(PAUSE_SECONDS)
@@ -158,7 +158,7 @@ class Upkeep:
         metrics.collection_seconds.labels("files").set(self._clock.monotonic() - began)
 
     async def run_all(self, batches: Batches) -> None:
-        """Run a unit until it has nothing left to do, in small transactions."""
+        """Run a unit in small transactions until it has nothing left to do."""
         while True:
             count = await self._db.write(batches.unit, batches.most)
             if batches.table is not None:

@@ -134,14 +134,14 @@ async def test_from_the_first_account_to_a_replay(
         await page.get_by_role("button", name="Replay").click()
         await page.get_by_text("The receiver accepted it").wait_for()
         await page.get_by_role("button", name="Send again").click()
-        await page.get_by_text("replay, asked for by Ana Souza").wait_for()
+        await page.get_by_text("replay, requested by Ana Souza").wait_for()
         await page.locator("#delivery .badge.is-delivered").first.wait_for()
         replayed = (await box.until(3))[-1]
         assert replayed.body == got.body
 
         await view.open(f"/console/webhooks/{webhook_id}")
         await page.get_by_role("button", name="Pause").click()
-        await page.get_by_text("Paused: nothing is sent").wait_for()
+        await page.get_by_text("Paused: no events are sent").wait_for()
         async with site.http.post(
             "/api/contacts", json={"name": "Rita"}, headers={"X-API-Key": key}
         ) as answer:
@@ -181,7 +181,7 @@ async def furnished(view: Window, site: Site, box: Inbox) -> list[str]:
     delivery = await row.get_attribute("href")
     assert delivery
     await view.page.get_by_role("button", name="Pause").click()
-    await view.page.get_by_text("Paused: nothing is sent").wait_for()
+    await view.page.get_by_text("Paused: no events are sent").wait_for()
     await view.open("/console/keys")
     await view.page.get_by_label("Name", exact=True).fill("ERP <b>sync</b>")
     await view.page.get_by_role("button", name="Create key").click()

@@ -81,7 +81,7 @@ async def make(view: Window, url: str, headers: str, wait: str) -> tuple[str, st
     await page.get_by_label("Receiver URL").fill(url)
     await page.get_by_role("button", name="Select all").click()
     await page.get_by_label("Description").fill("D" * 200)
-    await page.get_by_label("Headers to add").fill(headers)
+    await page.get_by_label("Custom headers").fill(headers)
     await page.get_by_role("button", name="Create webhook").click()
     await page.get_by_test_id("webhook-secret").wait_for()
     for _ in range(3):
@@ -118,7 +118,7 @@ async def test_every_page_fits_a_phone_with_the_longest_values(
         down, refused = await make(view, f"http://127.0.0.1:{free_port()}/", "", ".answer.bad")
         await view.open(bad)
         await page.get_by_role("button", name="Pause").click()
-        await page.get_by_text("Paused: nothing is sent").wait_for()
+        await page.get_by_text("Paused: no events are sent").wait_for()
         await view.open("/console/keys")
         await page.get_by_label("Name", exact=True).fill("K" * 100)
         await page.get_by_role("button", name="Create key").click()
@@ -152,7 +152,7 @@ async def test_a_phones_list_says_parked_once(chromium: Browser, site: Site) -> 
         path, _ = await make(view, f"http://127.0.0.1:{free_port()}/", "", ".answer.bad")
         await view.open(path)
         await page.get_by_role("button", name="Pause").click()
-        await page.get_by_text("Paused: nothing is sent").wait_for()
+        await page.get_by_text("Paused: no events are sent").wait_for()
         await view.open("/console/webhooks")
         row = page.locator("#webhook-rows tbody tr")
         assert (await row.inner_text()).lower().count("parked") == 0

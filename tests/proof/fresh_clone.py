@@ -88,7 +88,7 @@ async def _demo(outcome: Outcome, folder: Path, **environment: str) -> float:
     )
     seconds = time.monotonic() - began
     outcome.figures["demo_with_setup_s"] = round(seconds, 1)
-    found = re.search(r"every event arrived once, well signed", demo.text)
+    found = re.search(r"every event arrived once, with a valid signature", demo.text)
     outcome.need(demo.status == 0, f"make demo ended with {demo.status}: {demo.last_words}")
     outcome.need(found is not None, "make demo does not say that every event arrived once")
     table = re.search(r"(\d+) writes\s+(\d+) deliveries", demo.text)

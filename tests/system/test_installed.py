@@ -72,7 +72,7 @@ def test_the_demo_runs_from_another_folder(installed: Path, tmp_path: Path) -> N
         sys.executable, os.fspath(installed / "bin" / "carteiro"), "demo", "--once",
         folder=tmp_path, **anywhere,
     )  # fmt: skip
-    assert "every event arrived once, well signed" in said
+    assert "every event arrived once, with a valid signature" in said
 
 
 def test_postgresql_without_its_driver_says_how_to_install_it(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""`carteiro demo`: a gateway, a receiver that misbehaves on purpose, and what passes between."""
+"""`carteiro demo`: a gateway and a receiver that fails some requests on purpose."""

@@ -1,4 +1,4 @@
-"""What was written against what arrived: pure functions over the inboxes' counts."""
+"""Compares written events with received events: pure functions over the inboxes' counts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,19 +9,19 @@ Expected = Sequence[tuple[str, str]]
 
 
 def due(inbox: Inbox, expected: Expected) -> set[tuple[str, str]]:
-    """What this inbox must get."""
+    """Return the events that this inbox must receive."""
     return {pair for pair in expected if pair[0] in inbox.events}
 
 
 def waiting(inbox: Inbox, expected: Expected) -> int:
-    """How much of it has not been accepted yet."""
+    """Return the number of events that the inbox has not accepted yet."""
     return len(due(inbox, expected) - inbox.arrived.keys())
 
 
 def faults(inboxes: Iterable[Inbox], expected: Expected, *, complete: bool = True) -> list[str]:
-    """Everything that keeps the account from balancing, a line each; empty when it does.
+    """Return all differences, a line each; empty when there are none.
 
-    Not `complete`: what has not arrived may still be on its way, and is no fault.
+    Unless `complete`, an event that has not arrived is not a fault: it may still arrive.
     """
     found = []
     for inbox in inboxes:
@@ -29,7 +29,7 @@ def faults(inboxes: Iterable[Inbox], expected: Expected, *, complete: bool = Tru
         for event, record in sorted(wanted - inbox.arrived.keys()) if complete else ():
             found.append(f"{inbox.name}: {event} of {record} never arrived")
         for event, record in sorted(inbox.arrived.keys() - wanted):
-            found.append(f"{inbox.name}: {event} of {record} was not expected")
+            found.append(f"{inbox.name}: {event} of {record} is unexpected")
         for event_id, times in inbox.accepted.items():
             if times > 1:
                 found.append(f"{inbox.name}: event {event_id} arrived {times} times")

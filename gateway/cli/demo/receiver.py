@@ -1,7 +1,7 @@
-"""A webhook receiver as a customer would write it: verifies every request, keeps what it accepted.
+"""A webhook receiver as a customer would write it: verifies and records every request.
 
-It fails some requests on purpose, by path, so that retries can be seen. It shares no code with the
-sender: the signatures are recomputed here from the documented rules alone.
+It fails some requests on purpose, by path, to show retries. It shares no code with the sender: it
+computes the signatures from the documented rules.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from outbox.clock import Clock
 
 @dataclass(slots=True)
 class Inbox:
-    """One webhook's side of the story. Counts are of requests unless their name says otherwise."""
+    """What one webhook received. Counts are of requests unless the comment says otherwise."""
 
     name: str
     events: tuple[str, ...]
-    """What its webhook subscribes to."""
+    """The events that its webhook subscribes to."""
     manner: str
-    """How it behaves, for people."""
+    """Its behaviour, as text for people."""
     fail_every: int = 0
-    """Of the events it sees, refuse every n-th when it first comes; 0 refuses none."""
+    """Refuse the first request of every n-th event; 0 refuses none."""
     secret: str = ""
     requests: int = 0
     retries: int = 0
@@ -35,11 +35,11 @@ class Inbox:
     verified: int = 0
     bad: list[str] = field(default_factory=list)
     accepted: Counter[str] = field(default_factory=Counter)
-    """Event id -> how often it was answered 2xx; once is right."""
+    """Event id -> number of 2xx responses; 1 is correct."""
     arrived: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(event name, record id) -> event id, of what was accepted."""
+    """(event name, record id) -> event id, for accepted events."""
     seen: set[str] = field(default_factory=set)
-    """Ids of the events that came, accepted or not."""
+    """Ids of all received events, accepted or not."""
 
 
 class Receiver:
@@ -48,12 +48,12 @@ class Receiver:
     def __init__(self, inboxes: list[Inbox], clock: Clock) -> None:
         self.inboxes = {inbox.name: inbox for inbox in inboxes}
         self.changed = asyncio.Event()
-        """Set on each accepted request; whoever waits for arrivals clears it."""
+        """Set on each accepted request; a waiting task clears it."""
         self._clock = clock
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> int:
-        """Listen on a free port of 127.0.0.1; the port."""
+        """Listen on a free port of 127.0.0.1 and return the port."""
         app = web.Application()
         app.router.add_post("/{inbox}", self._receive)
         self._runner = web.AppRunner(app, access_log=None)
@@ -93,14 +93,14 @@ class Receiver:
         return web.Response(text="thanks")
 
     def _refuse(self, inbox: Inbox, request: web.Request) -> web.Response:
-        """By turns: an error, being overloaded, hanging up without an answer."""
+        """Refuse in turn with 500, with 503, or by closing the connection without a response."""
         turn = inbox.refused % 3
         if turn == 2 and request.transport is not None:
             request.transport.abort()
-        return web.Response(status=(500, 503, 500)[turn], text="no, on purpose")
+        return web.Response(status=(500, 503, 500)[turn], text="refused on purpose")
 
     def _fault(self, inbox: Inbox, request: web.Request, body: bytes) -> str | None:
-        """What is wrong with the signatures, or None."""
+        """Return the fault of the headers or signatures, or None."""
         headers = request.headers
         for name in ("X-Webhook-Id", "X-Webhook-Attempt", "webhook-timestamp"):
             if name not in headers:

@@ -1,4 +1,4 @@
-"""The gateway of the demo: the real command in a process of its own, reached by its real doors."""
+"""The gateway of the demo: runs the real command in a separate process and uses its console."""
 
 import asyncio
 import os
@@ -16,12 +16,12 @@ STOP_SECONDS = 20.0
 
 
 class DemoFault(Exception):
-    """The demo cannot go on; the text is one line for a person."""
+    """A fault that ends the demo; the text is one line for a person."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Who the demo signs in as."""
+    """The account that the demo signs in to."""
 
     email: str
     password: str
@@ -36,7 +36,7 @@ class Gateway:
         self._folder = folder
         self._log = folder / "gateway.log"
         self._process: Process | None = None
-        # Only what the demo says: no setting of the caller's shell, no config.toml of the caller's.
+        # The demo ignores the CARTEIRO_ variables and the config.toml of its caller.
         self._environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CARTEIRO_")
         } | {
@@ -52,7 +52,7 @@ class Gateway:
         }
 
     async def start(self) -> None:
-        """Start it and wait until it is ready. Raises DemoFault with its last words."""
+        """Start the gateway and wait until it is ready. Raise DemoFault with its last log line."""
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "gateway", "serve"),
@@ -61,19 +61,19 @@ class Gateway:
                 stdin=DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C in the terminal is the demo's to pass on
+                start_new_session=True,  # the demo handles Ctrl-C of the terminal itself
             )
         try:
             async with asyncio.timeout(START_SECONDS), aiohttp.ClientSession() as http:
                 while not await self._ready(http):
                     if self._process.returncode is not None:
-                        raise DemoFault(f"the gateway did not start: {self._last_words()}")
+                        raise DemoFault(f"the gateway did not start: {self._last_line()}")
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise DemoFault(f"the gateway is not ready after {START_SECONDS:.0f} s") from None
 
     async def stop(self) -> int:
-        """SIGTERM, and what it exits with; 0 is a drain without loss."""
+        """Send SIGTERM and return the exit status; 0 is a complete shutdown."""
         if self._process is None:
             return 0
         if self._process.returncode is None:
@@ -87,7 +87,7 @@ class Gateway:
         return self._process.returncode or 0
 
     async def command(self, *words: str, stdin: str = "") -> str:
-        """Run `carteiro …` on the same configuration; what it prints. Raises DemoFault."""
+        """Run `carteiro …` with the same configuration and return its output. Raise DemoFault."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gateway", *words),
             cwd=self._folder,
@@ -106,9 +106,9 @@ class Gateway:
             raise DemoFault(f"carteiro {' '.join(words)}: {err.decode().strip()}")
         return out.decode().strip()
 
-    def _last_words(self) -> str:
+    def _last_line(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "its log is empty"
 
     async def _ready(self, http: aiohttp.ClientSession) -> bool:
         try:
@@ -119,7 +119,7 @@ class Gateway:
 
 
 class Console:
-    """The console as a browser without scripts uses it: forms, cookies, redirects."""
+    """A client of the console that works like a browser without scripts."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -131,7 +131,7 @@ class Console:
         await self._http.close()
 
     async def sign_in(self, account: Account) -> None:
-        """Raises DemoFault when it is refused."""
+        """Sign in. Raise DemoFault when the console refuses it."""
         page = await self._submit(
             "/console/sign-in",
             "/console/sign-in",
@@ -141,11 +141,11 @@ class Console:
             raise DemoFault("the console refused the sign-in")
 
     async def add_webhook(self, url: str, events: list[str]) -> str:
-        """Create a webhook; its secret. Raises DemoFault when the page shows none."""
+        """Create a webhook and return its secret. Raise DemoFault when the page shows none."""
         fields = [("url", url), *(("events", event) for event in events)]
         page = await self._submit("/console/webhooks/new", "/console/webhooks", fields)
         if not page.texts.get("webhook-secret"):
-            raise DemoFault(f"the console made no webhook for {url}")
+            raise DemoFault(f"the console created no webhook for {url}")
         return page.texts["webhook-secret"]
 
     async def _submit(self, form: str, action: str, fields: list[tuple[str, str]]) -> "Page":
@@ -155,12 +155,12 @@ class Console:
         async with self._http.post(self._url + action, data=data) as answer:
             text = await answer.text()
             if answer.status >= 400:
-                raise DemoFault(f"POST {action} answered {answer.status}")
+                raise DemoFault(f"POST {action} returned {answer.status}")
             return Page.read(text)
 
 
 class Page(HTMLParser):
-    """What the demo reads from a page: the CSRF token, the forms, elements with a data-testid."""
+    """The parts of a page that the demo reads: CSRF token, forms, elements with a data-testid."""
 
     def __init__(self) -> None:
         super().__init__()

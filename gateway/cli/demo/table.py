@@ -1,4 +1,4 @@
-"""The live table: rows of text from the counts, redrawn in place on a terminal."""
+"""The live table: rows of text from the counts, updated in place on a terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ BOLD, DIM, GREEN, RED, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[31m", "\x
 
 
 def rows(inboxes: Sequence[Inbox], expected: ledger.Expected) -> list[str]:
-    """The table as lines of equal columns, header first."""
+    """Return the table as aligned lines, header first."""
     cells: list[tuple[str, ...]] = [COLUMNS]
     for inbox in inboxes:
         counts = (
@@ -45,7 +45,7 @@ def rows(inboxes: Sequence[Inbox], expected: ledger.Expected) -> list[str]:
 
 
 def summary(inboxes: Sequence[Inbox], writes: int, seconds: float) -> str:
-    """One line: how much was written, and what became of it."""
+    """Return one line with the numbers of writes, deliveries, retries and signatures."""
     return (
         f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}   {writes} writes"
         f"   {sum(sum(inbox.accepted.values()) for inbox in inboxes)} deliveries"
@@ -58,27 +58,27 @@ def summary(inboxes: Sequence[Inbox], writes: int, seconds: float) -> str:
 def totals(
     inboxes: Sequence[Inbox], expected: ledger.Expected, seconds: float, *, waited: bool = True
 ) -> list[str]:
-    """How it ended, a line each. Not `waited`: what has not arrived is no loss yet."""
+    """Return the final counts, a line each. Unless `waited`, a missing event is not lost yet."""
     missing = sum(ledger.waiting(inbox, expected) for inbox in inboxes)
     counts = (
         ("events written", len(expected), ""),
-        ("deliveries made", sum(sum(inbox.accepted.values()) for inbox in inboxes), ""),
+        ("deliveries accepted", sum(sum(inbox.accepted.values()) for inbox in inboxes), ""),
         ("attempts failed", sum(inbox.refused for inbox in inboxes), "refused on purpose"),
-        ("attempts repeated", sum(inbox.retries for inbox in inboxes), ""),
+        ("retries", sum(inbox.retries for inbox in inboxes), ""),
         ("bad signatures", sum(len(inbox.bad) for inbox in inboxes), ""),
         ("lost", missing if waited else 0, ""),
     )
     lines = [
-        f"  {name:<17}  {count:>6}{f'  ({said})' if said and count else ''}"
-        for name, count, said in counts
+        f"  {name:<19}  {count:>6}{f'  ({note})' if note and count else ''}"
+        for name, count, note in counts
     ]
     if missing and not waited:
-        lines.append(f"  {'not waited for':<17}  {missing:>6}")
+        lines.append(f"  {'still waiting':<19}  {missing:>6}")
     return [f"Totals after {seconds:.1f} s", *lines]
 
 
 class Screen:
-    """Where it is drawn: in place on a terminal, the summary line alone elsewhere."""
+    """The output: the table in place on a terminal, only the summary line elsewhere."""
 
     def __init__(self, out: TextIO = sys.stdout) -> None:
         self._out = out
@@ -99,7 +99,7 @@ class Screen:
                 f"{BOLD}{header}{PLAIN}",
                 *body,
                 "",
-                f"{DIM}Ctrl-C ends all of it and prints totals.{PLAIN}",
+                f"{DIM}Ctrl-C ends the demo and prints totals.{PLAIN}",
             ]
             text = "\n".join(f"{row}\x1b[K" for row in lines)
             self._out.write(

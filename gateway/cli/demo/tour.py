@@ -1,4 +1,4 @@
-"""The demo from start to end: set up by the real doors, write, watch, take everything down."""
+"""The demo from start to end: sets up an account and webhooks, writes, shows, shuts down."""
 
 import asyncio
 import contextlib
@@ -19,19 +19,19 @@ from outbox.ids import Ids
 ONCE_WRITES = 60
 ONCE_SECONDS = 60.0
 LAST_SECONDS = 20.0
-"""For the last deliveries to arrive once nothing more is written."""
+"""Time for the last deliveries after the end of the writes."""
 PAUSE = 0.2
-"""Seconds between writes, and between two drawings of the table."""
+"""Seconds between writes, and between updates of the table."""
 CONTACTS = ("contact.created", "contact.updated", "contact.deleted")
 COMPANIES = ("company.created", "company.updated", "company.deleted")
 
 
 def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
-    """Run the demo in `folder` (None: a temporary one); the exit status.
+    """Run the demo in `folder` (None: a temporary one) and return the exit status.
 
-    With `once`: a fixed amount of writes, 0 when each event arrived once and well signed, else 1.
-    Otherwise until Ctrl-C or SIGTERM, and 0 unless the account does not balance then; a second
-    Ctrl-C does not wait for the last deliveries.
+    With `once`, make a fixed number of writes. Otherwise run until Ctrl-C or SIGTERM; a second
+    Ctrl-C does not wait for the last deliveries. The status is 1 when an event is
+    missing, repeated or badly signed, else 0.
     """
     try:
         with contextlib.ExitStack() as stack:
@@ -46,14 +46,14 @@ def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
 
 
 class _Stop:
-    """The wish to end: what a signal means depends on what is going on."""
+    """A request to stop; the effect of a signal depends on the phase of the demo."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.watching = False
-        """Whether `asked` is looked at; until then a signal cancels the tour."""
+        """Whether the loop checks `requested`; before that a signal cancels the tour."""
         self.patience: asyncio.Timeout | None = None
-        """How long the last deliveries are waited for; a second signal ends it."""
+        """The timeout for the last deliveries; a second signal ends it."""
         self.hurried = False
 
 
@@ -63,9 +63,9 @@ async def _until_stopped(folder: Path, once: bool, port: int) -> int:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        # No signal may cut the taking down short.
-        if not wish.asked.is_set():
-            wish.asked.set()
+        # A signal never interrupts the shutdown.
+        if not wish.requested.is_set():
+            wish.requested.set()
             if not wish.watching:
                 tour.cancel()
         elif wish.patience is not None:
@@ -83,7 +83,7 @@ async def _until_stopped(folder: Path, once: bool, port: int) -> int:
 async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
     clock, ids, screen = SystemClock(), Ids(), table.Screen()
     inboxes = [
-        Inbox("ledger", CONTACTS + COMPANIES, "answers at once"),
+        Inbox("ledger", CONTACTS + COMPANIES, "accepts all"),
         Inbox("newsletter", CONTACTS, "refuses 1 in 4", fail_every=4),
         Inbox("warehouse", COMPANIES, "refuses 1 in 2", fail_every=2),
     ]
@@ -106,7 +106,7 @@ async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
 
 
 async def _set_up(gateway: Gateway, account: Account, inboxes: list[Inbox], port: int) -> str:
-    """Account, webhooks and API key, made as a person would make them; the key."""
+    """Create account, webhooks and API key with commands and console forms; return the key."""
     words = ("user", "add", account.email, "--name", "Demo", "--password-stdin")
     await gateway.command(*words, stdin=account.password + "\n")
     console = Console(gateway.url)
@@ -129,19 +129,19 @@ async def _watch(
     heading: list[str],
     wish: _Stop,
 ) -> int:
-    """Write and draw until a signal, then wait for the last deliveries and settle the account."""
+    """Write and draw until a signal, then wait for the last deliveries and print totals."""
     inboxes = list(receiver.inboxes.values())
     begun = clock.monotonic()
     wish.watching = True
-    while not wish.asked.is_set():
+    while not wish.requested.is_set():
         line = table.summary(inboxes, writer.writes, clock.monotonic() - begun)
         screen.draw(heading, inboxes, writer.expected, line)
         await writer.write()
-        # Long enough for most of it to arrive before it is drawn.
+        # Most deliveries arrive within this pause, before the table is drawn.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PAUSE):
-                await wish.asked.wait()
-    screen.say("waiting for the last deliveries; Ctrl-C again does not wait …")
+                await wish.requested.wait()
+    screen.say("waiting for the last deliveries; press Ctrl-C again to stop now …")
     try:
         async with asyncio.timeout(LAST_SECONDS) as wish.patience:
             await _all_arrived(receiver, writer)
@@ -158,7 +158,7 @@ async def _watch(
 async def _check(
     writer: Writer, receiver: Receiver, gateway: Gateway, screen: table.Screen, clock: Clock
 ) -> int:
-    """Write the fixed amount, wait until all has arrived, stop the gateway, settle the account."""
+    """Make the fixed number of writes, wait for all deliveries and print totals."""
     begun = clock.monotonic()
     screen.say(f"writing {ONCE_WRITES} records through the REST API …")
     for _ in range(ONCE_WRITES):
@@ -189,12 +189,12 @@ async def _settle(
     *,
     waited: bool = True,
 ) -> int:
-    """Stop the gateway, print totals and faults; the exit status."""
+    """Stop the gateway, print totals and faults, and return the exit status."""
     status = await gateway.stop()
     inboxes = list(receiver.inboxes.values())
     found = ledger.faults(inboxes, writer.expected, complete=waited)
     if status:
-        found.append(f"the gateway ended with status {status}")
+        found.append(f"the gateway exited with status {status}")
     for row in table.totals(inboxes, writer.expected, seconds, waited=waited):
         screen.say(row)
     for fault in found[:20]:
@@ -202,13 +202,13 @@ async def _settle(
     if found:
         screen.say(f"{len(found)} faults")
     else:
-        screen.say("every event arrived once, well signed" if waited else "no faults")
+        screen.say("every event arrived once, with a valid signature" if waited else "no faults")
     return 1 if found else 0
 
 
 def _heading(gateway: Gateway, account: Account) -> list[str]:
     return [
-        "Carteiro demo: real writes, real deliveries, a receiver that fails some on purpose",
+        "Carteiro demo: real writes and deliveries to a receiver that fails some on purpose",
         "",
         f"console   {gateway.url}/console",
         f"sign in   {account.email}  password  {account.password}",

@@ -1,4 +1,4 @@
-"""A client that keeps writing through the REST API and remembers which events must follow."""
+"""A client that writes through the REST API and records the expected events."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ POSITIONS = ("buyer", "owner", "accountant", "head of sales")
 
 @dataclass
 class Writer:
-    """Writes contacts and companies: create, change, sometimes delete."""
+    """A writer that creates, changes and deletes contacts and companies."""
 
     http: aiohttp.ClientSession
     url: str
@@ -29,7 +29,7 @@ class Writer:
     _fresh: list[tuple[str, str]] = field(default_factory=list)
 
     async def write(self) -> None:
-        """One write, one event. Raises DemoFault when the API does not answer 2xx."""
+        """Make one write, which emits one event. Raise DemoFault unless the response is 2xx."""
         turn = self.writes % 6
         if turn == 3:
             kind, record_id = self._take()
@@ -52,10 +52,10 @@ class Writer:
             async with request as answer:
                 if answer.status >= 300:
                     text = await answer.text()
-                    raise DemoFault(f"{method} {path} answered {answer.status}: {text}")
+                    raise DemoFault(f"{method} {path} returned {answer.status}: {text}")
                 record_id = (await answer.json())["id"]
         except aiohttp.ClientError as error:
-            raise DemoFault(f"the gateway is gone: {error}") from error
+            raise DemoFault(f"the gateway is not reachable: {error}") from error
         noun = {"contacts": "contact", "companies": "company"}[kind]
         verb = {"POST": "created", "PUT": "updated", "DELETE": "deleted"}[method]
         self.expected.append((f"{noun}.{verb}", record_id))
@@ -63,7 +63,7 @@ class Writer:
             self._fresh.append((kind, record_id))
 
     def _take(self) -> tuple[str, str]:
-        """A record that was only created; each is taken once, so no event is expected twice."""
+        """Take a new record; each is taken once, so that no event is expected twice."""
         return self._fresh.pop(int(self.ids.dice() * len(self._fresh)))
 
     def _choice(self, words: tuple[str, ...]) -> str:
@@ -77,7 +77,7 @@ class Writer:
         return f"{self._choice(TRADE)} {self._choice(LAST)}"
 
     def _change(self, kind: str) -> dict[str, str]:
-        """A field that was not set before: writing what is there already makes no event."""
+        """Return a field that is not set yet: an unchanged value emits no event."""
         if kind == "contacts":
             return {"position": self._choice(POSITIONS)}
         return {"industry": self._choice(INDUSTRIES)}

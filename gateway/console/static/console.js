@@ -1,11 +1,10 @@
-// What pages gain when scripts run: copy buttons, select-all, times that stay true. Every page
-// works without it.
+// Copy buttons, select-all and times that stay current. Every page works without scripts.
 "use strict";
 
 for (const part of document.querySelectorAll(".js-only")) part.hidden = false;
 document.documentElement.classList.add("js");
 
-// A click anywhere in a row is one on its link, unless it meant something in the row or selected text.
+// A click anywhere in a row follows its link, except on a control or with selected text.
 document.addEventListener("click", (event) => {
   const link = event.target.closest(".rows tbody tr")?.querySelector("th > a");
   if (!link || event.target.closest("a, button, input, label, select, summary")) return;
@@ -23,7 +22,7 @@ document.addEventListener("click", async (event) => {
       await navigator.clipboard.writeText(source.textContent);
       button.textContent = button.dataset.copied;
     } catch {
-      // No clipboard here (plain http): select it, so that one key press copies it.
+      // There is no clipboard over plain http: select the text, so that one key press copies it.
       window.getSelection().selectAllChildren(source);
     }
   }
@@ -34,7 +33,7 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// Counted on the server's clock, whatever this machine's says.
+// Times are relative to the server's clock, because this machine's clock may be wrong.
 const behind = Number(document.body.dataset.clock) - Date.now();
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -55,7 +54,7 @@ setInterval(() => {
   }
 }, 5000);
 
-// The address keeps no trace of what was done, so that a reload does not say it again.
+// Remove `done` from the address, so that a reload does not show the message again.
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {
   here.searchParams.delete("done");

@@ -80,7 +80,7 @@ def _files() -> dict[str, bytes]:
 def _file(name: str) -> web.Response:
     body = _files().get(name)
     if body is None:
-        raise Refusal("not_found", "There is nothing at this address.")
+        raise Refusal("not_found", "This address does not exist.")
     kind = f"{TYPES[Path(name).suffix]}; charset=utf-8"
     age = "no-cache" if name.endswith(".html") else "public, max-age=86400"
     return web.Response(body=body, headers={"Content-Type": kind, "Cache-Control": age} | GUARDED)

@@ -28,8 +28,8 @@ EXAMPLES: dict[int, tuple[str, str]] = {
         "idempotency_mismatch",
         "This Idempotency-Key was used with a different body; use a new key for a new request.",
     ),
-    429: ("rate_limited", "More than 50 writes a second; wait 1 s and go on slower."),
-    503: ("unavailable", "The database is not available at the moment; try again."),
+    429: ("rate_limited", "The limit is 50 writes per second; try again after 1 s."),
+    503: ("unavailable", "The database is unavailable; try again."),
 }
 
 ERROR = Shape(

@@ -1,1 +1,1 @@
-"""What operations see: logs, metrics, probes."""
+"""Telemetry: logs, metrics, probes."""

@@ -1,4 +1,4 @@
-"""The text of /metrics: who may read it, and how it is rendered without holding up the server."""
+"""The text of /metrics: checks access and renders it without blocking the server."""
 
 import asyncio
 import hmac
@@ -18,7 +18,7 @@ CACHED_SECONDS = 1.0
 
 
 class Exposition:
-    """Renders the registry in a thread of its own, at most once a second."""
+    """A renderer of the registry, in a separate thread and at most once a second."""
 
     def __init__(
         self,
@@ -42,27 +42,27 @@ class Exposition:
         """Raise forbidden, naming the setting, unless this client may read the metrics."""
         scheme, _, token = authorization.partition(" ")
         if self._token and scheme.lower() == "bearer":
-            # Bytes, because text that is not ASCII is refused there.
+            # compare_digest refuses text that is not ASCII, so it gets bytes.
             given = token.strip().encode("utf-8", "surrogateescape")
             if hmac.compare_digest(given, self._token.encode()):
                 return
         if not self._is_ours(client.host):
             raise Refusal(
                 "forbidden",
-                "This host name is none of ours; ask by address, add the name to [metrics] hosts, "
-                "or send [metrics] token as Authorization: Bearer.",
+                "Unknown host name. Use the address, add the name to [metrics] hosts, or send "
+                "[metrics] token as Authorization: Bearer.",
             )
         if client.outside or not self._allowed.hold(client.address):
             raise Refusal(
                 "forbidden",
-                "This address is outside of [metrics] allow; add its network there, or send "
+                "This address is not in [metrics] allow. Add its network there, or send "
                 "[metrics] token as Authorization: Bearer.",
             )
 
     def _is_ours(self, host: str) -> bool:
-        """Whether no page of another site can have asked, by a name that leads to us.
+        """Return whether the host is ours, so that DNS rebinding by another site is impossible.
 
-        Names without a dot are those of the local network; nobody can own one.
+        Names without a dot belong to the local network; nobody can register one.
         """
         name = host.lower()
         if name in self._hosts or parse(name) is not None:
@@ -71,7 +71,7 @@ class Exposition:
         return name in self._hosts or (name != "" and "." not in name)
 
     async def text(self) -> bytes:
-        """The exposition, at most a second old."""
+        """Return the exposition, at most a second old."""
         async with self._lock:
             now = self._clock.monotonic()
             if self._rendered is None or now - self._rendered >= CACHED_SECONDS:
@@ -83,5 +83,5 @@ class Exposition:
             return self._text
 
     def close(self) -> None:
-        """Let a rendering under way end."""
+        """Wait for the end of a rendering."""
         self._thread.shutdown(wait=True)

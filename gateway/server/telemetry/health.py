@@ -1,4 +1,4 @@
-"""Is this process fit to be sent requests? What /livez and /readyz answer."""
+"""Checks whether this process is ready for requests, for /readyz."""
 
 import asyncio
 from typing import Protocol
@@ -9,21 +9,21 @@ from outbox.worker import skew
 
 STALE_SECONDS = 30.0
 PROBE_SECONDS = 2.0
-"""A database that takes longer to write one row is not fit for requests."""
+"""A database that needs longer to write one row is not ready."""
 FRESH_SECONDS = 1.0
-"""Who asks again sooner gets the answer of before."""
+"""An earlier probe is reused for this time."""
 FAULTS = {"read_only": "read-only", "full": "disk full"}
 
 
 class Ticks(Protocol):
-    """Who knows when the drain last went round, in monotonic seconds."""
+    """A source of the time of the drain's last loop, in monotonic seconds."""
 
     @property
     def ticked(self) -> float: ...
 
 
 class Health:
-    """Gathers the few facts on which readiness depends."""
+    """The checks of readiness."""
 
     def __init__(self, db: Database, ticks: Ticks, *, delivers: bool) -> None:
         self._db = db
@@ -34,24 +34,24 @@ class Health:
         self.draining = False
 
     async def faults(self) -> list[str]:
-        """Why this process should get no requests now; empty when it may."""
+        """Return why this process is not ready; empty when it is."""
         found = []
         if self.draining:
             found.append("shutting down")
         if self._delivers and self._db.clock.monotonic() - self._ticks.ticked > STALE_SECONDS:
-            found.append("the drain has not gone round for half a minute")
+            found.append("the drain has not run for half a minute")
         fault = await self._database_fault()
         if fault is not None:
             found.append(fault)
         return found
 
     async def _database_fault(self) -> str | None:
-        """Of one try for all who ask within a second."""
+        """Return the fault of a write; probes within a second share one write."""
         now = self._db.clock.monotonic()
         if self._probe is None or (self._probe.done() and now - self._probed > FRESH_SECONDS):
             self._probed = now
             self._probe = asyncio.create_task(self._try_a_write(), name="readiness")
-        # Shielded: one who goes away takes the answer from nobody else.
+        # Shielded, so that one cancelled request does not cancel the probe of others.
         return await asyncio.shield(self._probe)
 
     async def _try_a_write(self) -> str | None:
@@ -62,14 +62,14 @@ class Health:
         except DatabaseUnavailable as error:
             return f"the database is not available ({FAULTS.get(error.kind, error.kind)})"
         except TimeoutError:
-            return f"the database took no write within {PROBE_SECONDS:.0f} s"
+            return f"the database did not complete a write within {PROBE_SECONDS:.0f} s"
         if abs(ahead) > skew.MOST_SECONDS:
-            return f"this node's clock is {abs(ahead):.0f} s from the database server's"
+            return f"this node's clock differs by {abs(ahead):.0f} s from the database server's"
         return None
 
 
 async def _touch(tx: Tx) -> None:
-    """A write that changes nothing, yet needs all that a write needs."""
+    """Write a row without changing it; it needs everything that a write needs."""
     await tx.run(
         "update schema_migrations set applied_at = applied_at"
         " where component = 'outbox' and number = 1"

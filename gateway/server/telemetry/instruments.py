@@ -1,6 +1,6 @@
-"""Every metric that this process exports: its name, labels and buckets, as the docs have them.
+"""Defines every metric of this process: name, help text, labels and buckets.
 
-gateway.server.telemetry.metrics counts by them. Label values come from closed sets.
+gateway.server.telemetry.metrics updates them. Label values come from closed sets.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class Instruments:
     """The registry and its meters."""
 
     def __init__(self, *, clock: Clock, webhook_series: int, build: Mapping[str, str]) -> None:
-        # Creation times would add a series to each counter and say nothing here.
+        # Creation times would add a useless series to each counter.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # theirs
         self._clock = clock
         self.ticked = clock.monotonic()
@@ -65,16 +65,16 @@ class Instruments:
 
         # The web side.
         self._http = timings(
-            "http_server_request_duration_seconds", "Time to answer a request.", HTTP,
+            "http_server_request_duration_seconds", "Duration of a request.", HTTP,
             "surface", "method",
         )  # fmt: skip
-        # Not by the histogram: with its buckets each route would be many series.
+        # Not in the histogram: its buckets would multiply the series of each route.
         self._requests = counter(
-            "http_server_requests_total", "Requests that were answered.",
+            "http_server_requests_total", "Completed requests.",
             "surface", "route", "method", "status_class",
         )  # fmt: skip
         active = gauge("http_server_active_requests", "Requests in flight.", "surface")
-        # Plain numbers, read at each scrape: two locked calls less for every request.
+        # Plain numbers, read at each scrape, save two locked calls per request.
         self.active: dict[Surface, int] = dict.fromkeys(get_args(Surface), 0)
         for surface in self.active:
             active.labels(surface).set_function(partial(self.active.__getitem__, surface))
@@ -82,111 +82,119 @@ class Instruments:
         self._rejected = counter(
             "http_requests_rejected_total", "Requests refused by a guard.", "surface", "reason"
         )
-        self._auth = counter(
-            "auth_attempts_total", "Credentials that were judged.", "scheme", "outcome"
-        )
+        self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
         self.password_hashed = timing(
-            "password_hash_duration_seconds", "Cost of one password hash, waiting included.", HASH
+            "password_hash_duration_seconds",
+            "Duration of a password hash, including the wait for its turn.",
+            HASH,
         )
-        self.password_queue = gauge("password_hash_queue", "Password hashes under way.").set
-        self.loop_lag = timing("event_loop_lag_seconds", "How late the event loop runs.", LOOP)
+        self.password_queue = gauge("password_hash_queue", "Password hashes in progress.").set
+        self.loop_lag = timing("event_loop_lag_seconds", "Delay of the event loop.", LOOP)
 
         # The delivery side.
         self._events = counter("outbox_events_total", "Events written.", "event_type")
         self._created = counter(
-            "outbox_deliveries_created_total", "Deliveries made by fan-out.", "event_type"
+            "outbox_deliveries_created_total", "Deliveries created by fan-out.", "event_type"
         )
         self._deliveries = gauge(
             "outbox_deliveries",
-            "Deliveries that wait: on the leader alone; with a million, minutes old.",
+            "Waiting deliveries; only on the leader; minutes old when there are a million.",
             "state",
         )
         self._oldest = gauge(
             "outbox_oldest_ready_age_seconds",
-            "Age of the oldest delivery that is due and not taken.",
+            "Age of the oldest due delivery that is not claimed.",
         )
         self._lag = timings(
-            "outbox_attempt_lag_seconds", "From due to request sent.", LAG, "attempt"
+            "outbox_attempt_lag_seconds",
+            "Time from the due time of an attempt to its request.",
+            LAG,
+            "attempt",
         )
         self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
-        self._claim = timing("outbox_claim_duration_seconds", "Time of a claim.", SHORT)
+        self._claim = timing("outbox_claim_duration_seconds", "Duration of a claim.", SHORT)
         self._rescued = counter(
-            "outbox_rescued_total", "Deliveries taken back, by why nobody held them.", "reason"
+            "outbox_rescued_total", "Deliveries rescued from lost claims, by reason.", "reason"
         )
-        self._fenced = single("outbox_fenced_acks_total", "Settles refused: the claim was lost.")
+        self._fenced = single(
+            "outbox_fenced_acks_total", "Results not recorded because the claim was lost."
+        )
         self._deferred = single(
-            "outbox_deferred_settles_total", "Settles put off: the lane was held by somebody."
+            "outbox_deferred_settles_total", "Results recorded later because the lane was locked."
         )
         self._cut = single(
-            "outbox_slow_sends_cut_total", "Slow requests ended: too many of them were open."
+            "outbox_slow_sends_cut_total", "Slow requests cut because too many were open."
         )
         self._restarted = single(
-            "outbox_drain_faults_total", "Turns of the drain that a fault of ours ended."
+            "outbox_drain_faults_total", "Drain loops that an internal error ended."
         )
         self._skew = gauge(
-            "clock_skew_seconds", "This node's clock ahead of the database server's."
+            "clock_skew_seconds",
+            "Seconds by which this node's clock is ahead of the database server's.",
         )
         self._tick = gauge(
-            "outbox_scheduler_last_tick_timestamp_seconds", "When the drain last went round."
+            "outbox_scheduler_last_tick_timestamp_seconds", "Time of the last drain loop."
         )
-        self._slots = gauge("outbox_slots", "Sends allowed at once.")
-        self._busy = gauge("outbox_slots_busy", "Sends under way.")
+        self._slots = gauge("outbox_slots", "Maximum number of concurrent requests to webhooks.")
+        self._busy = gauge("outbox_slots_busy", "Requests to webhooks in progress.")
         self._attempts = counter(
             "webhook_attempts_total", "Requests to webhooks.", "attempt", "outcome"
         )
         self._attempt = timings(
-            "webhook_attempt_duration_seconds", "Time of a request to a webhook.", ATTEMPT,
+            "webhook_attempt_duration_seconds", "Duration of a request to a webhook.", ATTEMPT,
             "result",
         )  # fmt: skip
         self._latency = timing(
-            "webhook_delivery_latency_seconds", "From the event's commit to its 2xx.", LATENCY
+            "webhook_delivery_latency_seconds",
+            "Time from the event's commit to the 2xx response.",
+            LATENCY,
         )
         self._finished = counter(
-            "webhook_deliveries_finished_total", "Deliveries that ended.", "result"
+            "webhook_deliveries_finished_total", "Finished deliveries.", "result"
         )
         self._endpoints = gauge("webhook_endpoints", "Webhooks.", "state", "circuit")
         self._connection = counter(
             "webhook_connections_total", "Connections used for requests.", "reused"
         )
         self._truncated = single(
-            "webhook_response_truncated_total", "Answers longer than what is kept."
+            "webhook_response_truncated_total", "Responses longer than the stored part."
         )
         self._redirects = single(
-            "webhook_redirects_refused_total", "Redirects answered and not followed."
+            "webhook_redirects_refused_total", "Redirect responses, which are not followed."
         )
 
-        # What is past its time.
+        # Retention.
         self._purged = counter(
-            "retention_purged_total", "Rows removed because their time was over.", "table"
+            "retention_purged_total", "Rows deleted after their retention time.", "table"
         )
         self._swept = gauge(
             "retention_last_success_timestamp_seconds",
-            "When nothing was left that is past its time.", "table",
+            "Time when the last deletion of expired rows was complete.", "table",
         )  # fmt: skip
 
         # The store and this process.
         self._transactions = timings(
             "db_transaction_duration_seconds",
-            "Time of a transaction, all in all.",
+            "Total duration of a transaction.",
             SHORT,
             "op",
         )
-        self._faults = counter("db_errors_total", "Troubles of the database.", "kind")
+        self._faults = counter("db_errors_total", "Errors of the database.", "kind")
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
         self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
-        self.free_bytes = gauge("db_free_bytes", "Room left for the database.")
+        self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
         self.collection_seconds = gauge(
-            "metrics_collection_duration_seconds", "Cost of the last collection.", "collector"
+            "metrics_collection_duration_seconds", "Duration of the last collection.", "collector"
         )
         self.collection_errors = counter(
             "metrics_collection_errors_total", "Collections that failed.", "collector"
         )
-        info = gauge("app_build_info", "What runs here.", *build)
+        info = gauge("app_build_info", "Versions of this process and its database engine.", *build)
         info.labels(*build.values()).set(1)
         self._start_at_zero()
 
     def _start_at_zero(self) -> None:
-        """Closed sets exist from the start, so that a first increase is seen as one."""
+        """Create the series of closed label sets at 0, so that the first increase is visible."""
         for kind in ("first", "retry"):
             self._lag[(kind,)]
             self._attempts[kind, "success"]

@@ -1,7 +1,7 @@
-"""Structured logs: one JSON object a line on standard error; standard output is for people.
+"""Structured logs: one JSON object per line on standard error; standard output is for people.
 
-`logger()` is how every module of the product gets its logger; what the libraries (and the engine,
-which knows only `logging`) have to say is put into the same form.
+Every module of the product gets its logger from `logger()`. Records of the standard `logging`, from
+libraries and the engine, get the same form.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LONGEST = 32_768
 
 
 class Output(Protocol):
-    """Where lines go."""
+    """The destination of lines."""
 
     def write(self, line: bytes) -> int: ...
     def flush(self) -> None: ...
@@ -37,11 +37,11 @@ STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "
 
 
 class Sink:
-    """Writes lines to a file descriptor and never waits for it.
+    """A writer of lines to a file descriptor that never blocks.
 
-    Lines logged on the event loop go out together when this turn of the loop is over, others at
-    once. A reader that has stopped, or a full disk, costs lines, which are counted and reported
-    once there is room again; requests go on.
+    It writes lines of one event loop iteration together, other lines at once. When the reader has
+    stopped or the disk is full, it drops and counts lines, and reports the count later; requests
+    continue.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -55,8 +55,8 @@ class Sink:
         self.dropped = 0
 
     def write(self, line: bytes) -> int:
-        """Take one line, its end included."""
-        # The public function raises where there is no loop, which costs more than the line.
+        """Accept one line with its line end."""
+        # The public function raises without a loop, which costs more than writing the line.
         loop = asyncio._get_running_loop()
         if loop is None:
             self._out([line])
@@ -67,10 +67,10 @@ class Sink:
         return len(line)
 
     def flush(self) -> None:
-        """For structlog, after each line; `let_go` is what writes."""
+        """Do nothing: structlog calls it after each line, and `let_go` writes."""
 
     def let_go(self) -> None:
-        """Write what has gathered."""
+        """Write the collected lines."""
         lines, self._waiting = self._waiting, []
         self._out(lines)
 
@@ -99,7 +99,7 @@ class Sink:
 
 
 def pieces(lines: Sequence[bytes], most: int) -> Iterator[list[bytes]]:
-    """Lines in groups of at most `most` bytes; a longer line makes a group of its own."""
+    """Yield lines in groups of at most `most` bytes; a longer line is its own group."""
     piece: list[bytes] = []
     size = 0
     for line in lines:
@@ -113,7 +113,7 @@ def pieces(lines: Sequence[bytes], most: int) -> Iterator[list[bytes]]:
 
 
 class Renderer:
-    """Turns an event into a line: instant and level first, then what the caller gave."""
+    """A renderer of an event as a line: time and level first, then the caller's fields."""
 
     def __init__(self, clock: Clock, out: Output, fixed: dict[str, Any]) -> None:
         self._clock = clock
@@ -131,10 +131,10 @@ class Renderer:
         return line_of(fields)
 
     def head(self, level: str, event: str) -> dict[str, Any]:
-        """What every line begins with."""
+        """Return the first fields of every line."""
         second, micros = divmod(self._clock.wall(), 1_000_000)
         if second != self._second:
-            # Formatting a date costs more than the rest of a line, and few lines need a new one.
+            # A formatted date costs more than the rest of a line, so it is cached for a second.
             self._prefix = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
             self._second = second
         ts = f"{self._prefix}.{micros // 1000:03d}Z"
@@ -145,7 +145,7 @@ LEVELS = {"warn": "warning", "exception": "error", "critical": "error", "fatal":
 
 
 class Forward(logging.Handler):
-    """Gives records of the standard library's logging the same form."""
+    """A handler that gives records of the standard library's logging the same form."""
 
     def emit(self, record: logging.LogRecord) -> None:
         extra = {k: v for k, v in vars(record).items() if k not in STANDARD}
@@ -177,14 +177,14 @@ def configure(
 
 
 def logger() -> Log:
-    """A logger in the form that `configure` set."""
+    """Return a logger as set up by `configure`."""
     return cast(Log, structlog.get_logger())
 
 
 def access_log() -> Callable[[dict[str, Any]], None] | None:
-    """How the middleware writes its line for each request; None when that level is off.
+    """Return the function that writes the log line of a request; None when that level is off.
 
-    The same line as `logger().info("request", …)` at a third of the cost.
+    It writes the same line as `logger().info("request", …)` at a third of the cost.
     """
     settings = structlog.get_config()
     renderer = settings["processors"][-1]
@@ -201,18 +201,18 @@ def access_log() -> Callable[[dict[str, Any]], None] | None:
 
 
 def line_of(fields: Mapping[str, Any]) -> bytes:
-    """One JSON object without a line end, whatever the values are."""
+    """Return one JSON object without a line end, for values of any type."""
     try:
         line = msgspec.json.encode(fields, enc_hook=repr)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
-        # Lone surrogates and keys that are no text: logged as they can be, never lost.
+        # Lone surrogates and keys that are not text are converted, so that no line is lost.
         plain = {str(k): v if isinstance(v, int | float) else _ascii(v) for k, v in fields.items()}
         line = msgspec.json.encode({_ascii(k): v for k, v in plain.items()}, enc_hook=repr)
     return line if len(line) <= LONGEST else _shortened(fields)
 
 
 def traceback_of(error: Any) -> str:
-    """The text of an exception given as `exc_info` of any form."""
+    """Return the traceback of an exception given as `exc_info` of any form."""
     if error is True:
         error = sys.exc_info()
     elif isinstance(error, BaseException):
@@ -232,5 +232,5 @@ def _text(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except (TypeError, ValueError):
-        # A library's format that does not fit its arguments must not break the one who logs.
+        # A wrong format string in a library must not raise in the code that logs.
         return f"{record.msg} {record.args!r}"

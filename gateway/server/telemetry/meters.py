@@ -1,4 +1,4 @@
-"""Children of labelled meters, each bound once: looking one up by name costs more than counting."""
+"""Caches the children of labelled meters: a look-up by name costs more than the count itself."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from prometheus_client import Counter, Histogram
 
 
 class Counters(dict[tuple[str, ...], Counter]):
-    """A counter's children by label values, each bound once."""
+    """A cache of a counter's children by label values."""
 
     def __init__(self, parent: Counter) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class Counters(dict[tuple[str, ...], Counter]):
 
 
 class Timings(dict[tuple[str, ...], Callable[[float], None]]):
-    """The `observe` of a histogram's children by label values, each bound once."""
+    """A cache of the `observe` methods of a histogram's children by label values."""
 
     def __init__(self, parent: Histogram) -> None:
         super().__init__()

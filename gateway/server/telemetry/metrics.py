@@ -1,6 +1,6 @@
-"""The plain methods by which the rest of the product counts, over `instruments`.
+"""The methods with which the rest of the product updates the metrics of `instruments`.
 
-What a client may choose freely (a path, a method) is folded before it becomes a label.
+Values that a client can choose (a path, a method) are reduced to closed sets for labels.
 """
 
 import math
@@ -26,33 +26,33 @@ def _pick(census: Callable[[], Mapping[str, int]], state: str) -> float:
 
 
 class Metrics(Instruments):
-    """Counts for the web side, and as an outbox Observer."""
+    """The metrics of the web side and, as an outbox Observer, of deliveries."""
 
-    # The web side counts by these.
+    # For the web side.
 
     def request(
         self, surface: Surface, route: str, method: str, status: int, seconds: float
     ) -> None:
-        """A request was answered; `route` is a template or `unmatched`."""
+        """Count a completed request; `route` is a template or `unmatched`."""
         known = method if method in METHODS else "other"
         self._http[surface, known](seconds)
         self._requests[surface, route, known, CLASSES.get(status // 100, "5xx")].inc()
 
     def rejected(self, surface: Surface, reason: Reason) -> None:
-        """A guard refused a request."""
+        """Count a request that a guard refused."""
         self._rejected[surface, reason].inc()
 
     def authenticated(self, scheme: Scheme, outcome: AuthOutcome) -> None:
-        """A credential was judged."""
+        """Count a checked credential."""
         self._auth[scheme, outcome].inc()
 
     def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
-        """Ask `census` for the number of client sockets by state at each scrape."""
+        """Call `census` at each scrape for the number of client sockets by state."""
         for state in census():
             self._sockets.labels(state).set_function(partial(_pick, census, state))
 
     def gauges(self, reading: Gauges | None) -> None:
-        """A new reading of the outbox tables; None when another node takes them."""
+        """Set a new reading of the outbox tables; None when another node reads them."""
         if reading is None:
             self._deliveries.clear()
             self._endpoints.clear()
@@ -69,10 +69,10 @@ class Metrics(Instruments):
         self.webhooks.refresh(reading.waiting, reading.standing)
 
     def choose(self, waiting: Mapping[str, Waiting]) -> list[str]:
-        """The webhooks with series of their own from now on, told what waits at which."""
+        """Return the webhooks that get their own series, given the waiting deliveries of each."""
         return self.webhooks.choose(waiting, self._clock.monotonic())
 
-    # outbox.queue.retention.Ledger.
+    # For outbox.queue.retention.Ledger.
 
     def purged(self, table: str, count: int) -> None:
         self._purged[(table,)].inc(count)
@@ -80,7 +80,7 @@ class Metrics(Instruments):
     def swept(self, table: str) -> None:
         self._swept.labels(table).set(self._clock.wall() / 1e6)
 
-    # outbox.observer.Observer: what each means is said there.
+    # For outbox.observer.Observer, which documents each method.
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
         self._transactions[(op,)](seconds)

@@ -1,4 +1,4 @@
-"""The addresses outside of /api that machines ask: /livez, /readyz and /metrics."""
+"""The routes for monitoring: /livez, /readyz and /metrics."""
 
 import msgspec
 from aiohttp import web
@@ -10,20 +10,20 @@ FRESH = {"Cache-Control": "no-store"}
 
 
 async def livez(request: web.Request) -> web.Response:
-    """The process runs and its loop turns."""
-    return _said(200, {"status": "alive"})
+    """Report that the process and its event loop run."""
+    return _json(200, {"status": "alive"})
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Whether to send requests here; 503 says why not."""
+    """Report whether the process is ready; a 503 gives the reasons."""
     faults = await request.app[HEALTH].faults()
     if faults:
-        return _said(503, {"status": "not ready", "reasons": faults})
-    return _said(200, {"status": "ready"})
+        return _json(503, {"status": "not ready", "reasons": faults})
+    return _json(200, {"status": "ready"})
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """The Prometheus text, for those whom `[metrics]` admits."""
+    """Return the Prometheus text to clients that `[metrics]` allows."""
     exposition = request.app[EXPOSITION]
     exposition.admit(request[CLIENT], request.headers.get("Authorization", ""))
     body = await exposition.text()
@@ -31,11 +31,11 @@ async def metrics(request: web.Request) -> web.Response:
 
 
 def add_probes(app: web.Application) -> None:
-    """Hang them on `app`; aiohttp lets HEAD answer wherever GET does."""
+    """Add the routes to `app`; aiohttp supports HEAD wherever there is GET."""
     app.router.add_get("/livez", livez)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", metrics)
 
 
-def _said(status: int, body: object) -> web.Response:
+def _json(status: int, body: object) -> web.Response:
     return web.json_response(body=msgspec.json.encode(body), status=status, headers=FRESH)

@@ -1,9 +1,9 @@
-"""Per-webhook metrics, bounded: some webhooks have series of their own, the rest share `other`.
+"""Metrics per webhook, with a limit: some webhooks have their own series, the rest share `other`.
 
-Counts never move between series. A webhook that is admitted later starts at 0 and its past stays
-in `other`. A webhook has its place from its first waiting delivery on, and after a restart from
-what the database knows; it leaves only after an hour without an attempt, and one at which
-something waits only for another that needs the place.
+Counts never move between series: a webhook that gets its own series later starts at 0, and its
+earlier counts stay in `other`. A webhook gets a series with its first waiting delivery, and after a
+restart from the database. It can lose the series after an hour without an attempt; with waiting
+deliveries, only when another webhook needs the place.
 """
 
 from bisect import bisect_left
@@ -34,7 +34,7 @@ NEWCOMERS = 10_000
 
 @dataclass(slots=True)
 class Series:
-    """The counts of one webhook, or of all that have none of their own."""
+    """The counts of one webhook, or of all webhooks without their own series."""
 
     host: str
     used: float
@@ -47,7 +47,7 @@ class Series:
 
 
 class WebhookSeries(Collector):
-    """Counts attempts and ends by webhook. `most` webhooks at a time have their own series."""
+    """A collector of attempts and results by webhook; `most` webhooks have their own series."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -67,10 +67,10 @@ class WebhookSeries(Collector):
         now: float,
         wall: int,
     ) -> None:
-        """An attempt was settled; `now` is monotonic seconds, `wall` microseconds UTC."""
+        """Count an attempt; `now` is in monotonic seconds, `wall` in microseconds UTC."""
         series = self._of(webhook_id, host, now)
         if series is self._other:
-            # A failure says more than a success about where one will want to look.
+            # A failure weighs more than a success, because it needs more attention.
             self._newcomers[webhook_id] += 1 if outcome == "success" else 10
             if len(self._newcomers) > NEWCOMERS:
                 self._newcomers = Counter(dict(self._newcomers.most_common(NEWCOMERS // 2)))
@@ -81,24 +81,25 @@ class WebhookSeries(Collector):
             series.last_success = wall / 1e6
 
     def finished(self, webhook_id: str, end: End) -> None:
-        """A delivery ended."""
+        """Count a finished delivery."""
         self._series.get(webhook_id, self._other).ends[end] += 1
 
     def window(self, webhook_id: str, width: int) -> None:
-        """A webhook's window changed."""
+        """Set the window of a webhook."""
         series = self._series.get(webhook_id)
         if series is not None:
             series.window = width
 
     @property
     def most(self) -> int:
-        """How many webhooks may have series of their own."""
+        """The maximum number of webhooks with their own series."""
         return self._most
 
     def choose(self, waiting: Mapping[str, Waiting], now: float) -> list[str]:
-        """The webhooks with series of their own from now on.
+        """Return the webhooks that get their own series.
 
-        Idle places go to the busiest others, then to those at which most is waiting.
+        Idle places go to the busiest other webhooks, then to those with the most waiting
+        deliveries.
         """
         idle = [w for w, series in self._series.items() if now - series.used >= IDLE_SECONDS]
         for webhook_id in idle:
@@ -116,7 +117,7 @@ class WebhookSeries(Collector):
         return list(self._series)
 
     def admit(self, webhooks: Iterable[str], now: float) -> None:
-        """Give places to `webhooks` in their order, as far as there are any."""
+        """Give `webhooks` their own series, in order, while there are free places."""
         for webhook_id in webhooks:
             if len(self._series) >= self._most:
                 break
@@ -125,9 +126,9 @@ class WebhookSeries(Collector):
     def refresh(
         self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Standing]
     ) -> None:
-        """Take over a new reading of the database.
+        """Set a new reading of the database.
 
-        `waiting` is None where another node reads: what only the database knows is not shown.
+        `waiting` is None when another node reads; then values from the database are not shown.
         """
         self._waiting, self._standing = waiting, standing
 
@@ -142,19 +143,19 @@ class WebhookSeries(Collector):
         return series
 
     def collect(self) -> Iterator[Metric]:
-        """Called in the thread that renders: works on one copy of the table."""
+        """Yield the metrics; it runs in the rendering thread, on a copy of the table."""
         own = list(self._series.items())
         rows = [*own, (OTHER, self._other)]
         attempts = CounterMetricFamily(
-            "webhook_endpoint_attempts", "Requests sent to a webhook, by outcome.",
+            "webhook_endpoint_attempts", "Requests to a webhook, by outcome.",
             labels=("webhook", "outcome"),
         )  # fmt: skip
         ends = CounterMetricFamily(
-            "webhook_endpoint_deliveries", "Deliveries of a webhook that ended, by result.",
+            "webhook_endpoint_deliveries", "Finished deliveries of a webhook, by result.",
             labels=("webhook", "result"),
         )  # fmt: skip
         duration = HistogramMetricFamily(
-            "webhook_endpoint_duration_seconds", "Time of requests to a webhook.",
+            "webhook_endpoint_duration_seconds", "Duration of requests to a webhook.",
             labels=("webhook",),
         )  # fmt: skip
         for webhook_id, series in rows:
@@ -176,7 +177,7 @@ class WebhookSeries(Collector):
         waiting, standing = self._waiting, self._standing
         label = ("webhook",)
         pending = GaugeMetricFamily(
-            "webhook_endpoint_pending", "Deliveries waiting at a webhook.", labels=label
+            "webhook_endpoint_pending", "Waiting deliveries of a webhook.", labels=label
         )
         oldest = GaugeMetricFamily(
             "webhook_endpoint_oldest_pending_age_seconds",
@@ -184,14 +185,16 @@ class WebhookSeries(Collector):
         )  # fmt: skip
         success = GaugeMetricFamily(
             "webhook_endpoint_last_success_timestamp_seconds",
-            "When a webhook last answered with a 2xx.", labels=label,
+            "Time of a webhook's last 2xx response.", labels=label,
         )  # fmt: skip
         up = GaugeMetricFamily(
             "webhook_endpoint_up", "1 while the circuit is closed, 0 while open or disabled.",
             labels=label,
         )  # fmt: skip
         window = GaugeMetricFamily(
-            "webhook_endpoint_window", "Sends to a webhook allowed at once.", labels=label
+            "webhook_endpoint_window",
+            "Maximum number of concurrent requests to a webhook.",
+            labels=label,
         )
         info = GaugeMetricFamily(
             "webhook_endpoint_info", "The host of a webhook.", labels=("webhook", "host")

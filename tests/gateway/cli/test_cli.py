@@ -1,4 +1,4 @@
-"""The command line: help, results alone on standard output, one clear line on every error."""
+"""The command line: help, results on standard output, one clear line for each error."""
 
 import os
 import shlex
@@ -49,7 +49,7 @@ def test_every_command_has_help_with_an_example_that_parses(
     assert build_parser().parse_args(example).command is command
 
 
-def test_wrong_words_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_exit_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["serfe"], ["user"], ["user", "add"], ["serve", "--role", "x"]):
         with pytest.raises(SystemExit) as ended:
             main(words)
@@ -69,10 +69,10 @@ def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
     assert done.stdout == f"{EMAIL} is Ana, in UTC.\n"
     for words, told in (
         (("set", EMAIL), "--name or --timezone"),
-        (("set", EMAIL, "--timezone", "Mars"), "'Mars' is no IANA time zone"),
+        (("set", EMAIL, "--timezone", "Mars"), "'Mars' is not an IANA time zone"),
         (("set", EMAIL, "--name", " "), "--name must be"),
-        (("set", "x@y.zz", "--name", "X"), "no user x@y.zz"),
-        (("add", "b@y.zz", "--name", "B", "--timezone", "utc"), "'utc' is no IANA time zone"),
+        (("set", "x@y.zz", "--name", "X"), "no account x@y.zz"),
+        (("add", "b@y.zz", "--name", "B", "--timezone", "utc"), "'utc' is not an IANA time zone"),
     ):
         refused = command("user", *words, folder=tmp_path)
         assert refused.returncode == 1
@@ -82,7 +82,7 @@ def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
 def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
     user_id = add_user(tmp_path)
     assert len(user_id) == 24
-    # As a process of its own, like every command in life.
+    # In a separate process, like every real command.
     done = carteiro("key", "add", EMAIL, "--name", "CI", "--scope", "read", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert keys.well_formed(done.stdout.removesuffix("\n"))
@@ -107,11 +107,11 @@ def test_faults_of_users_and_keys(tmp_path: Path) -> None:
         (("user", "add", "a@b.co", "--name", "M"), "", "--password-stdin"),
         (("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n", "e-mail"),
         (("user", "add", "a@b.co", "--name", " ", "--password-stdin"), "long enough\n", "--name"),
-        (("key", "add", "nobody@example.com", "--name", "x"), "", "no user"),
+        (("key", "add", "nobody@example.com", "--name", "x"), "", "no account"),
         (("key", "add", EMAIL, "--name", ""), "", "--name"),
         (("key", "add", EMAIL, "--name", "x", "--expires-days", "0"), "", "--expires-days"),
-        (("user", "disable", "nobody@example.com"), "", "no user"),
-        (("user", "set-password", "x@y.co", "--password-stdin"), "long enough\n", "no user"),
+        (("user", "disable", "nobody@example.com"), "", "no account"),
+        (("user", "set-password", "x@y.co", "--password-stdin"), "long enough\n", "no account"),
     ):
         done = command(*words, folder=tmp_path, stdin=stdin)
         assert done.returncode == 1, words
@@ -124,7 +124,7 @@ def test_passwords_and_disabling(tmp_path: Path) -> None:
     done = command(
         "user", "set-password", EMAIL, "--password-stdin", folder=tmp_path, stdin="another horse\n"
     )
-    assert (done.returncode, done.stdout) == (0, f"{EMAIL} has a new password.\n")
+    assert (done.returncode, done.stdout) == (0, f"The password of {EMAIL} is changed.\n")
     assert command("user", "disable", EMAIL, folder=tmp_path).returncode == 0
     done = command("key", "add", EMAIL, "--name", "x", folder=tmp_path)
     assert done.returncode == 1
@@ -164,7 +164,7 @@ def test_a_schema_newer_than_the_program(tmp_path: Path) -> None:
 
 def test_the_configuration_is_checked(tmp_path: Path) -> None:
     done = command("check-config", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "The configuration is good.\n")
+    assert (done.returncode, done.stdout) == (0, "The configuration is valid.\n")
     (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
     for words in (("check-config",), ("--config", "config.toml", "migrate")):
         done = command(*words, folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
@@ -184,7 +184,7 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     ["--config good.toml user list", "user --config good.toml list", "user list --config good.toml",
      "user list --json --config=good.toml", "--config bad.toml user list --config good.toml"],
 )  # fmt: skip
-def test_the_configuration_file_is_named_in_any_place(tmp_path: Path, words: str) -> None:
+def test_config_is_accepted_in_any_position(tmp_path: Path, words: str) -> None:
     (tmp_path / "good.toml").write_text("[server]\nport = 1\n")
     (tmp_path / "bad.toml").write_text("[server]\nport = 'x'\n")
     done = command(*words.split(), folder=tmp_path)
@@ -195,7 +195,7 @@ def test_the_configuration_file_is_named_in_any_place(tmp_path: Path, words: str
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1.5", "١"])
-def test_a_port_is_a_number(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_must_be_a_number(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("serve", "demo"):
         with pytest.raises(SystemExit) as ended:
             main([name, f"--port={port}"])
@@ -216,7 +216,7 @@ def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
     )
 
 
-def test_a_direct_url_is_for_postgres_alone(tmp_path: Path) -> None:
+def test_a_direct_url_must_name_postgresql(tmp_path: Path) -> None:
     done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="postgresql://u@h/n")
     assert done.returncode == 1
     one_line(done.stderr, "database.direct_url", "SQLite")
@@ -241,7 +241,7 @@ def test_secrets_init_never_overwrites(tmp_path: Path) -> None:
     assert where.exists()
 
 
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     for url in (f"sqlite:///{tmp_path}/file/x.db", "sqlite:////proc/none/x.db"):
         done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
@@ -255,7 +255,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     one_line(done.stderr)
 
 
-def test_a_database_server_that_is_not_there(tmp_path: Path) -> None:
+def test_an_unreachable_database_server(tmp_path: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
     done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
     assert done.returncode == 1
@@ -301,7 +301,7 @@ async def test_postgresql_needs_a_key_file(tmp_path: Path, postgres_server: Post
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_gone(tmp_path: Path) -> None:
+def test_a_closed_output_pipe(tmp_path: Path) -> None:
     script = "carteiro check-config | true"
     env = environment(tmp_path) | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (tmp_path / "carteiro").write_text('#!/bin/sh\nexec "$PYTHON" -m gateway "$@"\n')

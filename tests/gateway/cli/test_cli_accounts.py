@@ -29,7 +29,7 @@ def run(tmp_path: Path, db_url: str) -> Run:
     return run
 
 
-def told(run: Run, *words: str, stdin: str = "") -> str:
+def output_of(run: Run, *words: str, stdin: str = "") -> str:
     done = run(*words, stdin=stdin)
     assert (done.returncode, done.stderr) == (0, ""), words
     return done.stdout
@@ -44,25 +44,31 @@ def refused(run: Run, *words: str) -> str:
 
 def add_user(run: Run, email: str = EMAIL, name: str = "Maria") -> str:
     words = ("user", "add", email, "--name", name, "--password-stdin")
-    return told(run, *words, stdin="correct horse\n").strip()
+    return output_of(run, *words, stdin="correct horse\n").strip()
 
 
 def add_key(run: Run, name: str = "Zapier", *words: str) -> str:
-    return told(run, "key", "add", EMAIL, "--name", name, *words).strip()
+    return output_of(run, "key", "add", EMAIL, "--name", name, *words).strip()
 
 
 def test_users_are_listed_by_address_with_their_states(run: Run) -> None:
-    assert told(run, "user", "list").split() == ["EMAIL", "NAME", "TIMEZONE", "STATE", "CREATED"]
-    assert told(run, "user", "list", "--json") == ""
+    assert output_of(run, "user", "list").split() == [
+        "EMAIL",
+        "NAME",
+        "TIMEZONE",
+        "STATE",
+        "CREATED",
+    ]
+    assert output_of(run, "user", "list", "--json") == ""
     add_user(run)
     first = add_user(run, "Ana@example.com", "Ana Lima")
-    told(run, "user", "disable", EMAIL)
-    header, *lines = told(run, "user", "list").splitlines()
+    output_of(run, "user", "disable", EMAIL)
+    header, *lines = output_of(run, "user", "list").splitlines()
     assert [line.split("  ")[0].strip() for line in lines] == ["Ana@example.com", EMAIL]
     assert ["active" in lines[0], "disabled" in lines[1]] == [True, True]
     # Columns stand below their names.
     assert {line.index("America/Sao_Paulo") for line in lines} == {header.index("TIMEZONE")}
-    ana, maria = map(json.loads, told(run, "user", "list", "--json").splitlines())
+    ana, maria = map(json.loads, output_of(run, "user", "list", "--json").splitlines())
     assert {name: ana[name] for name in ("id", "email", "name", "state")} == {
         "id": first, "email": "Ana@example.com", "name": "Ana Lima", "state": "active",
     }  # fmt: skip
@@ -74,26 +80,26 @@ def test_more_users_than_are_read_at_once(run: Run, monkeypatch: pytest.MonkeyPa
     emails = [f"user{number}@example.com" for number in range(5)]
     for email in emails:
         add_user(run, email)
-    listed = map(json.loads, told(run, "user", "list", "--json").splitlines())
+    listed = map(json.loads, output_of(run, "user", "list", "--json").splitlines())
     assert [user["email"] for user in listed] == emails
 
 
 def test_a_disabled_user_is_enabled_again(run: Run) -> None:
     add_user(run)
-    assert told(run, "user", "enable", EMAIL) == f"{EMAIL} was not disabled.\n"
-    told(run, "user", "disable", EMAIL)
+    assert output_of(run, "user", "enable", EMAIL) == f"{EMAIL} is already enabled.\n"
+    output_of(run, "user", "disable", EMAIL)
     assert "is disabled" in refused(run, "key", "add", EMAIL, "--name", "x")
-    assert told(run, "user", "enable", EMAIL).startswith(f"{EMAIL} is enabled")
-    assert json.loads(told(run, "user", "list", "--json"))["state"] == "active"
+    assert output_of(run, "user", "enable", EMAIL).startswith(f"{EMAIL} is enabled")
+    assert json.loads(output_of(run, "user", "list", "--json"))["state"] == "active"
     add_key(run)
-    assert "no user nobody@example.com" in refused(run, "user", "enable", "nobody@example.com")
+    assert "no account nobody@example.com" in refused(run, "user", "enable", "nobody@example.com")
 
 
 def test_keys_are_listed_without_their_secret_part(run: Run) -> None:
     add_user(run)
-    assert "no user nobody@example.com" in refused(run, "key", "list", "nobody@example.com")
+    assert "no account nobody@example.com" in refused(run, "key", "list", "nobody@example.com")
     full = add_key(run, "Zapier", "--scope", "read", "--expires-days", "9")
-    header, line = told(run, "key", "list", EMAIL).splitlines()
+    header, line = output_of(run, "key", "list", EMAIL).splitlines()
     assert header.split() == [
         "KEY",
         "NAME",
@@ -106,8 +112,8 @@ def test_keys_are_listed_without_their_secret_part(run: Run) -> None:
     ]
     assert line.split()[:4] == [full[: keys.VISIBLE], "Zapier", "read", "active"]
     assert line.split()[5] == "-"
-    assert full[keys.VISIBLE :] not in told(run, "key", "list", EMAIL, "--json")
-    listed = json.loads(told(run, "key", "list", EMAIL, "--json"))
+    assert full[keys.VISIBLE :] not in output_of(run, "key", "list", EMAIL, "--json")
+    listed = json.loads(output_of(run, "key", "list", EMAIL, "--json"))
     assert listed["visible"] == full[: keys.VISIBLE]
     assert (listed["scopes"], listed["state"]) == (["read"], "active")
     assert listed["expiresAt"] > listed["createdAt"]
@@ -118,16 +124,16 @@ def test_keys_are_listed_without_their_secret_part(run: Run) -> None:
 def test_a_key_is_revoked_by_any_of_its_names(run: Run, naming: str) -> None:
     add_user(run)
     full, other = add_key(run), add_key(run, "kept")
-    listed = map(json.loads, told(run, "key", "list", EMAIL, "--json").splitlines())
+    listed = map(json.loads, output_of(run, "key", "list", EMAIL, "--json").splitlines())
     ids = {key["visible"]: key["id"] for key in listed}
     visible = full[: keys.VISIBLE]
     same = sum(1 for mine, its in zip(visible, other, strict=False) if mine == its)
     named = {"visible": visible, "beginning": full[: same + 1], "id": ids[visible], "full": full}
-    assert told(run, "key", "revoke", named[naming]) == (
+    assert output_of(run, "key", "revoke", named[naming]) == (
         f"{visible} (Zapier, {EMAIL}) is revoked.\n"
     )
-    assert told(run, "key", "revoke", visible).endswith("was revoked before.\n")
-    listed = map(json.loads, told(run, "key", "list", EMAIL, "--json").splitlines())
+    assert output_of(run, "key", "revoke", visible).endswith("was already revoked.\n")
+    listed = map(json.loads, output_of(run, "key", "list", EMAIL, "--json").splitlines())
     assert {key["name"]: key["state"] for key in listed} == {"Zapier": "revoked", "kept": "active"}
 
 
@@ -139,18 +145,18 @@ def test_a_beginning_of_several_keys_revokes_none(run: Run) -> None:
         visible = add_key(run)[: keys.VISIBLE]
         visibles.setdefault(visible[:5], []).append(visible)
     said = refused(run, "key", "revoke", several[0][0][:5])
-    assert f"{several[0][0][:5]} begins several keys" in said
+    assert f"several keys begin with {several[0][0][:5]};" in said
     assert all(f"{visible} (Zapier, {EMAIL})" in said for visible in several[0])
-    listed = map(json.loads, told(run, "key", "list", EMAIL, "--json").splitlines())
+    listed = map(json.loads, output_of(run, "key", "list", EMAIL, "--json").splitlines())
     assert {key["state"] for key in listed} == {"active"}
     # Of those that it begins a revoked one is not meant.
-    told(run, "key", "revoke", several[0][0])
-    assert told(run, "key", "revoke", several[0][0][:5]).startswith(several[0][1])
+    output_of(run, "key", "revoke", several[0][0])
+    assert output_of(run, "key", "revoke", several[0][0][:5]).startswith(several[0][1])
 
 
 @pytest.mark.parametrize("text", ["", "Zapier", "crt_", "crt_%", "crt_a-b", "a" * 23, "crt_" * 99])
 def test_what_names_no_key_says_how_one_is_named(run: Run, text: str) -> None:
-    assert "name the key by its beginning" in refused(run, "key", "revoke", text)
+    assert "KEY must be the beginning of a key" in refused(run, "key", "revoke", text)
 
 
 def test_an_unknown_key_is_named_without_its_secret_part(run: Run) -> None:
@@ -163,6 +169,6 @@ def test_an_unknown_key_is_named_without_its_secret_part(run: Run) -> None:
 
 def test_names_cannot_command_the_terminal(run: Run) -> None:
     add_user(run, name="Mar\x1b[2Jia")
-    assert "\x1b" not in told(run, "user", "list")
-    assert "Mar\N{REPLACEMENT CHARACTER}[2Jia" in told(run, "user", "list")
-    assert "\x1b" not in told(run, "user", "list", "--json")
+    assert "\x1b" not in output_of(run, "user", "list")
+    assert "Mar\N{REPLACEMENT CHARACTER}[2Jia" in output_of(run, "user", "list")
+    assert "\x1b" not in output_of(run, "user", "list", "--json")

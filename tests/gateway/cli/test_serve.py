@@ -1,4 +1,4 @@
-"""`carteiro serve` as a process: what it prints, refuses, survives, and how it ends."""
+"""`carteiro serve` as a process: its output, refusals, failures and shutdown."""
 
 import re
 import signal
@@ -23,7 +23,7 @@ from tests.support.process import (
     serving_process,
 )
 
-# Each starts a process or more.
+# Each test starts at least one process.
 pytestmark = pytest.mark.slow
 
 CONTACT = {"name": "Ana"}
@@ -35,7 +35,7 @@ def key_for(folder: Path, **settings: str) -> dict[str, str]:
     return {"X-API-Key": done.stdout.strip()}
 
 
-def test_from_nothing_to_a_first_request(tmp_path: Path) -> None:
+def test_the_first_start_and_the_first_request(tmp_path: Path) -> None:
     with serving_process(tmp_path) as serving:
         shown = serving.out.read_text()
         assert f"console at {serving.url}/console\n" in shown
@@ -45,7 +45,7 @@ def test_from_nothing_to_a_first_request(tmp_path: Path) -> None:
         assert status == 200
         assert b'name="password"' in page
         assert stat.S_IMODE((tmp_path / "carteiro.key").stat().st_mode) == 0o600
-        # The other way: the command, as it would have to be typed here.
+        # The alternative: the command, with its path.
         assert "  carteiro user add EMAIL --name NAME\n" in shown
         # Commands work beside the running server.
         add_user(tmp_path)
@@ -67,7 +67,7 @@ def test_from_nothing_to_a_first_request(tmp_path: Path) -> None:
         assert again.end() == 0
 
 
-def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
+def test_a_failed_start_prints_one_line(tmp_path: Path) -> None:
     with serving_process(tmp_path) as serving:
         second = carteiro("serve", folder=tmp_path, CARTEIRO_SERVER__PORT=str(free_port()))
         assert second.returncode == 1
@@ -88,7 +88,7 @@ def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
 def test_the_port_of_the_command_line_wins(tmp_path: Path) -> None:
     port = free_port()
     settings = {"CARTEIRO_SERVER__PORT": str(port)}
-    # The configuration's own port is the one that it would wait at.
+    # Without --port it would listen on the configured port.
     with socket.create_server(("127.0.0.1", port)):
         other = free_port()
         with subprocess.Popen(
@@ -127,7 +127,7 @@ def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 def slow_request(serving: Serving, headers: dict[str, str]) -> socket.socket:
-    """A request whose body is still on its way."""
+    """Send a request whose body is not complete yet."""
     client = socket.create_connection(("127.0.0.1", serving.port), timeout=20)
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     client.sendall(
@@ -136,12 +136,12 @@ def slow_request(serving: Serving, headers: dict[str, str]) -> socket.socket:
     return client
 
 
-def test_sigterm_answers_what_was_accepted_and_says_not_ready_first(tmp_path: Path) -> None:
+def test_sigterm_answers_accepted_requests_and_reports_not_ready(tmp_path: Path) -> None:
     add_user(tmp_path)
     with serving_process(tmp_path) as serving:
         key = key_for(tmp_path)
         client = slow_request(serving, key)
-        # It is being read once another request behind it was answered.
+        # The server reads it once it has responded to a later request.
         assert serving.ask("/livez")[0] == 200
         began = time.monotonic()
         serving.process.send_signal(signal.SIGTERM)
@@ -215,7 +215,7 @@ def test_roles(tmp_path: Path) -> None:
         assert serving.end() == 0
 
 
-def test_a_dead_log_reader_stops_nobody(tmp_path: Path) -> None:
+def test_a_closed_log_pipe_does_not_stop_requests(tmp_path: Path) -> None:
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "gateway", "serve"],
@@ -229,7 +229,7 @@ def test_a_dead_log_reader_stops_nobody(tmp_path: Path) -> None:
         while serving.ask("/livez")[0] != 200:
             assert time.monotonic() < end
             time.sleep(0.05)
-        # Nobody reads the pipe: it fills after some hundred lines.
+        # Nothing reads the pipe, so it fills up after some hundred lines.
         for _ in range(400):
             assert serving.ask("/livez")[0] == 200
         process.stderr.close()
@@ -256,7 +256,7 @@ async def test_on_postgresql(tmp_path: Path, postgres_server: PostgresServer) ->
                 folder=tmp_path, stdin="correct horse\n", **settings,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr
-            # A process of its own: this test runs on an event loop.
+            # In a separate process, because this test runs on an event loop.
             words = ("key", "add", EMAIL, "--name", "test")
             key = carteiro(*words, folder=tmp_path, **settings).stdout.strip()
             sent = {"X-API-Key": key}

@@ -1,4 +1,4 @@
-"""A gateway with its console, and people in front of it."""
+"""Fixtures: a gateway with its console, and visitors with and without a session."""
 
 from collections.abc import AsyncIterator
 

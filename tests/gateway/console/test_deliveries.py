@@ -1,4 +1,4 @@
-"""The delivery log in the console: filter, pages, one delivery, replay; with the real drain."""
+"""The delivery log in the console, with the real drain: filter, pages, delivery, replay."""
 
 import asyncio
 import json
@@ -81,7 +81,7 @@ async def test_a_blocked_attempt_names_the_setting_that_can_allow_it(
     async with serving(db, Config(), role="all") as site, guest(site) as somebody:
         owner = await site.user()
         await somebody.sign_in()
-        # As one that was saved while the configuration allowed it.
+        # As if it had been saved while the configuration allowed the URL.
         webhook_id, _ = await add_webhook(
             db, site.app[KEYRING], url, "contact.created", owner=owner
         )
@@ -93,7 +93,7 @@ async def test_a_blocked_attempt_names_the_setting_that_can_allow_it(
         assert "address not allowed" in page.html
 
 
-async def test_an_answer_is_shown_inert(console: Site, maria: Guest, box: Inbox) -> None:
+async def test_a_response_is_shown_inert(console: Site, maria: Guest, box: Inbox) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(status=500, text=EVIL, headers={"X-Evil": "<img src=x onerror=y>"})
 
@@ -139,14 +139,14 @@ async def test_replay_sends_the_same_bytes_again(console: Site, maria: Guest, bo
     assert one.body == two.body
     await ended(console, made.id, 2)
     page = await maria.get(f"/console/deliveries/{page.id}")
-    assert "asked for by Maria" in page.html
+    assert "requested by Maria" in page.html
     assert first.id in page.html
 
 
-async def test_a_replay_of_what_was_delivered_or_waits_is_asked_about(
+async def test_a_replay_of_a_delivered_or_waiting_delivery_needs_confirmation(
     console: Site, maria: Guest, box: Inbox
 ) -> None:
-    """The question is the server's: a form without its answer gets the question, not the act."""
+    """The server requires the confirmation: a form without it gets the question, not a replay."""
     gate = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -192,7 +192,7 @@ async def test_a_replay_of_what_was_delivered_or_waits_is_asked_about(
         assert "?done=replay" in done.path
         assert await count(delivery) == 2
     gate.set()
-    # What failed is simply sent again.
+    # A failed delivery is replayed without a question.
     delivery = await one("/gone")
     where = f"/console/deliveries/{delivery.id}"
     done = await maria.submit(f"{where}/replay", at=where)
@@ -244,7 +244,7 @@ async def test_the_log_has_pages_and_a_filter(console: Site, maria: Guest, box: 
         assert (await maria.get(f"{path}/deliveries?{odd}")).status == 200
 
 
-async def test_nobody_but_its_owner_sees_or_replays_a_delivery(
+async def test_only_its_owner_sees_or_replays_a_delivery(
     console: Site, maria: Guest, rui: Guest, box: Inbox
 ) -> None:
     made = await maria.webhook(f"{box.url}/hook")

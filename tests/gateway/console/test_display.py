@@ -1,4 +1,4 @@
-"""How values look on a page: the bar of an attempt's time, the word for a delivery."""
+"""The formats of values on a page: the steps of an attempt, the word for a delivery."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def attempt(**known: Any) -> Attempt:
 @pytest.mark.parametrize(
     ("known", "shown"),
     [
-        # The first byte's time begins when the request is sent, not when the attempt does.
+        # The time to the first byte starts when the request is sent, not with the attempt.
         ({"dns_us": 10_000, "connect_us": 20_000, "tls_us": 30_000, "first_byte_us": 25_000,
           "total_us": 100_000},
          [("dns", 10_000), ("connect", 20_000), ("tls", 30_000), ("wait", 25_000),
@@ -34,7 +34,7 @@ def attempt(**known: Any) -> Attempt:
         ({"connect_us": 400, "total_us": 15_000, "outcome": "timeout"},
          [("connect", 400), ("wait", 14_600)]),
         ({"total_us": 1_000, "outcome": "connect_error"}, [("wait", 1_000)]),
-        # Nobody was reached.
+        # No connection.
         ({"dns_us": 100, "connect_us": 850, "total_us": 1_000, "outcome": "connect_error",
           "address": None}, [("dns", 100), ("connect", 900)]),
         ({"dns_us": 100, "total_us": 1_000, "outcome": "connect_error", "address": None},
@@ -42,12 +42,12 @@ def attempt(**known: Any) -> Attempt:
         ({"connect_us": 100, "total_us": 1_000, "outcome": "tls_error", "address": None},
          [("connect", 100), ("tls", 900)]),
         ({"total_us": 1_000, "outcome": "dns_error", "address": None}, [("dns", 1_000)]),
-        # Clocks of microseconds may say a little more in parts than as a whole.
+        # Rounding may make the sum of the steps a little longer than the total.
         ({"connect_us": 600, "first_byte_us": 401, "total_us": 1_000},
          [("connect", 600), ("wait", 401)]),
     ],
 )  # fmt: skip
-def test_the_bar_of_an_attempt_is_its_whole_time(
+def test_the_steps_of_an_attempt_add_up_to_its_total_time(
     known: dict[str, Any], shown: list[tuple[str, int]]
 ) -> None:
     found = stages(attempt(**known))
@@ -60,7 +60,7 @@ def test_the_bar_of_an_attempt_is_its_whole_time(
 
 
 def test_a_state_has_one_word_wherever_it_is_named() -> None:
-    """The label of its badge and its filter, the documentation, and the metrics' own word."""
+    """The badge, the filter, the documentation and the metrics use the same word."""
     documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
     for state in SHOWN:
         assert ENGLISH[f"state.{state}"] == state.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""What counts as a form: urlencoded UTF-8, small, and read only once the address may go on."""
+"""Forms: urlencoded UTF-8 of limited size, read only after the rate limit of the address."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from tests.support.site import Site, serving
 URLENCODED = "application/x-www-form-urlencoded"
 PART = b'--B\r\nContent-Disposition: form-data; name="email"\r\n\r\na\r\n'
 INSERTIONS = b"email=-" + b"a" * 60_000
-"""Punycode that puts each of its characters before all others: its decoder copies the rest."""
+"""Punycode that inserts each character at the start: the decoder copies the rest each time."""
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,15 @@ async def test_a_form_is_not_unpacked(nobody: Guest, coding: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe=\xff", b"email=%ff", b"%ed%a0%80=a", b"a=%C3"])
-async def test_bytes_that_are_not_utf_8_are_told_so(nobody: Guest, body: bytes) -> None:
+async def test_a_form_that_is_not_utf_8_is_refused(nobody: Guest, body: bytes) -> None:
     async with nobody.http.post(
         "/console/sign-in", data=body, headers={"Content-Type": f"{URLENCODED}; charset=UTF-8"}
     ) as answer:
         assert answer.status == 400
-        assert "send it as UTF-8" in await answer.text()
+        assert "must be encoded in UTF-8" in await answer.text()
 
 
-async def test_a_form_has_a_most_of_bytes_and_of_fields(nobody: Guest) -> None:
+async def test_a_form_has_a_maximum_of_bytes_and_fields(nobody: Guest) -> None:
     token = (await nobody.get("/console/sign-in")).csrf
     good = [("csrf_token", token), ("email", "x" * 60_000), ("password", "y")]
     assert (await nobody.post("/console/sign-in", good)).status == 401
@@ -68,10 +68,10 @@ async def test_a_form_has_a_most_of_bytes_and_of_fields(nobody: Guest) -> None:
     assert (await nobody.post("/console/sign-in", many)).status == 401
     page = await nobody.post("/console/sign-in", [*many, ("events", "200")])
     assert page.status == 413
-    assert "more than this server accepts" in page.html
+    assert "The form is too large." in page.html
 
 
-async def test_a_form_without_a_length_ends_at_the_most(nobody: Guest, console: Site) -> None:
+async def test_a_form_without_a_length_ends_at_the_maximum(nobody: Guest, console: Site) -> None:
     head = f"POST /console/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
     writer.write(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
@@ -87,7 +87,7 @@ async def test_the_limit_of_the_address_comes_before_the_form(db: Database) -> N
         for path in ("/console/sign-in", "/console/first-account"):
             assert (await somebody.post(path, [("email", "x" * 70_000)])).status == 413
         for path in ("/console/sign-in", "/console/first-account"):
-            # The answer is there before the form is.
+            # The response arrives before the form is sent.
             head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
             reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
             writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
@@ -95,7 +95,7 @@ async def test_the_limit_of_the_address_comes_before_the_form(db: Database) -> N
             writer.close()
 
 
-async def test_a_form_of_somebody_unknown_is_not_read_where_they_must_sign_in(
+async def test_a_form_that_requires_sign_in_is_not_read_without_it(
     console: Site,
 ) -> None:
     for path in ("/console/webhooks", "/console/sign-out", "/console/keys"):
@@ -112,7 +112,7 @@ def test_the_fields_of_a_form() -> None:
     assert (form.text("c"), form.all("d"), form.all("none")) == ("", [""], ())
 
 
-def test_the_worst_form_is_parsed_in_no_time() -> None:
+def test_the_worst_form_is_parsed_quickly() -> None:
     began = time.process_time()
     for body in (b"%41" * 21_845, b"a" * 65_536, b"+" * 65_536, b"%" * 65_536, b"=" * 65_536):
         forms.parse(body)

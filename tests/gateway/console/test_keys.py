@@ -1,4 +1,4 @@
-"""API keys in the console: shown once, of use at once, revoked at once."""
+"""API keys in the console: shown once, valid at once, revoked at once."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
 
 
 async def status_of(guest: Guest, key: str, method: str = "GET") -> int:
-    """What the API answers to this key."""
+    """Return the status of an API request with this key."""
     async with guest.site.http.request(
         method, "/api/contacts", headers={"X-API-Key": key}, json={"name": "Ana"}
     ) as answer:
@@ -74,13 +74,13 @@ async def test_only_its_owner_revokes_a_key(maria: Guest, rui: Guest, nobody: Gu
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"name": " ", "scopes": "read"}, "Name the key"),
+        ({"name": " ", "scopes": "read"}, "Enter a name"),
         ({"name": "x" * 101, "scopes": "read"}, "at most 100"),
-        ({"name": "a\x00", "scopes": "read"}, "Name the key"),
-        ({"name": "x"}, "Choose what the key may do"),
-        ({"name": "x", "scopes": ["read", "admin"]}, "Choose what the key may do"),
-        ({"name": "x", "scopes": "read", "expires": "-1"}, "Choose when"),
-        ({"name": "x", "scopes": "read", "expires": "99999"}, "Choose when"),
+        ({"name": "a\x00", "scopes": "read"}, "Enter a name"),
+        ({"name": "x"}, "Select at least one scope"),
+        ({"name": "x", "scopes": ["read", "admin"]}, "Select at least one scope"),
+        ({"name": "x", "scopes": "read", "expires": "-1"}, "Select when"),
+        ({"name": "x", "scopes": "read", "expires": "99999"}, "Select when"),
     ],
 )
 async def test_what_is_wrong_is_named(maria: Guest, fields: dict[str, Any], says: str) -> None:

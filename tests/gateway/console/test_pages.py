@@ -1,4 +1,4 @@
-"""What all pages share: headers, static files, addresses that are none, the text catalogue."""
+"""What all pages share: headers, static files, unknown addresses, the text catalogue."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
         assert answer.headers["Location"] == "/console/webhooks"
 
 
-async def test_an_address_that_takes_forms_alone(nobody: Guest, maria: Guest) -> None:
+async def test_an_address_that_only_accepts_forms(nobody: Guest, maria: Guest) -> None:
     for who in (nobody, maria):
         for path in ("/console/sign-out", f"/console/webhooks/{'0' * 24}/pause"):
             page = await who.get(path)
@@ -44,14 +44,14 @@ async def test_an_address_that_takes_forms_alone(nobody: Guest, maria: Guest) ->
         assert (await who.get("/console/webhooks/none/of/these")).status == 404
 
 
-async def test_an_address_that_is_none(nobody: Guest, maria: Guest) -> None:
+async def test_an_unknown_address(nobody: Guest, maria: Guest) -> None:
     for who in (nobody, maria):
         page = await who.get("/console/no/such?x=%00")
         assert page.status == 404
-        assert "Nothing here" in page.html
+        assert "Page not found" in page.html
 
 
-async def test_static_files_are_kept_for_ever_under_their_digest(nobody: Guest) -> None:
+async def test_static_files_are_cached_for_a_year_under_their_digest(nobody: Guest) -> None:
     page = await nobody.get("/console/sign-in")
     files = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', page.html)
     assert len(files) >= 5
@@ -70,7 +70,7 @@ async def test_nothing_else_is_served(nobody: Guest, name: str) -> None:
     assert (await nobody.get(f"/console/static/{name}")).status == 404
 
 
-def test_every_sentence_is_in_the_catalogue_and_none_is_left_over() -> None:
+def test_every_text_is_in_the_catalogue_and_is_used() -> None:
     used: set[str] = set()
     families: set[str] = set()
     for source in SOURCES:
@@ -94,7 +94,7 @@ def test_every_sentence_is_in_the_catalogue_and_none_is_left_over() -> None:
     assert left == set()
 
 
-def test_every_sentence_is_whole() -> None:
+def test_every_text_is_complete() -> None:
     for key, text in ENGLISH.items():
         assert text.strip() == text, key
         assert "  " not in text, key
@@ -113,7 +113,7 @@ def test_every_sentence_is_whole() -> None:
         (None, ""),
     ],
 )
-def test_what_strangers_sent_is_inert(given: str | bytes | None, shown: str) -> None:
+def test_untrusted_text_is_made_inert(given: str | bytes | None, shown: str) -> None:
     assert display.inert(given) == shown
 
 
@@ -154,7 +154,7 @@ async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui:
     assert "<option selected>America/Sao_Paulo</option>" in page.html
     fields: dict[str, Any] = {"name": " Ana <b> ", "timezone": "Asia/Tokyo"}
     saved = await maria.submit("/console/account", at="/console/account", **fields)
-    assert "Your account was saved." in saved.html
+    assert "Account saved." in saved.html
     assert "<option selected>Asia/Tokyo</option>" in saved.html
     assert 'value="Ana &lt;b&gt;"' in saved.html
     faulty: dict[str, dict[str, Any]] = {

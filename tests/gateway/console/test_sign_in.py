@@ -16,9 +16,7 @@ FIRST = "/console/first-account"
 NEW: dict[str, Any] = {"name": "Ana", "email": "ana@example.com", "password": "a good password"}
 
 
-async def test_who_is_not_signed_in_is_asked_to_and_then_comes_back(
-    console: Site, nobody: Guest
-) -> None:
+async def test_sign_in_redirects_back_to_the_requested_page(console: Site, nobody: Guest) -> None:
     await console.user()
     asked = await nobody.get("/console/keys")
     assert asked.path == "/console/sign-in?next=/console/keys"
@@ -34,7 +32,7 @@ async def test_who_is_not_signed_in_is_asked_to_and_then_comes_back(
 @pytest.mark.parametrize(
     "where", ["https://evil.example/console/", "//evil.example", "/\\evil.example", "/api/me", ""]
 )
-async def test_after_signing_in_nobody_is_sent_elsewhere(
+async def test_sign_in_never_redirects_to_another_site(
     console: Site, nobody: Guest, where: str
 ) -> None:
     await console.user()
@@ -55,7 +53,7 @@ async def test_a_wrong_password_and_an_unknown_email_look_alike(
     await console.user()
     page = await nobody.sign_in(email, password)
     assert page.status == 401
-    assert "do not go together" in page.html
+    assert "Incorrect email or password." in page.html
     assert (await nobody.get(HOME)).path.startswith("/console/sign-in")
 
 
@@ -99,9 +97,7 @@ async def test_under_https_the_cookie_is_bound_to_the_host(db: Database) -> None
 @pytest.mark.parametrize(
     "public_url", ["http://CRM.example.com.:80/", "http://crm.example.com", ""]
 )
-async def test_a_browser_is_recognised_however_the_address_is_spelled(
-    db: Database, public_url: str
-) -> None:
+async def test_every_spelling_of_the_public_url_is_accepted(db: Database, public_url: str) -> None:
     config = load(
         None,
         {
@@ -157,7 +153,7 @@ async def test_one_browser_can_be_signed_out(console: Site, maria: Guest, rui: G
         assert user is not None
         newest = (await console.db.read(sessions.listed, user["id"]))[0]
         path = f"/console/account/sessions/{newest.id}/end"
-        # Somebody else's form cannot end it.
+        # Another user's form cannot end it.
         await rui.submit(path, at="/console/account")
         assert (await other.get(HOME)).path == HOME
         await maria.submit(path, at="/console/account")
@@ -186,7 +182,7 @@ async def test_a_form_without_its_token_is_refused(maria: Guest) -> None:
     for fields in ([], [("csrf_token", "0" * 64)], [("csrf_token", "é")]):
         page = await maria.post("/console/account/sign-out-everywhere", fields)
         assert page.status == 403
-        assert "out of date" in page.html
+        assert "This form has expired" in page.html
     assert (await maria.get(HOME)).path == HOME
 
 
@@ -209,14 +205,16 @@ async def test_a_form_of_another_site_is_refused(maria: Guest, headers: dict[str
     assert ours.path.startswith("/console/sign-in")
 
 
-async def test_an_address_longer_than_any_is_nobodys(console: Site, nobody: Guest) -> None:
+async def test_an_email_longer_than_the_maximum_belongs_to_no_account(
+    console: Site, nobody: Guest
+) -> None:
     await console.user()
-    # Trimmed it would be Maria's; but trimming and composing it is what takes so long.
+    # Trimmed it would be Maria's address, but trimming and normalising it takes too long.
     page = await nobody.sign_in("maria@example.com" + " " * users.LONGEST_EMAIL)
     assert page.status == 401
 
 
-async def test_too_many_tries_have_to_wait(db: Database) -> None:
+async def test_too_many_attempts_have_to_wait(db: Database) -> None:
     config = Config(limits=Limits(sign_in_per_minute=3))
     async with serving(db, config) as site, guest(site) as somebody:
         await site.user()
@@ -225,10 +223,10 @@ async def test_too_many_tries_have_to_wait(db: Database) -> None:
         page = await somebody.sign_in()
         assert page.status == 429
         assert int(page.headers["Retry-After"]) > 0
-        assert "Too many tries" in page.html
+        assert "Too many attempts" in page.html
 
 
-async def test_the_first_account_is_made_once(console: Site, nobody: Guest) -> None:
+async def test_the_first_account_is_created_once(console: Site, nobody: Guest) -> None:
     assert await console.db.write(sessions.offer_first_account, "the-token")
     link = f"{FIRST}?token=the-token"
     short = await nobody.submit(FIRST, at=link, token="the-token", **NEW | {"password": "short"})
@@ -240,14 +238,14 @@ async def test_the_first_account_is_made_once(console: Site, nobody: Guest) -> N
     page = await nobody.submit(FIRST, at=link, token="the-token", **NEW)
     assert page.path == HOME
     assert "Ana" in page.html
-    assert "used or has expired" in (await nobody.get(link)).html
+    assert "has expired or was already used" in (await nobody.get(link)).html
     assert not await console.db.write(sessions.offer_first_account, "another")
     async with guest(console) as late:
         page = await late.submit(FIRST, at="/console/sign-in", token="the-token", **NEW)
         assert page.status == 403
 
 
-async def test_two_links_at_once_make_one_account(console: Site) -> None:
+async def test_two_links_at_once_create_one_account(console: Site) -> None:
     for token in ("one", "two"):
         assert await console.db.write(sessions.offer_first_account, token)
     async with guest(console) as a, guest(console) as b:
@@ -264,9 +262,9 @@ async def test_two_links_at_once_make_one_account(console: Site) -> None:
     assert sorted(page.status for page in pages) == [200, 403]
 
 
-async def test_a_wrong_link_makes_no_account(console: Site, nobody: Guest) -> None:
+async def test_a_wrong_link_creates_no_account(console: Site, nobody: Guest) -> None:
     await console.db.write(sessions.offer_first_account, "right")
     page = await nobody.get(f"{FIRST}?token=wrong")
-    assert "used or has expired" in page.html
+    assert "has expired or was already used" in page.html
     assert (await nobody.get("/console/first-account")).status == 200
     assert not await console.db.read(users.exist)

@@ -1,4 +1,4 @@
-"""The pages of webhooks: what may be asked for, by whom, and what becomes of it."""
+"""The pages of webhooks: forms and their faults, permissions, and results."""
 
 import json
 from typing import Any
@@ -120,7 +120,7 @@ async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> No
         assert "must start with https://" in page.html
 
 
-async def test_an_owner_has_so_many_webhooks_and_no_more(db: Database) -> None:
+async def test_an_account_has_a_maximum_of_webhooks(db: Database) -> None:
     config = Config(limits=Limits(webhooks_per_owner=2), egress=Egress())
     async with serving(db, config) as site, guest(site) as somebody:
         await site.user()
@@ -131,7 +131,7 @@ async def test_an_owner_has_so_many_webhooks_and_no_more(db: Database) -> None:
         assert "the limit of this installation" in page.html
 
 
-async def test_it_is_edited_unless_somebody_else_was_first(maria: Guest) -> None:
+async def test_an_edit_fails_after_another_edit(maria: Guest) -> None:
     made = await maria.webhook(URL)
     path = f"{LIST}/{made.id}"
     edit = await maria.get(f"{path}/edit")
@@ -150,7 +150,7 @@ async def test_it_is_edited_unless_somebody_else_was_first(maria: Guest) -> None
     assert "Edit webhook" in bad.html
 
 
-async def test_custom_headers_are_kept_but_not_shown_again(maria: Guest) -> None:
+async def test_custom_headers_are_stored_but_not_shown_again(maria: Guest) -> None:
     made = await maria.webhook(URL, headers="Authorization: Bearer hush\n\n X-Team : blue ")
     path = f"{LIST}/{made.id}"
     edit = await maria.get(f"{path}/edit")
@@ -198,7 +198,7 @@ async def test_pause_and_activate(maria: Guest) -> None:
     assert await maria.submit(f"{path}/activate", at=path, parked="all")
 
 
-async def test_delete_asks_first_and_then_it_is_gone(maria: Guest) -> None:
+async def test_delete_needs_confirmation(maria: Guest) -> None:
     made = await maria.webhook(URL)
     path = f"{LIST}/{made.id}"
     assert "cannot be undone" in (await maria.get(f"{path}/delete")).html
@@ -235,7 +235,7 @@ async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria:
     assert not await maria.site.db.read(rows, "select id from events")
 
 
-async def test_nobody_but_its_owner_touches_a_webhook(
+async def test_only_its_owner_reads_or_changes_a_webhook(
     maria: Guest, rui: Guest, nobody: Guest
 ) -> None:
     made = await maria.webhook(URL)
@@ -253,7 +253,7 @@ async def test_nobody_but_its_owner_touches_a_webhook(
 
 
 @pytest.mark.parametrize("webhook_id", ["0" * 24, "x", "%00", "..%2f..", "é"])
-async def test_an_id_that_is_none_is_not_found(maria: Guest, webhook_id: str) -> None:
+async def test_an_invalid_id_is_not_found(maria: Guest, webhook_id: str) -> None:
     for page in ("", "/edit", "/deliveries"):
         assert (await maria.get(f"{LIST}/{webhook_id}{page}")).status == 404
 
@@ -270,7 +270,7 @@ async def test_the_api_lists_the_same_webhooks(console: Site, maria: Guest) -> N
     assert record["isActive"] is False
 
 
-async def test_htmx_gets_the_moving_part_and_only_when_it_moved(maria: Guest) -> None:
+async def test_htmx_gets_the_live_part_only_when_it_has_changed(maria: Guest) -> None:
     made = await maria.webhook(URL)
     path = f"{LIST}/{made.id}"
     part = await maria.get(path, HX_Request="true")
@@ -284,7 +284,7 @@ async def test_htmx_gets_the_moving_part_and_only_when_it_moved(maria: Guest) ->
     assert "Paused" in moved.html
 
 
-async def test_htmx_is_told_when_the_session_is_over(nobody: Guest) -> None:
+async def test_htmx_is_redirected_after_the_end_of_the_session(nobody: Guest) -> None:
     answer = await nobody.get(LIST, HX_Request="true")
     assert answer.status == 401
     assert answer.headers["HX-Redirect"] == "/console/sign-in"

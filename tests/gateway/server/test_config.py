@@ -213,10 +213,10 @@ def test_secrets_from_files(tmp_path: Path) -> None:
     secret.write_text("hush\n")
     assert load(None, {"CARTEIRO_METRICS__TOKEN_FILE": str(secret)}).metrics.token == "hush"
     both = {"CARTEIRO_METRICS__TOKEN_FILE": str(secret), "CARTEIRO_METRICS__TOKEN": "x"}
-    assert "given twice" in faults_of(None, both)[0]
+    assert "set twice" in faults_of(None, both)[0]
     missing = {"CARTEIRO_DATABASE__URL_FILE": str(tmp_path / "gone")}
     assert "cannot be read" in faults_of(None, missing)[0]
-    assert "no such key" in faults_of(None, {"CARTEIRO_SERVER__PORT_FILE": str(secret)})[0]
+    assert "unknown key" in faults_of(None, {"CARTEIRO_SERVER__PORT_FILE": str(secret)})[0]
 
 
 def test_variables_that_are_not_ours_are_left_alone() -> None:

@@ -86,7 +86,7 @@ async def test_a_database_that_does_not_answer(db: Database, db_url: str) -> Non
     beside = await asyncpg.connect(db_url)
     await beside.execute("begin; lock table schema_migrations")
     health = health_of(db)
-    assert await health.faults() == ["the database took no write within 2 s"]
+    assert await health.faults() == ["the database did not complete a write within 2 s"]
     await beside.execute("rollback")
     await beside.close()
     async with asyncio.timeout(10):

@@ -54,7 +54,7 @@ async def test_webhooks_are_managed_in_the_console(site: Site, method: str) -> N
     for path, allow in (("/api/webhooks", "GET,HEAD"), ("/api/webhooks/" + "0" * 24, "")):
         status, body, headers = await answered(site, method, path)
         assert (status, body["code"], headers["Allow"]) == (405, "method_not_allowed", allow)
-        assert "in the console, at /console/webhooks;" in body["error"]
+        assert "in the console at /console/webhooks;" in body["error"]
     assert (await answered(site, "GET", "/api/webhooks/" + "0" * 24))[0] == 404
 
 
