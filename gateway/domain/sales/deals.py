@@ -27,6 +27,8 @@ from gateway.records.values import dates, formats, instants, nested, numbers
 from outbox.database.transaction import Tx
 
 STATUSES = ("open", "won", "lost")
+MOST_STAGES = 500
+"""Stages that the deals of one owner can be in, since figures have a row for each."""
 NO_STAGE = "(none)"
 """The name under which pipeline-stats counts deals without a stage."""
 
@@ -45,7 +47,8 @@ DEALS = Resource(
         ),
         Field(
             "stage", "stage", formats.title(64),
-            "Stage in the sales funnel: any text, unless the pipeline is strict.", "proposal",
+            "Stage in the sales funnel: any text, unless the pipeline is strict. The deals of an "
+            "account can be in 500 different stages.", "proposal",
         ),
         Field(
             "status", "status", formats.one_of(*STATUSES),
@@ -122,6 +125,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     actor.must("write")
     new = draft.sent
     faults = rules(None, new, await pipelines.of(tx, actor) if "stage" in new else None)
+    faults += await _too_many_stages(tx, actor, new.get("stage"))
     values = await actions.check(tx, actor, DEALS, draft, faults=faults)
     return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))
 
@@ -137,6 +141,7 @@ async def change(
     named = DEALS.named
     new = {name: v for name, v in draft.sent.items() if v != before[named[name].column]}
     faults = rules(before, new, await pipelines.of(tx, actor) if "stage" in new else None)
+    faults += await _too_many_stages(tx, actor, new.get("stage"))
     values = await actions.check(tx, actor, DEALS, draft, before, faults)
     actions.must_match(before, expected)
     changes = actions.changes_of(before, values)
@@ -162,6 +167,24 @@ def rules(before: Record | None, new: Mapping[str, Any], pipeline: Pipeline | No
         message = "lostReason requires the status lost."
         faults.append(Fault("lostReason", "not_lost", message))
     return faults
+
+
+_USED = "select 1 as found from deal_totals where owner_id = $1 and stage = $2 limit 1"
+_COUNT_STAGES = """
+select count(*) as n from (
+  select distinct stage from deal_totals where owner_id = $1 and stage <> '' limit $2) as stages
+"""
+
+
+async def _too_many_stages(tx: Tx, actor: Actor, stage: str | None) -> list[Fault]:
+    """Return a fault when the stage is new and the owner's deals are in MOST_STAGES others."""
+    if stage is None or await tx.one(_USED, actor.owner_id, stage) is not None:
+        return []
+    row = await tx.one(_COUNT_STAGES, actor.owner_id, MOST_STAGES)
+    if row is None or row["n"] < MOST_STAGES:
+        return []
+    message = f"Your deals are in {MOST_STAGES} stages already; use one of them."
+    return [Fault("stage", "too_many", message)]
 
 
 def closing(before: Record, changes: Mapping[str, Any], now: int) -> dict[str, Any]:

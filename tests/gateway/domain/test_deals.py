@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.sales import deals
 from tests.support.rest import Person, RestApi
 
 NOWHERE = "0" * 24
@@ -475,3 +476,25 @@ async def test_a_repeated_create_with_a_key_creates_one_deal(api: RestApi, ana: 
     assert again.headers["Idempotent-Replayed"] == "true"
     assert (await stats(ana))["totalDeals"] == 1
     assert len(await api.events()) == 1
+
+
+async def test_the_stages_of_an_owner_are_bounded(
+    ana: Person, bia: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Figures have a row for each stage, so their size is bounded where stages are written."""
+    monkeypatch.setattr(deals, "MOST_STAGES", 2)
+    first = await made(ana, stage="one")
+    await made(ana, stage="two")
+    await made(ana, stage="two")
+    await made(ana)
+    third = {"title": "Supply", "value": 1, "stage": "three"}
+    for reply in (
+        await ana.post("/api/deals", third),
+        await ana.put(f"/api/deals/{first['id']}", {"stage": "three"}),
+    ):
+        assert (reply.status, reply.faults) == (400, {"stage": "too_many"})
+    await made(bia, stage="three")
+    assert (await ana.put(f"/api/deals/{first['id']}", {"stage": "two"})).status == 200
+    # The stage that no deal is in any more makes room.
+    await made(ana, stage="three")
+    assert set((await stats(ana))["byStage"]) == {"two", "three", "(none)"}
