@@ -5,12 +5,13 @@ Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, 130 int
 
 import argparse
 import asyncio
+import difflib
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gateway.app import ROLES, program_version
 from gateway.cli import commands, key_commands
@@ -36,6 +37,28 @@ class Command:
     example: str
     run: Run | None
     arguments: Arguments = lambda parser: None
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors show the usage and the example of their own command."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: error: {message}\n{self.epilog}\n")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Report arguments that the command does not take. They may be secret keys."""
+        option = words[0].partition("=")[0]
+        if option.startswith("-"):
+            close = difflib.get_close_matches(option, self._option_string_actions, n=1)
+            self.error(f"unknown option {option}" + "".join(f"; did you mean {n}?" for n in close))
+        named = " ".join(str(action.metavar) for action in self._get_positional_actions())
+        self.error(f"too many arguments; it takes {named or 'options'} only")
+
+    def incomplete(self) -> NoReturn:
+        """Print the help of a parser whose command was not given."""
+        self.print_help(sys.stderr)
+        self.exit(2)
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -184,29 +207,34 @@ GROUPS = {
 }
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Build the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="carteiro",
         description="A CRM REST API that delivers every write to its webhooks.",
         epilog="Example: carteiro serve",
     )
     parser.add_argument("--version", action="version", version=f"carteiro {program_version()}")
     _config(parser, None)
-    tops = parser.add_subparsers(metavar="COMMAND", required=True)
+    parser.set_defaults(command=None, parser=parser)
+    tops = parser.add_subparsers(metavar="COMMAND")
     groups: dict[str, Any] = {}
     for command in COMMANDS:
         group, _, verb = command.words.rpartition(" ")
         if group and group not in groups:
-            middle = tops.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            middle = tops.add_parser(
+                group, help=GROUPS[group], description=GROUPS[group],
+                epilog=f"Example: {command.example}",
+            )  # fmt: skip
             _config(middle)
-            groups[group] = middle.add_subparsers(metavar="VERB", required=True)
+            middle.set_defaults(command=None, parser=middle)
+            groups[group] = middle.add_subparsers(metavar="VERB")
         leaf = (groups[group] if group else tops).add_parser(
             verb, help=command.does, description=command.does, epilog=f"Example: {command.example}"
         )
         command.arguments(leaf)
         _config(leaf)
-        leaf.set_defaults(command=command)
+        leaf.set_defaults(command=command, parser=leaf)
     return parser
 
 
@@ -220,7 +248,11 @@ def _config(parser: argparse.ArgumentParser, default: str | None = argparse.SUPP
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; only this user can read the files it creates."""
-    given = build_parser().parse_args(arguments)
+    given, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        given.parser.refuse(unknown)
+    if given.command is None:
+        given.parser.incomplete()
     with private_files.private():
         return _end_of(given)
 
