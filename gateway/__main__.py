@@ -5,19 +5,19 @@ Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, 130 int
 
 import argparse
 import asyncio
-import difflib
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from gateway.app import ROLES, program_version
-from gateway.cli import commands, key_commands
+from gateway.cli.parser import Parser
 from gateway.records.errors import Refusal
 from gateway.records.values import zones
 from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
+from gateway.server.program import ROLES, program_version
 from outbox import private_files
 from outbox.errors import OutboxError
 
@@ -25,7 +25,7 @@ TRACE_VARIABLE = "CARTEIRO_TRACEBACK"
 """If this variable is set, an internal error of a command shows its traceback."""
 
 Arguments = Callable[[argparse.ArgumentParser], None]
-Run = Callable[[Config, argparse.Namespace, commands.Say], Awaitable[None]]
+Run = Callable[[Config, argparse.Namespace, Callable[[str], None]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +37,6 @@ class Command:
     example: str
     run: Run | None
     arguments: Arguments = lambda parser: None
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors show the usage and the example of their own command."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(2, f"{self.prog}: error: {message}\n{self.epilog}\n")
-
-    def refuse(self, words: Sequence[str]) -> NoReturn:
-        """Report arguments that the command does not take. They may be secret keys."""
-        option = words[0].partition("=")[0]
-        if option.startswith("-"):
-            close = difflib.get_close_matches(option, self._option_string_actions, n=1)
-            self.error(f"unknown option {option}" + "".join(f"; did you mean {n}?" for n in close))
-        named = " ".join(str(action.metavar) for action in self._get_positional_actions())
-        self.error(f"too many arguments; it takes {named or 'options'} only")
-
-    def incomplete(self) -> NoReturn:
-        """Print the help of a parser whose command was not given."""
-        self.print_help(sys.stderr)
-        self.exit(2)
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -93,10 +71,10 @@ def _password(parser: argparse.ArgumentParser) -> None:
 
 def _user_add(parser: argparse.ArgumentParser) -> None:
     _password(parser)
-    parser.add_argument("--name", required=True, help="the name of the user")
+    parser.add_argument("--name", required=True, help="the name of the account")
     parser.add_argument(
         "--timezone", metavar="ZONE", default=zones.DEFAULT,
-        help="the user's time zone, an IANA name (default: %(default)s)",
+        help="the time zone of the account, an IANA name (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -135,10 +113,22 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _from(module: str, name: str) -> Run:
+    """Return a command whose module is imported when it runs, so that --help is quick."""
+
+    def run(
+        config: Config, given: argparse.Namespace, say: Callable[[str], None]
+    ) -> Awaitable[None]:
+        command: Run = getattr(import_module(f"gateway.cli.{module}"), name)
+        return command(config, given, say)
+
+    return run
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "serve", "Run the API, the console and the delivery of webhooks.",
-        "carteiro serve --role all", commands.serve, _serve,
+        "carteiro serve --role all", _from("commands", "serve"), _serve,
     ),
     Command(
         "demo", "Show signed deliveries from a gateway to a receiver, for a stream of writes.",
@@ -146,57 +136,64 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "migrate", "Apply all missing migrations to the database.",
-        "carteiro migrate", commands.migrate,
+        "carteiro migrate", _from("commands", "migrate"),
     ),
     Command(
         "check-config", "Check the configuration and list all errors in it.",
-        "carteiro --config config.toml check-config", commands.check_config,
+        "carteiro --config config.toml check-config", _from("commands", "check_config"),
     ),
     Command(
         "openapi", "Print the OpenAPI document of the REST API.",
-        "carteiro openapi", commands.openapi,
+        "carteiro openapi", _from("commands", "openapi"),
     ),
     Command(
         "user add", "Create an account and print its id.",
-        "carteiro user add maria@example.com --name 'Maria Silva'", commands.user_add, _user_add,
+        "carteiro user add maria@example.com --name 'Maria Silva'",
+        _from("commands", "user_add"), _user_add,
     ),
     Command(
         "user list", "List all accounts, including disabled ones.",
-        "carteiro user list", commands.user_list, _json,
+        "carteiro user list", _from("commands", "user_list"), _json,
     ),
     Command(
         "user set", "Change the name or time zone of an account.",
-        "carteiro user set maria@example.com --timezone America/Manaus", commands.user_set,
+        "carteiro user set maria@example.com --timezone America/Manaus",
+        _from("commands", "user_set"),
         _user_set,
     ),
     Command(
         "user set-password", "Set a new password and end all sessions of the account.",
-        "carteiro user set-password maria@example.com", commands.user_set_password, _password,
+        "carteiro user set-password maria@example.com",
+        _from("commands", "user_set_password"), _password,
     ),
     Command(
         "user disable", "Disable an account; its data is kept.",
-        "carteiro user disable maria@example.com", commands.user_disable, _email,
+        "carteiro user disable maria@example.com",
+        _from("commands", "user_disable"), _email,
     ),
     Command(
         "user enable", "Enable a disabled account.",
-        "carteiro user enable maria@example.com", commands.user_enable, _email,
+        "carteiro user enable maria@example.com",
+        _from("commands", "user_enable"), _email,
     ),
     Command(
         "key add", "Create an API key and print it once.",
-        "carteiro key add maria@example.com --name 'Zapier' --scope read", key_commands.key_add,
+        "carteiro key add maria@example.com --name 'Zapier' --scope read",
+        _from("key_commands", "key_add"),
         _key_add,
     ),
     Command(
         "key list", "List the API keys of an account, without their secret parts.",
-        "carteiro key list maria@example.com", key_commands.key_list, _key_list,
+        "carteiro key list maria@example.com",
+        _from("key_commands", "key_list"), _key_list,
     ),
     Command(
         "key revoke", "Revoke an API key; it stops working within a second on every node.",
-        "carteiro key revoke crt_4kYb91Qx", key_commands.key_revoke, _key_revoke,
+        "carteiro key revoke crt_4kYb91Qx", _from("key_commands", "key_revoke"), _key_revoke,
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
-        "carteiro secrets init", commands.secrets_init,
+        "carteiro secrets init", _from("commands", "secrets_init"),
     ),
 )  # fmt: skip
 
@@ -261,7 +258,7 @@ def _end_of(given: argparse.Namespace) -> int:
     command: Command = given.command
     try:
         if command.run is None:
-            return commands.demo(given)
+            return _demo_of(given)
         config = read_config(given.config)
         # Runner accepts only a coroutine, and a command may return any awaitable.
         _run(_awaited(command.run(config, given, _say)))
@@ -300,6 +297,13 @@ def read_config(path: str | None) -> Config:
         return load(Path(named), os.environ)
     documented, local = (file if file.exists() else None for file in map(Path, FILES))
     return load(documented, os.environ, local)
+
+
+def _demo_of(given: argparse.Namespace) -> int:
+    """Run the demo, which has its own configuration."""
+    from gateway.cli.demo.tour import run
+
+    return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -8,20 +8,16 @@ import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 from msgspec import structs
 
 from gateway.cli import tables
-from gateway.cli.serve import serve as run_server
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.new_passwords import fault_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.records.values import dates, formats, zones
 from gateway.records.values.format import Wrong
-from gateway.rest.document.openapi import document as openapi_document
-from gateway.rest.routes import ROUTES
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
@@ -36,6 +32,9 @@ USERS_AT_ONCE = 500
 
 async def serve(config: Config, given: Namespace, say: Say) -> None:
     """Run the server until a signal ends it."""
+    # The server and its API are most of the program; other commands start without them.
+    from gateway.cli.serve import serve as run_server
+
     if given.port is not None:
         config = structs.replace(config, server=structs.replace(config.server, port=given.port))
     await run_server(config, given.role, say)
@@ -61,6 +60,9 @@ async def check_config(config: Config, given: Namespace, say: Say) -> None:
 
 async def openapi(config: Config, given: Namespace, say: Say) -> None:
     """Print the OpenAPI document, indented."""
+    from gateway.rest.document.openapi import document as openapi_document
+    from gateway.rest.routes import ROUTES
+
     document = msgspec.json.encode(openapi_document(ROUTES))
     say(msgspec.json.format(document, indent=2).decode())
 
@@ -152,13 +154,6 @@ async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
     path = startup.key_file(config)
     write_key_file(path, Ids(), SystemClock().wall())
     say(f"Created {path}; store a copy in a safe place, apart from the database backups.")
-
-
-def demo(given: Namespace) -> int:
-    """Run the demo, which has its own configuration."""
-    from gateway.cli.demo.tour import run
-
-    return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
 
 
 def _cells(user: Row) -> tables.Cells:

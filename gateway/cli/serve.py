@@ -14,11 +14,12 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from gateway.app import Role, build_app, program_version
+from gateway.app import build_app
 from gateway.domain.accounts import sessions
 from gateway.server import keys, startup
 from gateway.server.config import Config
 from gateway.server.connections import Runner
+from gateway.server.program import Role, program_version
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database

@@ -4,6 +4,8 @@ import os
 import shlex
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,17 @@ def test_every_command_has_help_with_an_example_that_parses(
     program, *example = shlex.split(str(getattr(command, "example", "")))
     assert program == "carteiro"
     assert build_parser().parse_args(example).command is command
+
+
+def test_the_help_imports_no_module_of_a_command() -> None:
+    program = (
+        "import sys, gateway.__main__ as program\n"
+        "program.build_parser().format_help()\n"
+        "print([name for name in ('aiohttp', 'gateway.app', 'gateway.cli.commands', 'structlog')"
+        " if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_invalid_arguments_exit_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -384,9 +397,6 @@ def test_a_closed_output_pipe(tmp_path: Path) -> None:
     env = environment(tmp_path) | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (tmp_path / "carteiro").write_text('#!/bin/sh\nexec "$PYTHON" -m gateway "$@"\n')
     (tmp_path / "carteiro").chmod(0o755)
-    import subprocess
-    import sys
-
     done = subprocess.run(
         ["sh", "-c", script], cwd=tmp_path, env=env | {"PYTHON": sys.executable},
         capture_output=True, text=True, timeout=60,
