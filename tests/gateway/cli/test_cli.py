@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.__main__ import COMMANDS, build_parser, main
+from gateway.__main__ import main
+from gateway.cli.command_line import COMMANDS, build_parser
 from gateway.domain.accounts import keys
 from tests.support.databases import PostgresServer
 from tests.support.process import carteiro, command, environment
