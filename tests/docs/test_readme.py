@@ -30,6 +30,7 @@ async def test_from_the_first_start_to_a_verified_delivery(tmp_path: Path) -> No
     session = Session(tmp_path)
     try:
         found = blocks("README.md")
+        assert "**New webhook**" in text_of("README.md")  # the link that the step below follows
         start = next(n for n, block in enumerate(found) if block.name == "server")
         done = []
         for block in found[start:]:

@@ -191,6 +191,36 @@ async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
     assert said.count(f"contact.created {delivery.id}") == 1, said
 
 
+async def test_the_receiver_of_the_readme_accepts_what_is_ours_and_survives_the_rest(
+    delivery: Delivery, tmp_path: Path
+) -> None:
+    [program] = [block for block in blocks("README.md") if block.name == "receiver.py"]
+    async with running("python", tmp_path, delivery.secret, program.text) as (process, url):
+        assert await judged(url, delivery) == EXPECTED
+        for headers in ("", "Content-Length: many\r\n", "webhook-timestamp: soon\r\n"):
+            assert await _answered(url, headers) == 401
+        os.killpg(process.pid, 15)
+        assert process.stdout is not None
+        said = (await process.stdout.read()).decode()
+    assert "Traceback" not in said
+    assert said.count("verified {") == 3, said
+
+
+async def _answered(url: str, headers: str) -> int:
+    """The status of the answer to a POST with these header lines only."""
+    port = int(url.rstrip("/").rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(f"POST / HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode())
+        async with asyncio.timeout(20):
+            line = await reader.readline()
+        assert line, "the connection was closed without an answer"
+        return int(line.split()[1])
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
 BROKEN = {
     "no tolerance": ("> 300", "> 3000000"),
     "body not covered": ('.encode() + body, "sha256"', '.encode() + BODY, "sha256"'),

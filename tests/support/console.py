@@ -42,6 +42,12 @@ class Seen:
         """The last id in the page's path."""
         return str(re.findall("[0-9a-f]{24}", self.path)[-1])
 
+    def link(self, words: str) -> str:
+        """Return the path of the link with this text."""
+        match = re.search(rf'<a [^>]*href="([^"]*)"[^>]*>{re.escape(words)}</a>', self.html)
+        assert match, self.html
+        return unescape(match[1])
+
     def test_id(self, name: str) -> str | None:
         """Return the text of the element with this data-testid."""
         match = re.search(rf'data-testid="{name}"[^>]*>([^<]*)', self.html)

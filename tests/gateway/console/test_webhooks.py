@@ -64,6 +64,12 @@ async def test_the_secret_waits_for_its_own_page(maria: Guest) -> None:
     assert (await maria.get(second)).test_id("webhook-secret")
 
 
+async def test_the_link_to_the_form_has_one_label_with_and_without_webhooks(maria: Guest) -> None:
+    assert (await maria.get(LIST)).link("New webhook") == f"{LIST}/new"
+    await maria.webhook(URL)
+    assert (await maria.get(LIST)).link("New webhook") == f"{LIST}/new"
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
