@@ -7,9 +7,6 @@ database and listens.
 import asyncio
 import platform
 from collections.abc import AsyncIterator
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
 
 from aiohttp import web
 
@@ -24,6 +21,7 @@ from gateway.server.config import Config
 from gateway.server.delivery import Delivery
 from gateway.server.limits import RateLimits
 from gateway.server.middleware import frame
+from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
 from gateway.server.telemetry.exposition import Exposition
 from gateway.server.telemetry.health import Health
@@ -36,9 +34,6 @@ from outbox.database.transaction import Database
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
-
-Role = Literal["api", "worker", "all"]
-ROLES: tuple[Role, ...] = ("api", "worker", "all")
 
 
 def build_app(
@@ -121,12 +116,3 @@ def build_info(db: Database) -> dict[str, str]:
         "sqlite": sqlite.VERSION,
         "backend": db.engine,
     }
-
-
-@cache
-def program_version() -> str:
-    """Return the installed version, 0 when the package is not installed."""
-    try:
-        return version("carteiro")
-    except PackageNotFoundError:  # run from a source tree
-        return "0"

@@ -8,20 +8,16 @@ import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 from msgspec import structs
 
 from gateway.cli import tables
-from gateway.cli.serve import serve as run_server
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.new_passwords import fault_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.records.values import dates, formats, zones
 from gateway.records.values.format import Wrong
-from gateway.rest.document.openapi import document as openapi_document
-from gateway.rest.routes import ROUTES
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
@@ -36,6 +32,9 @@ USERS_AT_ONCE = 500
 
 async def serve(config: Config, given: Namespace, say: Say) -> None:
     """Run the server until a signal ends it."""
+    # The server and its API are most of the program; other commands start without them.
+    from gateway.cli.serve import serve as run_server
+
     if given.port is not None:
         config = structs.replace(config, server=structs.replace(config.server, port=given.port))
     await run_server(config, given.role, say)
@@ -61,6 +60,9 @@ async def check_config(config: Config, given: Namespace, say: Say) -> None:
 
 async def openapi(config: Config, given: Namespace, say: Say) -> None:
     """Print the OpenAPI document, indented."""
+    from gateway.rest.document.openapi import document as openapi_document
+    from gateway.rest.routes import ROUTES
+
     document = msgspec.json.encode(openapi_document(ROUTES))
     say(msgspec.json.format(document, indent=2).decode())
 
@@ -69,14 +71,20 @@ async def user_add(config: Config, given: Namespace, say: Say) -> None:
     """Create an account and print its id."""
     try:
         email = formats.email().check(given.email)
-    except Wrong as wrong:
-        raise CannotStart(f"{given.email!r}: {wrong.message}") from None
+    except Wrong:
+        raise CannotStart(
+            f"{given.email!r} is not an email address such as maria@example.com"
+        ) from None
     if not given.name.strip() or len(given.name) > 200:
         raise CannotStart("--name must be 1 to 200 characters")
     _must_be_zone(given.timezone)
-    password = _ask_password(given.password_stdin, given.email)
     async with filled(config) as db:
-        hashed = await _hash(db, password)
+        if (user := await db.read(users.by_email, email)) is not None:
+            raise CannotStart(
+                f"an account {user['email']} already exists; "
+                "`carteiro user set-password` changes its password"
+            )
+        hashed = await _hash(db, _ask_password(given.password_stdin, email))
         user_id = await db.write(
             users.add, email=email, name=given.name.strip(), password_hash=hashed,
             timezone=given.timezone,
@@ -87,7 +95,7 @@ async def user_add(config: Config, given: Namespace, say: Say) -> None:
 async def user_list(config: Config, given: Namespace, say: Say) -> None:
     """Print every account in the order of email addresses, including disabled ones."""
     found: list[tables.Cells] = []
-    async with filled(config) as db:
+    async with existing(config) as db:
         after = ""
         while rows := await db.read(users.listed, after, USERS_AT_ONCE):
             found += [_cells(row) for row in rows]
@@ -107,7 +115,7 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
         values["timezone"] = given.timezone
     if not values:
         raise CannotStart("nothing to change; enter --name or --timezone")
-    async with filled(config) as db:
+    async with existing(config) as db:
         user = await user_of(db, given.email)
         user = await db.write(users.change, user["id"], values)
     say(f"{user['email']} is {user['name']}, in {user['timezone']}.")
@@ -115,16 +123,16 @@ async def user_set(config: Config, given: Namespace, say: Say) -> None:
 
 async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
     """Set a new password and end all sessions of the account."""
-    password = _ask_password(given.password_stdin, given.email)
-    async with filled(config) as db:
+    async with existing(config) as db:
         user = await user_of(db, given.email)
+        password = _ask_password(given.password_stdin, user["email"])
         await db.write(_set_password, user["id"], await _hash(db, password))
     say(f"The password of {user['email']} is changed.")
 
 
 async def user_disable(config: Config, given: Namespace, say: Say) -> None:
     """Disable an account in API and console; its data is kept."""
-    async with filled(config) as db:
+    async with existing(config) as db:
         user = await user_of(db, given.email)
         await db.write(_disable, user["id"])
     say(f"{user['email']} is disabled; its data is kept.")
@@ -132,7 +140,7 @@ async def user_disable(config: Config, given: Namespace, say: Say) -> None:
 
 async def user_enable(config: Config, given: Namespace, say: Say) -> None:
     """Enable a disabled account."""
-    async with filled(config) as db:
+    async with existing(config) as db:
         user = await user_of(db, given.email)
         await db.write(users.enable, user["id"])
     if user["disabled_at"] is None:
@@ -146,13 +154,6 @@ async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
     path = startup.key_file(config)
     write_key_file(path, Ids(), SystemClock().wall())
     say(f"Created {path}; store a copy in a safe place, apart from the database backups.")
-
-
-def demo(given: Namespace) -> int:
-    """Run the demo, which has its own configuration."""
-    from gateway.cli.demo.tour import run
-
-    return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
 
 
 def _cells(user: Row) -> tables.Cells:
@@ -180,6 +181,15 @@ async def filled(config: Config) -> AsyncIterator[Database]:
     """Open the database and create the schema in an empty one. Raise CannotStart."""
     async with _open(config) as db:
         await startup.fill_if_empty(db)
+        yield db
+
+
+@asynccontextmanager
+async def existing(config: Config) -> AsyncIterator[Database]:
+    """Open a database that has a schema, for commands that need an account. Raise CannotStart."""
+    startup.must_exist(config)
+    async with _open(config) as db:
+        await startup.must_be_filled(db)
         yield db
 
 

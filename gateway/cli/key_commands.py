@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.cli import tables
-from gateway.cli.commands import Say, filled, user_of
+from gateway.cli.commands import Say, existing, user_of
 from gateway.domain.accounts import keys
 from gateway.records.values import dates
 from gateway.server.config import Config
@@ -26,7 +26,7 @@ async def key_add(config: Config, given: Namespace, say: Say) -> None:
     days = given.expires_days
     if days is not None and not 1 <= days <= 3_650:
         raise CannotStart("--expires-days must be 1 to 3650")
-    async with filled(config) as db:
+    async with existing(config) as db:
         user = await user_of(db, given.email)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
@@ -42,7 +42,7 @@ async def key_add(config: Config, given: Namespace, say: Say) -> None:
 
 async def key_list(config: Config, given: Namespace, say: Say) -> None:
     """Print the keys of an account, including expired and revoked ones that are still stored."""
-    async with filled(config) as db:
+    async with existing(config) as db:
         user = await user_of(db, given.email)
         found = await db.read(keys.all_of, user["id"])
         now = db.clock.wall()
@@ -58,7 +58,7 @@ async def key_revoke(config: Config, given: Namespace, say: Say) -> None:
             "KEY must be the beginning of a key as `carteiro key list` shows it, such as "
             "crt_4kYb91Qx, its id, or the full key"
         )
-    async with filled(config) as db:
+    async with existing(config) as db:
         key = _only_match(text, await db.read(keys.matching, text, SHOWN + 1))
         ended = await db.write(keys.revoke, key["owner_id"], key["id"])
     say(f"{_named(key)} {'is revoked' if ended else 'was already revoked'}.")

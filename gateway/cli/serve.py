@@ -14,11 +14,12 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from gateway.app import Role, build_app, program_version
+from gateway.app import build_app
 from gateway.domain.accounts import sessions
 from gateway.server import keys, startup
 from gateway.server.config import Config
 from gateway.server.connections import Runner
+from gateway.server.program import Role, program_version
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
@@ -47,6 +48,7 @@ async def serve(config: Config, role: Role, say: Say) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop, stopping)
+    await _must_be_free(config)
     db = await startup.open_database(config, clock, ids, serving=True)
     try:
         applied = await startup.bring_up_to_date(db)
@@ -69,6 +71,19 @@ def tune_interpreter() -> None:
     # Little garbage here is cyclic, and the search for it took 1/15 of a delivery's time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+async def _must_be_free(config: Config) -> None:
+    """Bind the address and release it, so that a port in use stops us before any migration."""
+    server = config.server
+    try:
+        bound = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, server.host or None, server.port, start_serving=False
+        )
+    except OSError as error:
+        raise CannotStart(_cannot_listen(config, error)) from None
+    bound.close()
+    await bound.wait_closed()
 
 
 async def _listen(

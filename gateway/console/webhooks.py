@@ -1,5 +1,6 @@
 """The pages of webhooks: list, create, edit, pause, activate, delete, test."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from gateway.console.guard import Visitor
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
-from gateway.records.errors import Refusal
+from gateway.records.errors import Fault, Refusal
 from gateway.server.keys import CONFIG, DB, GUARD, IDS, KEYRING
 from outbox.database.transaction import Tx
 from outbox.queue import log, parking
@@ -200,7 +201,26 @@ def _typed(form: Form) -> Mapping[str, Any]:
 
 
 def _judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header] = ()) -> Draft:
-    return webhooks.judge(rules=request.app[GUARD].rules, kept=kept, **typed)
+    timeout, unread = typed["timeout"].strip(), list[Fault]()
+    if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
+        unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
+        timeout = ""
+    read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
+    rules = request.app[GUARD].rules
+    return webhooks.judge(rules=rules, kept=kept, unread=unread, **{**typed, **read})
+
+
+def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
+    """Return the headers of the text, one in each line; add to `unread` when a line is none."""
+    found: list[Header] = []
+    for line in filter(None, map(str.strip, typed["headers"].splitlines())):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon:
+            message = "Write each header on a line of its own, as Name: value."
+            unread.append(Fault("headers", "invalid", message))
+            return []
+        found.append((name, value))
+    return found
 
 
 def _own_timeout(request: web.Request) -> str:

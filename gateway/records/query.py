@@ -116,6 +116,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
         count = await store.total(tx, owner_id, resource)
     order, args, offset = order_of(resource, query), [owner_id, *args], 0
     place = query.after or query.before
+    assert query.before is None or (query.after is None and query.limit <= MOST), "no such walk"
     if place is None:
         offset = (query.page - 1) * query.limit
     else:

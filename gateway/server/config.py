@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from gateway.server import config_faults
 from gateway.server.config_checks import CHECKS, NORMAL
 
 PREFIX = "CARTEIRO_"
@@ -31,7 +32,13 @@ PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 
 
 class Service(Struct, frozen=True):
-    name: Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_-]{0,39}\Z")] = "Carteiro"
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"\A[A-Za-z][A-Za-z0-9_-]{0,39}\Z",
+            description="1 to 40 letters, digits, - and _, a letter first",
+        ),
+    ] = "Carteiro"
 
 
 class Server(Struct, frozen=True):
@@ -190,7 +197,11 @@ def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -
                         check(value)
                     if name in NORMAL:
                         value = NORMAL[name](value)
-                except ValueError as error:  # msgspec.ValidationError is one
+                except msgspec.ValidationError:
+                    secret = name in SECRET_KEYS
+                    wrong = config_faults.wrong_value(hint, value, secret=secret)
+                    faults.append(f"{name}: {wrong} (from {source})")
+                except ValueError as error:
                     faults.append(f"{name}: {error} (from {source})")
                 else:
                     values[key] = value
@@ -217,8 +228,7 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
     given = {}
     for section, table in document.items():
         if section not in SECTIONS or not isinstance(table, dict):
-            known = ", ".join(SECTIONS)
-            faults.append(f"{section}: unknown section (from {path.name}); known sections: {known}")
+            faults.append(config_faults.unknown_section(section, section, path.name, SECTIONS))
             continue
         for key, value in table.items():
             if key in get_type_hints(SECTIONS[section]):
@@ -254,11 +264,8 @@ def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tu
 
 
 def _unknown(section: str, key: str, source: str) -> str:
-    if section not in SECTIONS:
-        known = ", ".join(SECTIONS)
-        return f"{section}.{key}: unknown section (from {source}); known sections: {known}"
-    known = ", ".join(get_type_hints(SECTIONS[section])) or "none yet"
-    return f"{section}.{key}: unknown key (from {source}); keys of [{section}]: {known}"
+    keys = {name: list(get_type_hints(kind)) for name, kind in SECTIONS.items()}
+    return config_faults.unknown_key(section, key, source, keys)
 
 
 def _typed(text: str, hint: Any) -> Any:
@@ -268,7 +275,7 @@ def _typed(text: str, hint: Any) -> Any:
         return [part.strip() for part in text.split(",") if part.strip()]
     if inner is bool:
         if text.strip().lower() not in BOOLEANS:
-            raise ValueError(f"Expected true or false, got {text!r}")
+            raise msgspec.ValidationError
         return BOOLEANS[text.strip().lower()]
     return text.strip()
 

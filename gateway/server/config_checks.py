@@ -29,13 +29,13 @@ def _database_url(value: str) -> None:
     if value.startswith(POSTGRES):
         return
     raise ValueError(
-        "Expected sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host:port/name"
+        "must be sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host:port/name"
     )
 
 
 def _direct_url(value: str) -> None:
     if value and not value.startswith(POSTGRES):
-        raise ValueError("Expected postgresql://user@host:port/name, or an empty value")
+        raise ValueError("must be postgresql://user@host:port/name, or empty")
 
 
 def _public_url(value: str) -> str:

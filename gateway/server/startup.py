@@ -21,13 +21,24 @@ SOURCES = [
 SQLITE = "sqlite:///"
 DATA = Path("data")
 """The default folder of our files."""
+CREATED_BY = "create it with `carteiro serve` or `carteiro user add`"
 
 
 async def open_database(
     config: Config, clock: Clock, ids: Ids, *, serving: bool = False
 ) -> Database:
-    """Open the configured database without changes. Raise CannotStart."""
+    """Open the configured database without changes. Raise CannotStart.
+
+    The folder of an SQLite file is created only if it is the default one: any other may be a
+    misspelt path.
+    """
     settings = config.database
+    file = sqlite_file(config)
+    if file is not None and file.parent != DATA and not file.parent.exists():
+        raise CannotStart(
+            f"cannot open the database {file}: there is no folder {file.parent}; create it, or "
+            "correct database.url"
+        )
     return await database.open(
         settings.url, clock=clock, ids=ids, serving=serving,
         synchronous=settings.synchronous, pool_size=settings.pool_size,
@@ -40,8 +51,28 @@ async def bring_up_to_date(db: Database) -> list[str]:
     return await migrate(db, SOURCES)
 
 
+def must_exist(config: Config) -> None:
+    """Raise CannotStart when there is no SQLite file."""
+    file = sqlite_file(config)
+    if file is not None and not file.exists():
+        raise CannotStart(f"there is no database {file}; {CREATED_BY}, or correct database.url")
+
+
+async def must_be_filled(db: Database) -> None:
+    """Raise CannotStart when the schema is missing, older or newer."""
+    if await _is_empty(db):
+        raise CannotStart(f"the database is empty; {CREATED_BY}, or correct database.url")
+    await migrate(db, SOURCES)
+
+
 async def fill_if_empty(db: Database) -> None:
-    """Create the schema in an empty database. Raise CannotStart when it is older or newer.
+    """Create the schema in an empty database. Raise CannotStart when it is older or newer."""
+    await _is_empty(db)
+    await migrate(db, SOURCES)
+
+
+async def _is_empty(db: Database) -> bool:
+    """Return whether the schema is missing. Raise CannotStart when it is older.
 
     A command must not change the schema while a server uses it.
     """
@@ -52,7 +83,7 @@ async def fill_if_empty(db: Database) -> None:
             "the database schema is older than this program; run `carteiro migrate` or restart "
             "the server with this program first"
         )
-    await migrate(db, SOURCES)
+    return bool(missing)
 
 
 def connections(config: Config) -> Mapping[str, int]:

@@ -28,7 +28,7 @@ async def test_the_document_is_shown_without_the_network(chromium: Browser, site
         await view.page.locator("#api_key_value").fill(key)
         await view.page.get_by_role("button", name="Apply credentials").first.click()
         await view.page.get_by_role("button", name="Close").last.click()
-        await view.page.get_by_text("Read who is calling").click()
+        await view.page.get_by_text("Read your account").click()
         await view.page.get_by_role("button", name="Execute").click()
         await view.page.get_by_text("maria@example.com").first.wait_for()
         mine = (site.url, "data:", "blob:")

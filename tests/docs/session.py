@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from tests.support.console import Forms
 from tests.support.process import free_port
 
 PASSWORD = b"correct horse battery\n"
-PROMPTS = (b"Password: ", b"Again: ")
+PROMPTS = (b"Password: ", b"Repeat password: ")
 SECONDS = 60.0
 # Takes the terminal on standard input as its own, so that a command can ask for a password there.
 ON_TERMINAL = (
@@ -106,7 +107,10 @@ class Session:
                 (folder / ".venv" / entry.name).symlink_to(entry)
         # A new stamp: the packages are there, and nothing of a test run may install any.
         (folder / ".venv" / ".installed").touch()
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
+        # Under `make test` the commands of this make would reach the `make` of the page.
+        kept = {
+            k: v for k, v in os.environ.items() if not k.startswith(("CARTEIRO_", "MAKE", "MFLAGS"))
+        }
         ours = str(Path(sys.prefix) / "bin")
         path = [each for each in kept.get("PATH", "").split(os.pathsep) if each != ours]
         self.environment = kept | {
@@ -171,8 +175,10 @@ class Session:
 
     def _answer(self, terminal: int) -> None:
         """Give the password whenever it is asked for, until the terminal is closed."""
-        heard = b""
+        heard, end = b"", time.monotonic() + SECONDS
         while True:
+            ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
+            assert ready, f"the command waits for input; the terminal shows {heard!r}"
             try:
                 heard += os.read(terminal, 1024)
             except OSError:  # nobody has it open any more

@@ -8,11 +8,12 @@ import aiohttp
 import argon2
 from aiohttp import web
 
-from gateway.app import Role, build_app
+from gateway.app import build_app
 from gateway.domain.accounts import keys, users
 from gateway.server.config import Config
 from gateway.server.connections import Runner
 from gateway.server.keys import METRICS
+from gateway.server.program import Role
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import new_key_line, parse_keys
 

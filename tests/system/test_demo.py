@@ -38,6 +38,14 @@ async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -
     assert "every event arrived once, with a valid signature" in text
     assert re.search(r"60 writes   120 deliveries   [1-9]\d* retries .* 0 bad", text), text
     assert re.search(r"^Totals after \d+\.\d s$", text, re.MULTILINE), text
+    assert [line for line in text.splitlines() if line.endswith(" …")] == [
+        "starting the gateway …",
+        "creating an account …",
+        "creating 3 webhooks in the console …",
+        "creating an API key …",
+        "writing 60 records through the REST API …",
+        "waiting for the deliveries and their retries …",
+    ]
     told = dict(TOTAL.findall(text))
     assert told["events written"] == "60"
     assert told["deliveries accepted"] == "120"

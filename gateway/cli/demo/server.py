@@ -54,6 +54,7 @@ class Gateway:
     async def start(self) -> None:
         """Start the gateway and wait until it is ready. Raise DemoFault with its last log line."""
         with self._log.open("ab") as log:
+            earlier = log.tell()  # a folder that is used again has the log of the last demo
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "gateway", "serve"),
                 cwd=self._folder,
@@ -65,7 +66,7 @@ class Gateway:
             )
         try:
             async with asyncio.timeout(START_SECONDS), aiohttp.ClientSession() as http:
-                while not await self._ready(http):
+                while not (self._listens(earlier) and await self._ready(http)):
                     if self._process.returncode is not None:
                         raise DemoFault(f"the gateway did not start: {self._last_line()}")
                     await asyncio.sleep(0.05)
@@ -109,6 +110,12 @@ class Gateway:
     def _last_line(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "its log is empty"
+
+    def _listens(self, earlier: int) -> bool:
+        """Whether our own process listens; another server may answer on a port in use."""
+        with self._log.open("rb") as log:
+            log.seek(earlier)
+            return f"console at {self.url}/console".encode() in log.read()
 
     async def _ready(self, http: aiohttp.ClientSession) -> bool:
         try:

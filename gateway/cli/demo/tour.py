@@ -96,7 +96,7 @@ async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
         screen.say("starting the gateway …")
         await gateway.start()
         account = Account(f"demo-{ids.token(4).hex()}@example.com", ids.token(9).hex())
-        key = await _set_up(gateway, account, inboxes, receiver_port)
+        key = await _set_up(gateway, account, inboxes, receiver_port, screen)
         http = await stack.enter_async_context(aiohttp.ClientSession())
         writer = Writer(http, gateway.url, key, ids)
         if once:
@@ -105,10 +105,14 @@ async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
         return await _watch(writer, receiver, gateway, screen, clock, heading, wish)
 
 
-async def _set_up(gateway: Gateway, account: Account, inboxes: list[Inbox], port: int) -> str:
+async def _set_up(
+    gateway: Gateway, account: Account, inboxes: list[Inbox], port: int, screen: table.Screen
+) -> str:
     """Create account, webhooks and API key with commands and console forms; return the key."""
+    screen.say("creating an account …")
     words = ("user", "add", account.email, "--name", "Demo", "--password-stdin")
     await gateway.command(*words, stdin=account.password + "\n")
+    screen.say(f"creating {len(inboxes)} webhooks in the console …")
     console = Console(gateway.url)
     try:
         await console.sign_in(account)
@@ -117,6 +121,7 @@ async def _set_up(gateway: Gateway, account: Account, inboxes: list[Inbox], port
             inbox.secret = await console.add_webhook(url, list(inbox.events))
     finally:
         await console.close()
+    screen.say("creating an API key …")
     return await gateway.command("key", "add", account.email, "--name", "demo")
 
 
@@ -163,6 +168,7 @@ async def _check(
     screen.say(f"writing {ONCE_WRITES} records through the REST API …")
     for _ in range(ONCE_WRITES):
         await writer.write()
+    screen.say("waiting for the deliveries and their retries …")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(ONCE_SECONDS):
             await _all_arrived(receiver, writer)

@@ -14,6 +14,7 @@ from outbox.database.transaction import Database
 Scheme = Literal["api_key", "bearer", "password", "session"]
 Outcome = Literal["ok", "bad", "throttled", "expired", "revoked"]
 
+Known = OrderedDict[bytes, tuple[float, Actor]]
 REMEMBERED_SECONDS = 0.9
 REMEMBERED_MOST = 10_000
 
@@ -31,7 +32,7 @@ class Credentials:
         self._db = db
         self._clock = db.clock
         self._observer = observer
-        self._known: OrderedDict[bytes, tuple[float, Actor]] = OrderedDict()
+        self._known: Known = OrderedDict()
         self._used: dict[str, int] = {}
 
     async def recognise(self, text: str, scheme: Scheme) -> Actor | None:
@@ -42,15 +43,16 @@ class Credentials:
             return None
         digest = keys.digest_of(text)
         now = self._clock.monotonic()
-        known = self._known.get(digest)
+        remembered = self._known
+        known = remembered.get(digest)
         if known is None or known[0] <= now:
             outcome, actor = await self._look_up(text, digest)
             self._observer.authenticated(scheme, outcome)
             if actor is None:
-                self._known.pop(digest, None)
+                remembered.pop(digest, None)
                 return None
             # The time starts before the query, because its result may already be outdated.
-            self._remember(digest, now + REMEMBERED_SECONDS, actor)
+            _remember(remembered, digest, now + REMEMBERED_SECONDS, actor)
         else:
             actor = known[1]
             self._observer.authenticated(scheme, "ok")
@@ -60,19 +62,14 @@ class Credentials:
 
     def forget(self) -> None:
         """Clear the cache after a revocation or a change on this node."""
-        self._known.clear()
+        # A look-up that runs now keeps the old mapping, so its result is not remembered here.
+        self._known = OrderedDict()
 
     async def flush(self) -> None:
         """Record when keys were last used; called once a minute and at shutdown."""
         used, self._used = self._used, {}
         if used:
             await self._db.write(keys.touch, list(used.items()))
-
-    def _remember(self, digest: bytes, until: float, actor: Actor) -> None:
-        self._known[digest] = (until, actor)
-        self._known.move_to_end(digest)
-        if len(self._known) > REMEMBERED_MOST:
-            self._known.popitem(last=False)
 
     async def _look_up(self, text: str, digest: bytes) -> tuple[Outcome, Actor | None]:
         is_key = keys.well_formed(text)
@@ -89,3 +86,10 @@ class Credentials:
             scopes = keys.scopes_of(row)
             return "ok", Actor(row["owner_id"], "api_key", scopes, row["id"], row["timezone"])
         return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])
+
+
+def _remember(known: Known, digest: bytes, until: float, actor: Actor) -> None:
+    known[digest] = (until, actor)
+    known.move_to_end(digest)
+    if len(known) > REMEMBERED_MOST:
+        known.popitem(last=False)

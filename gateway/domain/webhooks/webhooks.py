@@ -3,7 +3,6 @@
 outbox.webhooks stores the rows.
 """
 
-import re
 from collections.abc import Sequence
 
 from gateway.domain.catalogue import EVENT_NAMES
@@ -24,6 +23,7 @@ LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
 """Limits of a webhook's timeout, in seconds."""
+TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
 
 
 def judge(
@@ -32,14 +32,15 @@ def judge(
     events: Sequence[str],
     rules: addresses.Rules,
     description: str = "",
-    timeout: str = "",
-    headers: str = "",
+    timeout: int | None = None,
+    headers: Sequence[Header] = (),
     kept: Sequence[Header] = (),
+    unread: Sequence[Fault] = (),
 ) -> Draft:
-    """Check the input of a form and return a Draft. Raises validation_error with every fault.
+    """Check a webhook's settings and return a Draft. Raises validation_error with every fault.
 
-    `timeout` is in whole seconds; empty means the default of the installation. `headers` has one
-    line `Name: value` per header; the value `***` keeps the value of that name in `kept`.
+    `timeout` is in seconds; None means the default of the installation. A header with the value
+    `***` keeps the value of that name in `kept`. `unread` are the faults that the caller found.
     """
     faults: list[Fault] = []
     url = url.strip()
@@ -66,42 +67,24 @@ def judge(
     elif NOT_TEXT.search(description):
         text = "The description must not contain control characters."
         faults.append(Fault("description", "invalid", text))
-    timeout_ms = _timeout(timeout.strip(), faults)
-    custom = _headers(headers, kept, faults)
+    if timeout is not None and not FASTEST <= timeout <= SLOWEST:
+        faults.append(Fault("timeout", "out_of_range", TIMEOUT))
+    known = {name.lower(): value for name, value in kept}
+    custom = tuple((n, known.get(n.lower(), v) if v == MASK else v) for n, v in headers)
+    try:
+        check_headers(custom)
+    except ValueError as wrong:
+        faults.append(Fault("headers", "invalid", str(wrong)))
+    faults += unread
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
     chosen = tuple(name for name in EVENT_NAMES if name in set(events))
-    return Draft(url, chosen, description or None, timeout_ms, custom)
+    return Draft(url, chosen, description or None, timeout and timeout * 1000, custom)
 
 
 def shown(headers: Sequence[Header]) -> str:
     """Return custom headers as text without values, because values are secrets."""
     return "".join(f"{name}: {MASK}\n" for name, _ in headers)
-
-
-def _headers(text: str, kept: Sequence[Header], faults: list[Fault]) -> tuple[Header, ...]:
-    known = {name.lower(): value for name, value in kept}
-    found: list[Header] = []
-    try:
-        for line in filter(None, map(str.strip, text.splitlines())):
-            name, colon, value = (part.strip() for part in line.partition(":"))
-            if not colon:
-                raise ValueError("Write each header on a line of its own, as Name: value.")
-            found.append((name, known.get(name.lower(), value) if value == MASK else value))
-        check_headers(found)
-    except ValueError as wrong:
-        faults.append(Fault("headers", "invalid", str(wrong)))
-    return tuple(found)
-
-
-def _timeout(text: str, faults: list[Fault]) -> int | None:
-    if not text:
-        return None
-    if re.fullmatch("[0-9]{1,4}", text) and FASTEST <= int(text) <= SLOWEST:
-        return int(text) * 1000
-    message = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
-    faults.append(Fault("timeout", "out_of_range", message))
-    return None
 
 
 async def create(

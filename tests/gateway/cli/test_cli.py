@@ -4,11 +4,14 @@ import os
 import shlex
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from gateway.__main__ import COMMANDS, build_parser, main
+from gateway.__main__ import main
+from gateway.cli.command_line import COMMANDS, build_parser
 from gateway.domain.accounts import keys
 from tests.support.databases import PostgresServer
 from tests.support.process import carteiro, command, environment
@@ -49,12 +52,62 @@ def test_every_command_has_help_with_an_example_that_parses(
     assert build_parser().parse_args(example).command is command
 
 
+def test_the_help_imports_no_module_of_a_command() -> None:
+    program = (
+        "import sys, gateway.__main__ as program\n"
+        "program.build_parser().format_help()\n"
+        "print([name for name in ('aiohttp', 'gateway.app', 'gateway.cli.commands', 'structlog')"
+        " if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 def test_invalid_arguments_exit_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["serfe"], ["user"], ["user", "add"], ["serve", "--role", "x"]):
         with pytest.raises(SystemExit) as ended:
             main(words)
         assert ended.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["serve", "--prot", "3"], "unknown option --prot; did you mean --port?"),
+        (["serve", "--nothing"], "unknown option --nothing\n"),
+        (["key", "revoke", EMAIL, "crt_4kYb91Qxsecret"], "too many arguments; it takes KEY only"),
+        (["openapi", "out.json"], "too many arguments; it takes options only"),
+        (["user", "add", EMAIL], "--name"),
+        (["user", "--what", "list"], "unknown option --what"),
+    ],
+)
+def test_a_usage_error_is_reported_by_the_command_with_its_example(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    shown = capsys.readouterr().err
+    [command] = [c for c in COMMANDS if " ".join(words).replace("--what ", "").startswith(c.words)]
+    assert shown.startswith(f"usage: carteiro {command.words} ")
+    assert f"carteiro {command.words}: error: " in shown
+    assert told in shown
+    assert shown.endswith(f"\nExample: {command.example}\n")
+    assert "secret" not in shown
+
+
+@pytest.mark.parametrize("words", [[], ["user"], ["key"], ["secrets"]])
+def test_without_a_command_the_help_is_printed_with_an_example(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for asked, status in ((words, 2), ([*words, "--help"], 0)):
+        with pytest.raises(SystemExit) as ended:
+            main(asked)
+        assert ended.value.code == status
+    shown = capsys.readouterr()
+    assert shown.err == shown.out
+    assert f"Example: carteiro {' '.join(words)}" in shown.out
 
 
 def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
@@ -99,24 +152,62 @@ def test_faults_of_users_and_keys(tmp_path: Path) -> None:
     again = ("user", "add", "Maria@Example.COM", "--name", "M", "--password-stdin")
     done = command(*again, folder=tmp_path, stdin="correct horse\n")
     assert done.returncode == 1
-    one_line(done.stderr, "already exists")
+    one_line(done.stderr, f"an account {EMAIL} already exists", "user set-password")
     for words, stdin, said in (
         (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "short\n", "8 to 128"),
         (("user", "add", "a@b.co", "--name", "M", "--password-stdin"), "Sunshine\n", "too common"),
-        (("user", "set-password", "a@b.co", "--password-stdin"), "password1\n", "too common"),
+        (("user", "set-password", EMAIL, "--password-stdin"), "password1\n", "too common"),
         (("user", "add", "a@b.co", "--name", "M"), "", "--password-stdin"),
-        (("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n", "e-mail"),
+        (
+            ("user", "add", "nonsense", "--name", "M", "--password-stdin"), "long enough\n",
+            "'nonsense' is not an email address such as",
+        ),
         (("user", "add", "a@b.co", "--name", " ", "--password-stdin"), "long enough\n", "--name"),
         (("key", "add", "nobody@example.com", "--name", "x"), "", "no account"),
         (("key", "add", EMAIL, "--name", ""), "", "--name"),
         (("key", "add", EMAIL, "--name", "x", "--expires-days", "0"), "", "--expires-days"),
         (("user", "disable", "nobody@example.com"), "", "no account"),
         (("user", "set-password", "x@y.co", "--password-stdin"), "long enough\n", "no account"),
-    ):
+        # Without a terminal: the address is checked before the password is asked for.
+        (("user", "set-password", "x@y.co"), "", "no account x@y.co"),
+        (("user", "add", EMAIL, "--name", "M"), "", "already exists"),
+    ):  # fmt: skip
         done = command(*words, folder=tmp_path, stdin=stdin)
         assert done.returncode == 1, words
         assert done.stdout == ""
         one_line(done.stderr, said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("user", "list"), ("user", "set", EMAIL, "--name", "M"), ("user", "disable", EMAIL),
+     ("user", "enable", EMAIL), ("user", "set-password", EMAIL), ("key", "list", EMAIL),
+     ("key", "add", EMAIL, "--name", "x"), ("key", "revoke", "crt_4kYb91Qx")],
+)  # fmt: skip
+def test_commands_about_existing_accounts_create_no_database(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    url = "sqlite:///data/carteiro.db"
+    done = command(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    one_line(done.stderr, "there is no database data/carteiro.db", "carteiro user add")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "data").mkdir(0o700)
+    (tmp_path / "data" / "carteiro.db").touch(0o600)
+    done = command(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    one_line(done.stderr, "the database is empty", "carteiro user add")
+
+
+def test_only_the_default_folder_is_created(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/dta/x.db"
+    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+    assert done.returncode == 1
+    one_line(done.stderr, "dta/x.db", f"there is no folder {tmp_path}/dta", "database.url")
+    assert list(tmp_path.iterdir()) == []
+    default = {"CARTEIRO_DATABASE__URL": "sqlite:///data/carteiro.db"}
+    assert command("migrate", folder=tmp_path, **default).returncode == 0
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
 
 
 def test_passwords_and_disabling(tmp_path: Path) -> None:
@@ -187,6 +278,7 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
 def test_config_is_accepted_in_any_position(tmp_path: Path, words: str) -> None:
     (tmp_path / "good.toml").write_text("[server]\nport = 1\n")
     (tmp_path / "bad.toml").write_text("[server]\nport = 'x'\n")
+    add_user(tmp_path)
     done = command(*words.split(), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     done = command(*words.replace("good.toml", "bad.toml").split(), folder=tmp_path)
@@ -306,9 +398,6 @@ def test_a_closed_output_pipe(tmp_path: Path) -> None:
     env = environment(tmp_path) | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (tmp_path / "carteiro").write_text('#!/bin/sh\nexec "$PYTHON" -m gateway "$@"\n')
     (tmp_path / "carteiro").chmod(0o755)
-    import subprocess
-    import sys
-
     done = subprocess.run(
         ["sh", "-c", script], cwd=tmp_path, env=env | {"PYTHON": sys.executable},
         capture_output=True, text=True, timeout=60,

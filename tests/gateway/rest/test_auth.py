@@ -351,3 +351,19 @@ async def test_calls_and_sign_ins_are_limited(db_url: str) -> None:
             assert answers[1] == (429, "60")
     finally:
         await db.close()
+
+
+async def test_what_was_looked_up_before_a_change_is_not_remembered(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    credentials = site.app[CREDENTIALS]
+    credentials.forget()
+    looking = asyncio.create_task(credentials.recognise(key, "api_key"))
+    await asyncio.sleep(0)
+    credentials.forget()
+    before = await looking
+    assert before is not None
+    await site.db.write(users.change, user_id, {"timezone": "Asia/Tokyo"})
+    after = await credentials.recognise(key, "api_key")
+    assert after is not None
+    assert (before.zone != after.zone, after.zone) == (True, "Asia/Tokyo")

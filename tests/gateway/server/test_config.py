@@ -192,9 +192,64 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
 def test_each_fault_names_where_it_came_from(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text("[server]\nport = 70000\n")
-    assert faults_of(file, {}) == ["server.port: Expected `int` <= 65535 (from c.toml)"]
+    assert faults_of(file, {}) == [
+        "server.port: must be a whole number from 0 to 65535, not 70000 (from c.toml)"
+    ]
     [fault] = faults_of(None, {"CARTEIRO_SERVER__PORT": "-1"})
     assert fault.endswith("(from CARTEIRO_SERVER__PORT)")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[server]\nport = "80"', 'a whole number from 0 to 65535, not the text "80"'),
+        ("[server]\nhost = 3", "text in quotes, not 3"),
+        ("[limits]\nburst = true", "a whole number of 1 or more, not true"),
+        ("[limits]\nburst = 0", "a whole number of 1 or more, not 0"),
+        ("[limits]\nbody_seconds = nan", "a number above 0 and up to 86400, not nan"),
+        ('[egress]\nallow_http = "yes"', 'true or false, not the text "yes"'),
+        ('[egress]\nallow = "a"', 'a list of entries, each text in quotes, not the text "a"'),
+        ('[auth]\nsignup = "maybe"', 'one of closed, open, not the text "maybe"'),
+        ('[service]\nname = "a b"',
+         '1 to 40 letters, digits, - and _, a letter first, not the text "a b"'),
+        ('[retry]\nschedule = [1, "x"]',
+         'a list of at most 50 entries, each a number from 0 to 2592000, not [1,"x"]'),
+        ("[metrics]\ntoken = 123", "text in quotes"),
+        ("[server]\nport = 2026-01-01", 'a whole number from 0 to 65535, not "2026-01-01"'),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_told_what_it_must_be(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(text + "\n")
+    [fault] = faults_of(file, {})
+    assert fault.partition(": must be ")[2] == f"{told} (from c.toml)"
+
+
+def test_a_wrong_variable_is_told_what_it_must_be() -> None:
+    for variable, told in (
+        ({"CARTEIRO_SERVER__PORT": "x"}, 'a whole number from 0 to 65535, not the text "x"'),
+        ({"CARTEIRO_EGRESS__ALLOW_HTTP": "perhaps"}, 'true or false, not the text "perhaps"'),
+    ):
+        [fault] = faults_of(None, variable)
+        assert fault.partition(": must be ")[2] == f"{told} (from {next(iter(variable))})"
+
+
+def test_a_misspelt_name_is_told_what_may_be_meant(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    for text, told in (
+        ("[server]\nprot = 1", "server.prot: unknown key (from c.toml); did you mean server.port?"),
+        ("[sever]\nport = 1", "sever: unknown section (from c.toml); did you mean [server]?"),
+        ("[server]\nallow_http = true",
+         "server.allow_http: unknown key (from c.toml); did you mean egress.allow_http?"),
+    ):  # fmt: skip
+        file.write_text(text + "\n")
+        assert faults_of(file, {}) == [told]
+    [fault] = faults_of(None, {"CARTEIRO_SEVER__PORT": "1"})
+    assert fault.endswith("; did you mean [server]?")
+    [fault] = faults_of(None, {"CARTEIRO_SERVER__ZZZ": "1"})
+    assert "; keys of [server]: host, port, " in fault
+    [fault] = faults_of(None, {"CARTEIRO_ZZZ__PORT": "1"})
+    assert "; known sections: service, server, " in fault
 
 
 @pytest.mark.parametrize("content", [b"[server", b"\xff\xfe", b"server = 3\n"])
