@@ -51,8 +51,8 @@ def build_app(
     egress = config.egress
     rules = Rules(
         egress.allow_http, tuple(parse_place(place) for place in egress.allow),
-        http_setting="[egress] allow_http in config.toml",
-        allow_setting="[egress] allow in config.toml",
+        http_setting="[egress] allow_http in config.local.toml and restart",
+        allow_setting="[egress] allow in config.local.toml and restart",
     )  # fmt: skip
     guard = Guard(rules, clock)
     credentials = Credentials(db, metrics)

@@ -71,8 +71,8 @@ async def test_a_write_shows_up_with_its_exact_body(
 @pytest.mark.parametrize(
     ("url", "setting"),
     [
-        ("https://127.0.0.1/hook", "[egress] allow in config.toml"),
-        ("http://hooks.example.com/", "[egress] allow_http in config.toml"),
+        ("https://127.0.0.1/hook", "[egress] allow in config.local.toml and restart"),
+        ("http://hooks.example.com/", "[egress] allow_http in config.local.toml and restart"),
     ],
 )
 async def test_a_blocked_attempt_names_the_setting_that_can_allow_it(

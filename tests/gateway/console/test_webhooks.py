@@ -84,7 +84,7 @@ async def test_the_link_to_the_form_has_one_label_with_and_without_webhooks(mari
         ({"url": "https://" + "x" * 3000, "events": "contact.created"}, "2048"),
         (
             {"url": "https://10.0.0.1/", "events": "contact.created"},
-            "[egress] allow in config.toml",
+            "[egress] allow in config.local.toml and restart",
         ),
         ({"url": "https://169.254.169.254/", "events": "contact.created"}, "are not allowed"),
         ({"url": URL}, "at least one event"),
@@ -121,7 +121,10 @@ async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> No
         await somebody.sign_in()
         page = await somebody.webhook("http://hooks.example.com/")
         assert page.status == 400
-        assert "use https, or allow it with [egress] allow_http in config.toml" in page.html
+        assert (
+            "use https, or allow it with [egress] allow_http in config.local.toml and restart"
+            in page.html
+        )
         page = await somebody.webhook("ftp://hooks.example.com/")
         assert "must start with https://" in page.html
 
