@@ -47,8 +47,8 @@ SENTENCES: Mapping[str, str] = {
     "webhook.secret.help": "The secret is shown only once. Your receiver uses it to verify that a"
     " request comes from this server. The webhook-signature header is v1, followed by the base64"
     " HMAC-SHA256 of webhook-id.webhook-timestamp.body; its key is the base64-decoded text after"
-    " whsec_. The X-Webhook-Signature header is sha256= followed by the hex HMAC-SHA256 of the body;"
-    " its key is the whole secret string.",
+    " whsec_. The X-Webhook-Signature header is sha256= followed by the hex HMAC-SHA256 of the"
+    " body; its key is the whole secret string.",
     "webhook.secret.label": "Signing secret",
     "webhook.stats": "Health",
     "webhook.recent": "Latest deliveries",
