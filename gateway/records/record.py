@@ -1,8 +1,9 @@
 """Represents a stored record: values by column, version, and fields derived at one time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gateway.records.resource import Resource
 
@@ -12,8 +13,7 @@ Row = Sequence[Any]
 """Stored values in the order of `Resource.columns`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One record of a resource. Amounts are centavos, times microseconds UTC."""
 
     resource: Resource
