@@ -16,7 +16,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
-from gateway.records.resource import Field, Reference, Resource
+from gateway.records.resource import LASTS, Field, Filter, Reference, Resource
 from gateway.records.values import dates, formats, numbers
 from outbox.database.transaction import Tx
 
@@ -55,6 +55,12 @@ def parties(noun: str) -> tuple[Field, ...]:
             "018f3a5b7c9d1e2f3a4b5c6f", reference=Reference("deal", "deals"),
         ),
     )  # fmt: skip
+
+
+def only(noun: str, name: str, column: str, party: str) -> Filter:
+    """Return the filter `name` of the documents called `noun`: those of one record."""
+    sql = f"{column} = {{}} and {LASTS}"
+    return Filter(name, sql, "id", f"Only {noun}s of this {party}.")
 
 
 async def create(tx: Tx, actor: Actor, kind: Kind, draft: Draft) -> Record:

@@ -10,7 +10,6 @@ from gateway.records.draft import Draft
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_TIME,
-    LASTS,
     Beside,
     Derived,
     Field,
@@ -31,10 +30,6 @@ _STAMPS = {"paid": "paid_at", "canceled": "canceled_at"}
 
 def _overdue(row: Mapping[str, Any], now: int, zone: str) -> bool:
     return row["status"] == "pending" and dates.passed(row["due_at"], row["due_day"], now, zone)
-
-
-def _only(name: str, column: str, noun: str) -> Filter:
-    return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only invoices of this {noun}.")
 
 
 _MONEY = numbers.money()
@@ -137,10 +132,10 @@ INVOICES = Resource(
             "Only invoices created up to this time; a date without a time includes the whole day "
             "in the owner's time zone.",
         ),
-        _only("contactId", "contact_id", "contact"),
-        _only("companyId", "company_id", "company"),
-        _only("dealId", "deal_id", "deal"),
-        _only("quoteId", "quote_id", "quote"),
+        documents.only("invoice", "contactId", "contact_id", "contact"),
+        documents.only("invoice", "companyId", "company_id", "company"),
+        documents.only("invoice", "dealId", "deal_id", "deal"),
+        documents.only("invoice", "quoteId", "quote_id", "quote"),
         Filter("number", "number = {}", "text", "Only the invoice with this number."),
     ),
     sorts=(*BY_TIME, Sort("dueDate", "due_at")),

@@ -13,7 +13,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record, record_of
-from gateway.records.resource import BY_TIME, LASTS, Beside, Derived, Field, Filter, Resource
+from gateway.records.resource import BY_TIME, Beside, Derived, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
 from outbox.database.transaction import Tx
 
@@ -45,10 +45,6 @@ def _status(row: Mapping[str, Any], now: int, zone: str) -> str:
 def _lapses_at(until: int | dates.Day) -> int:
     """Return when the expiry duty checks the quote."""
     return until.day + EARLIEST if isinstance(until, dates.Day) else until
-
-
-def _only(name: str, column: str, noun: str) -> Filter:
-    return Filter(name, f"{column} = {{}} and {LASTS}", "id", f"Only quotes of this {noun}.")
 
 
 _MONEY = numbers.money()
@@ -125,9 +121,9 @@ QUOTES = Resource(
             f"case when status = 'sent' and {_PASSED} then 'expired' else status end = {{}}",
             "text", "Only quotes of this status.", tuple(TRANSITIONS),
         ),
-        _only("contactId", "contact_id", "contact"),
-        _only("companyId", "company_id", "company"),
-        _only("dealId", "deal_id", "deal"),
+        documents.only("quote", "contactId", "contact_id", "contact"),
+        documents.only("quote", "companyId", "company_id", "company"),
+        documents.only("quote", "dealId", "deal_id", "deal"),
         Filter("number", "number = {}", "text", "Only the quote with this number."),
     ),
     sorts=BY_TIME,
