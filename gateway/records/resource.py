@@ -257,9 +257,15 @@ class Resource(Form):
 
     @cached_property
     def shows(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        """(position in `columns`, show) of each field whose JSON form is not its stored value."""
-        found = ((self.position[f.column], f.format.show) for f in self.fields)
-        return tuple((position, show) for position, show in found if show is not None)
+        """(position in `fields`, show) of each field whose JSON form is not its stored value."""
+        found = enumerate(f.format.show for f in self.fields)
+        return tuple((place, show) for place, show in found if show is not None)
+
+    @cached_property
+    def derives(self) -> tuple[int | None, ...]:
+        """For each of `derived`, the position in `fields` of the field it replaces, or None."""
+        places = {f.name: place for place, f in enumerate(self.fields)}
+        return tuple(places.get(d.name) for d in self.derived)
 
 
 LINE = 2_048

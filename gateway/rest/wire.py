@@ -54,25 +54,26 @@ def quoted(etag: str) -> str:
 def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
     """Return the JSON members of each record, without unset fields except `always` ones."""
     make, shows, end = shape(resource), resource.shows, _FIRST + len(resource.fields)
+    derives = resource.derives
     found = []
     for record in records:
-        values = list(record.row)
-        for position, show in shows:
-            if (value := values[position]) is not None:
-                values[position] = show(value)
-        fields = values[_FIRST:end]
-        for wanted, value in zip(resource.derived, record.derived, strict=True):
-            field = resource.named.get(wanted.name)
-            if field is None:
-                fields.append(value)
-            else:
-                fields[resource.position[field.column] - _FIRST] = value
-        updated_at = values[UPDATED_AT]
+        row = record.row
+        fields = list(row[_FIRST:end])
+        for place, show in shows:
+            if (value := fields[place]) is not None:
+                fields[place] = show(value)
+        if derives:
+            for derived_place, value in zip(derives, record.derived, strict=True):
+                if derived_place is None:
+                    fields.append(value)
+                else:
+                    fields[derived_place] = value
+        updated_at = row[UPDATED_AT]
         found.append(
             make(
-                values[ID],
+                row[ID],
                 *fields,
-                dates.show(values[CREATED_AT]),
+                dates.show(row[CREATED_AT]),
                 None if updated_at is None else dates.show(updated_at),
             )
         )
