@@ -14,6 +14,7 @@ from gateway.console.routes import add_console
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
+from gateway.graphql.routes import add_graphql
 from gateway.rest.errors import refuse
 from gateway.rest.routes import add_routes
 from gateway.server import answers, keys, startup
@@ -104,6 +105,7 @@ def build_app(
     add_probes(app)
     if role != "worker":
         add_routes(app)
+        add_graphql(app)
         add_console(app)
     return app
 

@@ -13,6 +13,8 @@ from gateway.domain.sales.deals import DEALS
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
+from gateway.domain.storefront import stores
+from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -56,6 +58,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(INVOICES, invoices.create, invoices.change),
     Entry(QUOTES, quotes.create, quotes.change),
     plain(PRODUCTS),
+    Entry(STORES, stores.create, stores.change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 

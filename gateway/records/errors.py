@@ -24,6 +24,27 @@ CODES: Final = (
     "rate_limited",
     "internal_error",
     "unavailable",
+    # Of the storefront.
+    "store_not_found",
+    "product_not_found",
+    "email_already_exists",
+    "password_too_short",
+    "invalid_credentials",
+    "invalid_token",
+    "account_link_required",
+    "insufficient_stock",
+    "quantity_limit",
+    "coupon_not_found",
+    "coupon_expired",
+    "coupon_not_applicable",
+    "coupon_usage_limit",
+    "invalid_cep",
+    "shipping_unavailable",
+    "cart_empty",
+    "discount_modal_not_found",
+    "invalid_api_version",
+    "query_too_complex",
+    "origin_not_allowed",
 )
 
 

@@ -14,15 +14,17 @@ from gateway.records.values.strictjson import depth, dumps
 
 def ids_of(noun: str, most: int = 100) -> Format:
     """Return the format of a list of ids without repeats, stored as JSON text."""
-    return _list(formats.id_of(noun), most)
+    return list_of(formats.id_of(noun), most)
 
 
 def tags() -> Format:
     """Return the format of up to 50 short labels without repeats, stored as JSON text."""
-    return _list(formats.title(64), 50)
+    return list_of(formats.title(64), 50)
 
 
-def _list(item: Format, most: int) -> Format:
+def list_of(item: Format, most: int) -> Format:
+    """Return the format of a list without repeats, stored as JSON text."""
+
     def parts(value: Any, read: Read) -> str:
         if not isinstance(value, list):
             raise Wrong("wrong_type", "Send an array.")

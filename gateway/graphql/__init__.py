@@ -1,0 +1,1 @@
+"""Serves the storefront GraphQL API: from HTTP to the domain and back."""

@@ -1,0 +1,47 @@
+"""Reads and writes the cookies of the storefront: the customer's token and the cart's token."""
+
+from aiohttp import web
+
+from gateway.server.keys import CLIENT
+
+AUTH = "authJwtClient"
+CART = "cartSession"
+CART_HEADER = "X-Cart-Session"
+SECONDS = 30 * 86_400
+
+
+class Cookies:
+    """The tokens that the request presents, and the changes for its response."""
+
+    def __init__(self, request: web.Request) -> None:
+        cookies = request.cookies
+        word, _, rest = request.headers.get("Authorization", "").partition(" ")
+        bearer = rest.strip() if word.lower() == "bearer" else None
+        self.auth: str | None = cookies.get(AUTH) or bearer
+        """The customer's token: the cookie, or Authorization: Bearer."""
+        self.cart: str | None = cookies.get(CART) or request.headers.get(CART_HEADER)
+        """The cart's token: the cookie, or the header X-Cart-Session."""
+        self._secure = request[CLIENT].scheme == "https"
+        self._set: dict[str, tuple[str, bool]] = {}
+
+    def set_auth(self, token: str | None, same_site: str) -> None:
+        """Set the customer's token for the browser; None deletes it. `same_site`: lax or none."""
+        self.auth = token
+        self._set[AUTH] = (token or "", same_site == "none")
+
+    def set_cart(self, token: str | None, same_site: str) -> None:
+        """Set the cart's token for the browser; None deletes it."""
+        self.cart = token
+        self._set[CART] = (token or "", same_site == "none")
+
+    def write(self, response: web.StreamResponse) -> None:
+        """Add the Set-Cookie headers of the changes, and the cart's token as a header."""
+        for name, (value, cross_site) in self._set.items():
+            response.set_cookie(
+                name, value, path="/", httponly=True, secure=self._secure,
+                max_age=SECONDS if value else 0,
+                # SameSite=None needs Secure, so plain http gets Lax.
+                samesite="None" if cross_site and self._secure else "Lax",
+            )  # fmt: skip
+        if CART in self._set:
+            response.headers[CART_HEADER] = self._set[CART][0]

@@ -1,0 +1,67 @@
+"""The context of one GraphQL request: its database units, its visitor and its cookies."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Concatenate
+
+from aiohttp import web
+
+from gateway.domain.accounts.networks import share_of
+from gateway.domain.storefront import stores
+from gateway.domain.storefront.visitor import Visitor
+from gateway.graphql.cookies import Cookies
+from gateway.server.keys import CLIENT, DB, REQUEST_ID
+from outbox.database.transaction import P, T, Tx
+
+
+class Visit:
+    """One request. Resolvers get it as `info.context`."""
+
+    def __init__(self, request: web.Request) -> None:
+        self.request = request
+        self.request_id = request[REQUEST_ID]
+        self.cookies = Cookies(request)
+        self._db = request.app[DB]
+        self._visitors: dict[str, Visitor] = {}
+
+    @property
+    def now(self) -> int:
+        """Microseconds UTC."""
+        return self._db.clock.wall()
+
+    def token(self, size: int = 32) -> bytes:
+        """Return random bytes."""
+        return self._db.ids.token(size)
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit on a snapshot."""
+        return await self._db.read(unit, *args, **kwargs)
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit in a transaction."""
+        return await self._db.write(unit, *args, **kwargs)
+
+    async def visitor(self, hostname: str) -> Visitor:
+        """Return the visitor of the store with this hostname. Raises store_not_found."""
+        found = self._visitors.get(hostname)
+        if found is None:
+            store, zone = await self._db.read(stores.by_hostname, hostname)
+            found = self._visitors[hostname] = Visitor(
+                store=store, zone=zone, cart_token=self.cookies.cart,
+                address=share_of(self.request[CLIENT].address),
+            )  # fmt: skip
+        return found
+
+    def become(self, hostname: str, visitor: Visitor) -> None:
+        """Continue the request as another visitor, after a sign-in or a sign-out."""
+        self._visitors[hostname] = visitor
+
+
+Args = dict[str, Any]
+Resolver = Callable[[Visit, Args], Awaitable[Any]]
+"""The resolver of a query or mutation: (visit, arguments) → value. A mutation gets its input."""
+FieldResolver = Callable[[Any, Visit, Args], Any]
+"""The resolver of a field of another type: (object, visit, arguments) → value or awaitable."""

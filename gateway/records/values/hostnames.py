@@ -1,0 +1,53 @@
+"""Defines the format of a store's hostname and its normal form."""
+
+import re
+from typing import Any
+
+from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import string
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
+_PORT = re.compile(r":[0-9]{1,5}\Z")
+LONGEST = 253
+
+
+def normal(text: str) -> str | None:
+    """Return a hostname in lower case, without port and final dot, IDN as punycode; else None."""
+    if len(text) > 2 * LONGEST:
+        return None
+    name = _PORT.sub("", text.strip().lower()).removesuffix(".")
+    if not name.isascii():
+        try:
+            name = name.encode("idna").decode("ascii")
+        except UnicodeError:
+            return None
+    return name if len(name) <= LONGEST and _NAME.fullmatch(name) else None
+
+
+def hostname() -> Format:
+    """Return the format of a hostname, stored in its normal form."""
+
+    def check(value: Any) -> str:
+        name = normal(string(value, LONGEST + 10))
+        if name is None:
+            raise Wrong("invalid_hostname", "Send a hostname such as shop.example.com.")
+        return name
+
+    return Format(check, {"type": "string", "minLength": 1, "maxLength": LONGEST + 10})
+
+
+def origin() -> Format:
+    """Return the format of a web origin: scheme, host and port if it is not the default."""
+
+    def check(value: Any) -> str:
+        sent = string(value, LONGEST + 20).lower()
+        scheme, separator, rest = sent.partition("://")
+        name = normal(rest)
+        if scheme not in ("http", "https") or not separator or name is None:
+            raise Wrong("invalid_origin", "Send an origin such as https://shop.example.com.")
+        port = _PORT.search(rest)
+        shown = "" if port is None or port[0] == {"http": ":80", "https": ":443"}[scheme] else port[0]
+        return f"{scheme}://{name}{shown}"
+
+    return Format(check, {"type": "string", "minLength": 8, "maxLength": LONGEST + 20})
