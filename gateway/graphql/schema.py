@@ -8,7 +8,7 @@ from typing import Any
 from graphql import GraphQLObjectType, GraphQLResolveInfo, GraphQLSchema, build_schema
 
 from gateway.graphql.fields import MUTATIONS, QUERIES, TYPES, kind_of
-from gateway.graphql.visit import FieldResolver, Resolver
+from gateway.graphql.visit import FieldResolver, Resolver, Visit
 
 
 def sdl() -> str:
@@ -37,7 +37,7 @@ def _bind(made: GraphQLSchema, type_name: str, resolvers: Mapping[str, Callable[
 
 
 def _query(wanted: Resolver) -> Callable[..., Any]:
-    def resolve(_: None, info: GraphQLResolveInfo, /, **args: Any) -> Any:
+    def resolve(_: None, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
         return wanted(info.context, args)
 
     return resolve
@@ -46,7 +46,7 @@ def _query(wanted: Resolver) -> Callable[..., Any]:
 def _mutation(wanted: Resolver) -> Callable[..., Any]:
     """Return the resolver of a mutation, whose payload repeats the input's clientMutationId."""
 
-    async def resolve(_: None, info: GraphQLResolveInfo, /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
+    async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
         payload = await wanted(info.context, input)
         return {**payload, "clientMutationId": input.get("clientMutationId")}
 
@@ -54,7 +54,7 @@ def _mutation(wanted: Resolver) -> Callable[..., Any]:
 
 
 def _field(wanted: FieldResolver) -> Callable[..., Any]:
-    def resolve(source: Any, info: GraphQLResolveInfo, /, **args: Any) -> Any:
+    def resolve(source: Any, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
         return wanted(source, info.context, args)
 
     return resolve

@@ -1,19 +1,38 @@
 """Collects the resolvers of all fields; a module of this package serves one part of the schema.
 
-The value of an object is a dict by field name, or a Record whose type has resolvers in TYPES. Fields
-without a resolver are read from the dict.
+The value of an object is a dict by field name, or a Record whose type has resolvers in TYPES. A
+field without a resolver is read from the dict.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.graphql.fields import stores
+from gateway.graphql.fields import (
+    account,
+    cart,
+    leads,
+    modals,
+    orders,
+    products,
+    reviews,
+    stores,
+)
 from gateway.graphql.visit import FieldResolver, Resolver
 
-QUERIES: Mapping[str, Resolver] = {**stores.QUERIES}
-MUTATIONS: Mapping[str, Resolver] = {}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {**stores.TYPES}
-KINDS: Mapping[str, str] = {"store": "Store"}
+_PARTS = (stores, products, reviews, cart, orders, account, leads, modals)
+
+QUERIES: Mapping[str, Resolver] = {k: v for part in _PARTS for k, v in part.QUERIES.items()}
+MUTATIONS: Mapping[str, Resolver] = {k: v for part in _PARTS for k, v in part.MUTATIONS.items()}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
+    k: v for part in _PARTS for k, v in part.TYPES.items()
+}
+KINDS: Mapping[str, str] = {
+    "store": "Store",
+    "product": "Product",
+    "category": "Category",
+    "review": "Review",
+    "discount-modal": "DiscountModal",
+}
 """The GraphQL type of a record, by the noun of its resource."""
 
 

@@ -1,7 +1,9 @@
 """Resolves stores."""
 
+from collections.abc import Mapping
+
 from gateway.graphql.ids import global_id
-from gateway.graphql.visit import Args, Visit
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.record import Record
 
 
@@ -9,8 +11,9 @@ async def store(visit: Visit, args: Args) -> Record:
     return (await visit.visitor(args["hostname"])).store
 
 
-QUERIES = {"store": store}
-TYPES = {
+QUERIES: Mapping[str, Resolver] = {"store": store}
+MUTATIONS: Mapping[str, Resolver] = {}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
     "Store": {
         "id": lambda found, visit, args: global_id("Store", found.id),
         "name": lambda found, visit, args: found["name"],

@@ -47,7 +47,8 @@ def origin() -> Format:
         if scheme not in ("http", "https") or not separator or name is None:
             raise Wrong("invalid_origin", "Send an origin such as https://shop.example.com.")
         port = _PORT.search(rest)
-        shown = "" if port is None or port[0] == {"http": ":80", "https": ":443"}[scheme] else port[0]
+        default = {"http": ":80", "https": ":443"}[scheme]
+        shown = "" if port is None or port[0] == default else port[0]
         return f"{scheme}://{name}{shown}"
 
     return Format(check, {"type": "string", "minLength": 8, "maxLength": LONGEST + 20})

@@ -1,0 +1,9 @@
+"""Resolves the cart of a visitor."""
+
+from collections.abc import Mapping
+
+from gateway.graphql.visit import FieldResolver, Resolver
+
+QUERIES: Mapping[str, Resolver] = {}
+MUTATIONS: Mapping[str, Resolver] = {}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}
