@@ -1,9 +1,8 @@
 """Runs a write once per idempotency key and stores its outcome for repeated requests."""
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from gateway.records.errors import Refusal
 from outbox.database.plans import by_index
@@ -12,60 +11,59 @@ from outbox.errors import DatabaseUnavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R")
 
 KEPT = 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The stored response replayed for a repeated key, in the format of its door."""
-
-    status: int
-    body: bytes
-    headers: dict[str, str]
-    replayed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Once:
-    """One use of a key: its owner, its operation, and a fingerprint of the request body.
+    """One use of a key: its owner, its operation, and a fingerprint of the request.
 
-    A key is unique per owner, `method` and `path`: another operation may use the same key.
+    A key is unique per owner and operation: another operation may use the same key.
     """
 
     owner_id: str
     key: str
-    method: str
-    path: str
+    operation: str
     fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes(Generic[T, R]):
+    """How a door makes the outcome of a unit, keeps it as text, and restores it for a repeat."""
+
+    of: Callable[[T], R]
+    keep: Callable[[R], str]
+    restore: Callable[[str], R]
 
 
 async def write(
     db: Database,
     use: Once | None,
-    outcome: Callable[[T], Outcome],
+    outcomes: Outcomes[T, R],
     unit: Callable[Concatenate[Tx, P], Awaitable[T]],
     *args: P.args,
     **kwargs: P.kwargs,
-) -> Outcome:
+) -> R:
     """Run `db.write(unit, …)` and return its outcome; with a use of a key, at most once.
 
-    `outcome` converts the result of the unit. A repeat waits for the first request and gets its
-    outcome. Raises idempotency_mismatch for a different body, idempotency_in_progress when the
-    first request takes too long, and the errors of the unit.
+    A repeat waits for the first request and gets its outcome. Raises idempotency_mismatch for a
+    different body, idempotency_in_progress when the first request takes too long, and the errors of
+    the unit.
     """
 
     claiming = False
 
-    async def once(tx: Tx) -> Outcome:
+    async def once(tx: Tx) -> R:
         nonlocal claiming
         claiming = use is not None
         if use is not None and not await _claim(tx, use):
-            return await _stored(tx, use)
+            return outcomes.restore(await _stored(tx, use))
         claiming = False
-        found = outcome(await unit(tx, *args, **kwargs))
+        found = outcomes.of(await unit(tx, *args, **kwargs))
         if use is not None:
-            await tx.run(_KEEP, *_scope(use), found.status, json.dumps(found.headers), found.body)
+            await tx.run(_KEEP, *_scope(use), outcomes.keep(found))
         return found
 
     try:
@@ -82,8 +80,8 @@ async def write(
 
 
 PRUNE = """
-delete from idempotency where (owner_id, key, method, path) in (
-  select owner_id, key, method, path from idempotency where created_at < $1
+delete from idempotency where (owner_id, key, operation) in (
+  select owner_id, key, operation from idempotency where created_at < $1
   order by created_at limit $2)
 """
 
@@ -95,26 +93,25 @@ async def prune(tx: Tx, limit: int) -> int:
 
 
 _CLAIM = """
-insert into idempotency (owner_id, key, method, path, fingerprint, created_at)
-values ($1, $2, $3, $4, $5, $6)
-on conflict (owner_id, key, method, path) do nothing
+insert into idempotency (owner_id, key, operation, fingerprint, created_at)
+values ($1, $2, $3, $4, $5)
+on conflict (owner_id, key, operation) do nothing
 """
 _EXPIRE = """
 delete from idempotency
-where owner_id = $1 and key = $2 and method = $3 and path = $4 and created_at < $5
+where owner_id = $1 and key = $2 and operation = $3 and created_at < $4
 """
 _KEEP = """
-update idempotency set status = $5, headers = $6, body = $7
-where owner_id = $1 and key = $2 and method = $3 and path = $4
+update idempotency set outcome = $4 where owner_id = $1 and key = $2 and operation = $3
 """
 _STORED = """
-select fingerprint, status, headers, body from idempotency
-where owner_id = $1 and key = $2 and method = $3 and path = $4
+select fingerprint, outcome from idempotency
+where owner_id = $1 and key = $2 and operation = $3
 """
 
 
-def _scope(use: Once) -> tuple[str, str, str, str]:
-    return use.owner_id, use.key, use.method, use.path
+def _scope(use: Once) -> tuple[str, str, str]:
+    return use.owner_id, use.key, use.operation
 
 
 async def _claim(tx: Tx, use: Once) -> bool:
@@ -124,12 +121,11 @@ async def _claim(tx: Tx, use: Once) -> bool:
     return await tx.run(_CLAIM, *_scope(use), use.fingerprint, tx.now) == 1
 
 
-async def _stored(tx: Tx, use: Once) -> Outcome:
+async def _stored(tx: Tx, use: Once) -> str:
     row: Any = await tx.one(_STORED, *_scope(use))
     if bytes(row["fingerprint"]) != use.fingerprint:
         raise Refusal(
             "idempotency_mismatch",
             "This Idempotency-Key was used with a different body; use a new key for a new request.",
         )
-    headers = json.loads(row["headers"])
-    return Outcome(row["status"], bytes(row["body"]), headers, replayed=True)
+    return str(row["outcome"])

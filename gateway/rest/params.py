@@ -98,7 +98,7 @@ def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) 
             "validation_error", message,
             faults=[Fault("Idempotency-Key", "invalid_header", message)],
         )  # fmt: skip
-    return Once(actor.owner_id, key, method, path, hashlib.sha256(body).digest())
+    return Once(actor.owner_id, key, f"{method} {path}", hashlib.sha256(body).digest())
 
 
 def refused(name: str, message: str) -> Refusal:

@@ -1,7 +1,6 @@
 """Builds the REST handlers of a resource, which convert between HTTP and `actions`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +11,7 @@ from gateway.domain.catalogue import Change, Create
 from gateway.records import actions, once
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
-from gateway.records.once import Outcome
+from gateway.records.once import Outcomes
 from gateway.records.query import costly
 from gateway.records.record import Record
 from gateway.records.resource import Resource
@@ -23,6 +22,7 @@ from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.errors import JSON
 from gateway.rest.params import cursor_of, expected_of, once_of, query_of
+from gateway.rest.replays import Response, keep, respond, respond_to_write, restore
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
 from gateway.server import bodies
@@ -43,12 +43,12 @@ def create(resource: Resource, unit: Create) -> Operation:
         body = await read_body(request)
         draft = draft_of(resource, body, creating=True)
 
-        def outcome(made: Record) -> Outcome:
+        def response(made: Record) -> Response:
             found = view(made)
             headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
-            return Outcome(201, _encode(found.shown), headers | ignored(draft))
+            return Response(201, headers | ignored(draft), _encode(found.shown))
 
-        return await _once(request, caller, body, outcome, unit, draft)
+        return await _once(request, caller, body, response, unit, draft)
 
     return describe.create(resource)(handle)
 
@@ -89,7 +89,7 @@ def remove(resource: Resource) -> Operation:
         expected = expected_of(request.headers.get("If-Match"))
         await request.app[DB].write(actions.remove, caller, resource, record_id, expected)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
-        return respond(Outcome(200, _encode(body), {}))
+        return respond(Response(200, {}, _encode(body)))
 
     return describe.remove(resource)(handle)
 
@@ -100,13 +100,13 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
 
-        def outcome(done: Record) -> Outcome:
+        def response(done: Record) -> Response:
             found = view(done)
-            return Outcome(200, _encode(found.shown), {"ETag": found.etag})
+            return Response(200, {"ETag": found.etag}, _encode(found.shown))
 
         # The handler ignores the body, so any body is valid.
         body = await bodies.read(request)
-        return await _once(request, caller, body, outcome, unit, request.match_info["id"])
+        return await _once(request, caller, body, response, unit, request.match_info["id"])
 
     return describe.verb(resource, _word(unit), summary, refusals=refusals)(handle)
 
@@ -132,14 +132,14 @@ def verb_with(
         body = await read_body(request)
         draft = draft_of(result, body or b"{}", takes=takes)
 
-        def outcome(done: Record) -> Outcome:
+        def response(done: Record) -> Response:
             found = view(done)
             headers = {"ETag": found.etag} | ignored(draft)
             if makes is not None:
                 headers["Location"] = f"{path_of(makes)}/{done.id}"
-            return Outcome(200 if makes is None else 201, _encode(found.shown), headers)
+            return Response(200 if makes is None else 201, headers, _encode(found.shown))
 
-        return await _once(request, caller, body, outcome, unit, request.match_info["id"], draft)
+        return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
 
     return describe.verb(
         resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
@@ -182,14 +182,15 @@ async def _once(
     request: web.Request,
     caller: Actor,
     body: bytes,
-    outcome: Callable[[Record], Outcome],
+    response: Callable[[Record], Response],
     unit: Callable[..., Awaitable[Record]],
     *args: Any,
 ) -> web.Response:
     """Return the response to a POST, whose unit runs once for each Idempotency-Key."""
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    outcomes = Outcomes(response, keep, restore)
     return respond_to_write(
-        caller, await once.write(request.app[DB], use, outcome, unit, caller, *args)
+        caller, await once.write(request.app[DB], use, outcomes, unit, caller, *args)
     )
 
 
@@ -205,26 +206,7 @@ def show(request: web.Request, found: View) -> web.Response:
 def show_change(caller: Actor, changed: View, draft: Draft) -> web.Response:
     """Return 200 with the changed record and the names of ignored fields."""
     headers = {"ETag": changed.etag} | ignored(draft)
-    return respond_to_write(caller, Outcome(200, _encode(changed.shown), headers))
-
-
-def respond_to_write(caller: Actor, found: Outcome) -> web.Response:
-    """Return the response to a write; without the scope `read` its body is the id alone.
-
-    The stored response is complete; each repeat shows what its own credential can read.
-    """
-    if "read" in caller.scopes:
-        return respond(found)
-    whole: dict[str, Any] = msgspec.json.decode(found.body)
-    return respond(replace(found, body=_encode({k: v for k, v in whole.items() if k == "id"})))
-
-
-def respond(found: Outcome) -> web.Response:
-    """Return an outcome as a response, with Idempotent-Replayed when it is a repeat."""
-    headers = {"Content-Type": JSON, **found.headers}
-    if found.replayed:
-        headers["Idempotent-Replayed"] = "true"
-    return web.Response(status=found.status, body=found.body, headers=headers)
+    return respond_to_write(caller, Response(200, headers, _encode(changed.shown)))
 
 
 def _word(unit: Any) -> str:

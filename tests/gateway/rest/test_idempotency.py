@@ -1,15 +1,19 @@
 """Tests Idempotency-Key: repeated requests write once."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gateway
 from gateway.records import once
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.records.once import Once, Outcome
+from gateway.records.once import Once, Outcomes
 from gateway.rest.params import once_of
+from gateway.rest.replays import Response, keep, restore
+from outbox.database.migrate import read_migrations
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 
@@ -110,12 +114,15 @@ async def test_a_repeat_emits_no_event(api: RestApi, ana: Person) -> None:
     assert await events(api.db) == 1
 
 
-async def _answer(tx: Tx) -> Outcome:
-    return Outcome(200, b"{}", {})
+async def _answer(tx: Tx) -> Response:
+    return Response(200, {}, b"{}")
 
 
-def _same(found: Outcome) -> Outcome:
+def _same(found: Response) -> Response:
     return found
+
+
+_KEPT = Outcomes(_same, keep, restore)
 
 
 def ticket(key: str = "k", body: bytes = b"x") -> Once:
@@ -128,27 +135,27 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
     """PostgreSQL only: on SQLite all writes wait for each other."""
     if db.engine == "sqlite":
         answers = await asyncio.gather(
-            *(once.write(db, ticket(), _same, _answer) for _ in range(2))
+            *(once.write(db, ticket(), _KEPT, _answer) for _ in range(2))
         )
         assert sorted(a.replayed for a in answers) == [False, True]
         return
     claimed, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(tx: Tx) -> Outcome:
+    async def slow(tx: Tx) -> Response:
         claimed.set()
         while not go.is_set():
             # The server ends an idle transaction.
             await tx.one("select pg_sleep(0.1)")
         return await _answer(tx)
 
-    first = asyncio.create_task(once.write(db, ticket(), _same, slow))
+    first = asyncio.create_task(once.write(db, ticket(), _KEPT, slow))
     await claimed.wait()
     with pytest.raises(Refusal) as caught:
-        await once.write(db, ticket(), _same, _answer)
+        await once.write(db, ticket(), _KEPT, _answer)
     assert caught.value.code == "idempotency_in_progress"
     go.set()
     assert not (await first).replayed
-    assert (await once.write(db, ticket(), _same, _answer)).replayed
+    assert (await once.write(db, ticket(), _KEPT, _answer)).replayed
 
 
 async def age(db: Database, micros: int) -> None:
@@ -159,17 +166,42 @@ async def age(db: Database, micros: int) -> None:
 
 
 async def test_a_key_expires_after_a_day(db: Database) -> None:
-    await once.write(db, ticket(), _same, _answer)
+    await once.write(db, ticket(), _KEPT, _answer)
     await age(db, once.KEPT - 60_000_000)
-    assert (await once.write(db, ticket(), _same, _answer)).replayed
+    assert (await once.write(db, ticket(), _KEPT, _answer)).replayed
     await age(db, 120_000_000)
-    assert not (await once.write(db, ticket(body=b"y"), _same, _answer)).replayed
+    assert not (await once.write(db, ticket(body=b"y"), _KEPT, _answer)).replayed
 
 
 async def test_pruning_deletes_the_oldest_in_small_steps(db: Database) -> None:
     for i in range(5):
-        await once.write(db, ticket(f"old{i}"), _same, _answer)
+        await once.write(db, ticket(f"old{i}"), _KEPT, _answer)
     await age(db, once.KEPT + 1)
-    await once.write(db, ticket("new"), _same, _answer)
+    await once.write(db, ticket("new"), _KEPT, _answer)
     assert [await db.write(once.prune, 3) for _ in range(3)] == [3, 2, 0]
-    assert (await once.write(db, ticket("new"), _same, _answer)).replayed
+    assert (await once.write(db, ticket("new"), _KEPT, _answer)).replayed
+
+
+async def test_the_outcome_of_an_earlier_version_is_replayed(db: Database) -> None:
+    sources = read_migrations("gateway", Path(gateway.__path__[0]) / "migrations")
+    [before] = [m for m in sources if m.name == "0002_crm"]
+    [upgrade] = [m for m in sources if m.name == "0009_outcomes"]
+    old = [s for s in before.statements(db.engine) if "idempotency" in s]
+    use = ticket()
+
+    async def unit(tx: Tx) -> None:
+        await tx.run("drop table idempotency")
+        for statement in old:
+            await tx.run(statement)
+        await tx.run(
+            "insert into idempotency (owner_id, key, method, path, fingerprint, status, headers,"
+            " body, created_at) values ($1, $2, 'POST', '/x', $3, 201, $4, $5, $6)",
+            use.owner_id, use.key, use.fingerprint,
+            '{"ETag": "\\"1\\""}', b'{"id":"\xc3\xa9"}', tx.now,
+        )  # fmt: skip
+        for statement in upgrade.statements(db.engine):
+            await tx.run(statement)
+
+    await db.write(unit)
+    found = await once.write(db, use, _KEPT, _answer)
+    assert found == Response(201, {"ETag": '"1"'}, '{"id":"é"}'.encode(), replayed=True)

@@ -66,6 +66,8 @@ LASTING = {
     "product_skus": "as its record",
     "product_categories": "as its record",
     "invoices": "records stay until they are deleted",
+    "stores": "records stay until they are deleted",
+    "store_hosts": "as its record",
 }
 
 
@@ -129,8 +131,8 @@ async def _everything_old(db: Database) -> None:
             b"l",
         )
         await tx.run(
-            "insert into idempotency (owner_id, key, method, path, fingerprint, created_at)"
-            " values ($1, 'k', 'POST', '/api/contacts', $2, 1)",
+            "insert into idempotency (owner_id, key, operation, fingerprint, created_at)"
+            " values ($1, 'k', 'POST /api/contacts', $2, 1)",
             user_id, b"f",
         )  # fmt: skip
         await tx.run(
@@ -214,8 +216,8 @@ async def _grown(tx: Tx) -> dict[str, int]:
         await tx.run(f"analyze {table}")
     user_id = await users.add(tx, email="a@example.com", name="Ana", password_hash="-")
     await tx.run(
-        "insert into idempotency (owner_id, key, method, path, fingerprint, created_at)"
-        " select $1, 'k' || n, 'POST', '/', '', n from generate_series(1, 50000) as n",
+        "insert into idempotency (owner_id, key, operation, fingerprint, created_at)"
+        " select $1, 'k' || n, 'POST /', '', n from generate_series(1, 50000) as n",
         user_id,
     )
     await tx.run(
