@@ -115,7 +115,7 @@ class Database(Protocol):
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.
 
-        "migration" has no time limits. On SQLite this returns the database itself.
+        "migration" has no timeouts. On SQLite this returns the database itself.
         """
 
     async def read(

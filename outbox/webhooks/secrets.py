@@ -1,7 +1,7 @@
 """Encrypt secrets at rest: AES-256-GCM with a ring of keys, each value bound to its row.
 
 The key file has one key per line, `id base64-key created-at`; `#` starts a comment. The newest key
-seals and every key opens, so adding a key and sealing values again replaces an old key.
+encrypts and every key decrypts, so adding a key and encrypting values again replaces an old key.
 """
 
 import binascii
@@ -29,7 +29,7 @@ KEY_ID = re.compile("[0-9a-f]{8}")
 
 
 class SealBroken(OutboxError):
-    """A sealed value does not open: it belongs to another row or key, or is damaged."""
+    """An encrypted value cannot be decrypted: it belongs to another row or key, or is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Key:
 
 
 class KeyRing:
-    """Seals with its newest key and opens with any of its keys."""
+    """Encrypts with its newest key and decrypts with any of its keys."""
 
     def __init__(self, keys: Iterable[Key], random: Callable[[int], bytes]) -> None:
         ring = sorted(keys, key=lambda key: key.created_at)
@@ -65,14 +65,14 @@ class KeyRing:
         key_id, nonce = sealed[:ID_BYTES], sealed[ID_BYTES : ID_BYTES + NONCE_BYTES]
         cipher = self._ciphers.get(key_id)
         if cipher is None:
-            raise SealBroken(f"the key {key_id.hex()} that sealed this value is not in the ring")
+            raise SealBroken(f"the key {key_id.hex()} that encrypted this value is not in the ring")
         try:
             return cipher.decrypt(nonce, sealed[ID_BYTES + NONCE_BYTES :], row_id.encode())
         except (InvalidTag, ValueError):
-            raise SealBroken("this value was sealed for another row or is damaged") from None
+            raise SealBroken("this value was encrypted for another row or is damaged") from None
 
     def stale(self, sealed: bytes) -> bool:
-        """Return whether the ring has a newer key than the one that sealed this value."""
+        """Return whether the ring has a newer key than the one that encrypted this value."""
         return sealed[:ID_BYTES].hex() != self.newest
 
 
@@ -120,7 +120,7 @@ def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
     """Create a key file with one new key, readable only by its owner.
 
     `wall` is microseconds UTC. Raise CannotStart; never replace an existing file, because values
-    sealed with its keys would be lost.
+    encrypted with its keys would be lost.
     """
     file = Path(path)
     try:

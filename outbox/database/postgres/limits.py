@@ -1,4 +1,4 @@
-"""Time limits on PostgreSQL, by the purpose of a connection."""
+"""Timeouts on PostgreSQL, by the purpose of a connection."""
 
 from __future__ import annotations
 
