@@ -1,16 +1,23 @@
-"""Apply migrations: numbered SQL files that each run once in one transaction and never change."""
+"""Apply migrations: numbered files that each run once and never change.
+
+An SQL file runs in one transaction. A Python file has a function `async def step(tx) -> bool`, for
+what SQL cannot compute: it does one batch per transaction, finds by itself what is left to do, and
+returns whether there is more.
+"""
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Literal
 
 from outbox.database.sql import translate
 from outbox.database.transaction import Database, Engine, Tx
 from outbox.errors import CannotStart
 
-_NAME = re.compile(r"(\d{4})_\w+\.sql")
+_NAME = re.compile(r"(\d{4})_\w+\.(?:sql|py)")
 _TRIGGER = re.compile(r"\s*create trigger\b.*\bbegin\b", re.S | re.I)
 _LEDGER = """
 create table if not exists schema_migrations (
@@ -32,6 +39,8 @@ class Migration:
     number: int
     name: str
     text: str
+    step: Callable[[Tx], Awaitable[bool]] | None = None
+    """Of a Python file, in place of statements."""
 
     @property
     def checksum(self) -> str:
@@ -39,6 +48,8 @@ class Migration:
 
     def statements(self, engine: Engine) -> list[str]:
         """Return the statements for `engine`. A statement ends with `;` at the end of a line."""
+        if self.step is not None:
+            return []
         found: list[str] = []
         lines: list[str] = []
         for line in translate(self.text, engine).splitlines():
@@ -59,21 +70,32 @@ def _open(text: str) -> bool:
 def read_migrations(component: str, folder: Path) -> list[Migration]:
     """Return the migrations of a folder in order. Raise CannotStart for gaps or invalid names."""
     found: list[Migration] = []
-    for path in sorted(folder.glob("*.sql")):
+    for path in sorted((*folder.glob("*.sql"), *folder.glob("*.py"))):
         match = _NAME.fullmatch(path.name)
         if match is None or int(match[1]) != len(found) + 1:
             raise CannotStart(f"the migration {path.name} is misnamed or out of sequence")
         text = path.read_text(encoding="utf-8")
-        found.append(Migration(component, int(match[1]), path.stem, text))
+        step = _step(path) if path.suffix == ".py" else None
+        found.append(Migration(component, int(match[1]), path.stem, text, step))
     return found
+
+
+def _step(path: Path) -> Callable[[Tx], Awaitable[bool]]:
+    spec = spec_from_file_location(f"migration_{path.stem}", path)
+    assert spec is not None, path
+    assert spec.loader is not None, path
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    step: Callable[[Tx], Awaitable[bool]] = module.step
+    return step
 
 
 async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
     """Bring the schema up to date; return the names of the applied migrations.
 
-    Several processes may run this at the same time, and it may run again after a kill: each file is
-    one transaction. Raise CannotStart when the schema is newer than this program or when an applied
-    file has changed.
+    Several processes may run this at the same time, and it may run again after a kill: each SQL
+    file, and each batch of a Python file, is one transaction. Raise CannotStart when the schema is
+    newer than this program or when an applied file has changed.
     """
     db = db.apart("migration")
     await db.write(_prepare)
@@ -86,7 +108,10 @@ async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str
                 f"the database schema is newer than this program ({component} {newest:04d}, "
                 f"known up to {len(migrations):04d}); run the newer program"
             )
-        applied += [m.name for m in migrations if await db.write(_apply, m)]
+        for migration in migrations:
+            while (outcome := await db.write(_apply, migration)) == "left":
+                pass
+            applied += [migration.name] * (outcome == "applied")
     return applied
 
 
@@ -119,8 +144,8 @@ async def _newest(tx: Tx, component: str) -> int:
     return int(row["newest"]) if row else 0
 
 
-async def _apply(tx: Tx, migration: Migration) -> bool:
-    """Apply `migration` unless it is applied already; return whether this call applied it."""
+async def _apply(tx: Tx, migration: Migration) -> Literal["applied", "left", "known"]:
+    """Apply `migration`, or its next batch, unless it is applied already."""
     if tx.engine == "postgres":
         await tx.run(_LOCK)
     row = await tx.one(
@@ -133,7 +158,9 @@ async def _apply(tx: Tx, migration: Migration) -> bool:
                 f"the migration {migration.name} was changed after it had been applied; "
                 "restore the file"
             )
-        return False
+        return "known"
+    if migration.step is not None and await migration.step(tx):
+        return "left"
     for statement in migration.statements(tx.engine):
         await tx.run(statement)
     await tx.run(
@@ -141,4 +168,4 @@ async def _apply(tx: Tx, migration: Migration) -> bool:
         " values ($1, $2, $3, $4, $5)",
         migration.component, migration.number, migration.name, migration.checksum, tx.now,
     )  # fmt: skip
-    return True
+    return "applied"

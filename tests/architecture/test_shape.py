@@ -73,7 +73,8 @@ def test_the_map_says_what_each_room_is_for() -> None:
 
 def test_migrations_are_numbered_without_gaps() -> None:
     for folder in ("outbox/database/migrations", "gateway/migrations"):
-        names = sorted(path.name for path in (ROOT / folder).glob("*.sql"))
+        kinds = ("*.sql", "*.py")
+        names = sorted(path.name for kind in kinds for path in (ROOT / folder).glob(kind))
         assert names, folder
-        assert all(re.fullmatch(r"\d{4}_[a-z0-9_]+\.sql", name) for name in names), names
+        assert all(re.fullmatch(r"\d{4}_[a-z0-9_]+\.(sql|py)", name) for name in names), names
         assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))

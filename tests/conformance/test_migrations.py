@@ -109,3 +109,51 @@ def test_a_gap_in_the_numbers_is_refused(folder: Path) -> None:
     (folder / "0003_late.sql").write_text("select 1;\n")
     with pytest.raises(CannotStart, match="0003_late"):
         read_migrations("test", folder)
+
+
+STEP = """
+async def step(tx):
+    row = await tx.one("select name from birds where name = upper(name) order by name limit 1")
+    if row is None:
+        return False
+    await tx.run("update birds set name = lower(name) where name = $1", row["name"])
+    return True
+"""
+
+
+async def test_a_python_migration_runs_batch_by_batch(db: Database, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('ARARA'), ('EMA');\n")
+    (folder / "0003_lower.py").write_text(STEP)
+    sources = [("test", folder)]
+    assert await migrate(db, sources) == ["0001_birds", "0002_more", "0003_lower"]
+    assert await db.read(birds) == ["arara", "ema", "sabia"]
+    assert await migrate(db, sources) == []
+
+
+async def test_a_python_migration_continues_after_a_failure(db: Database, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('ARARA'), ('EMA');\n")
+    failing = STEP.replace(
+        "await tx.run", 'assert row["name"] != "EMA", "a kill"\n    await tx.run'
+    )
+    (folder / "0003_lower.py").write_text(failing)
+    sources = [("test", folder)]
+    with pytest.raises(AssertionError, match="a kill"):
+        await migrate(db, sources)
+    assert await db.read(birds) == ["EMA", "arara", "sabia"]
+    assert await pending(db, sources) == ["0003_lower"]
+    (folder / "0003_lower.py").write_text(STEP)
+    assert await migrate(db, sources) == ["0003_lower"]
+    assert await db.read(birds) == ["arara", "ema", "sabia"]
+
+
+async def test_concurrent_processes_share_a_python_migration(bare: str, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('ARARA'), ('EMA');\n")
+    (folder / "0003_lower.py").write_text(STEP)
+    dbs = [await database.open(bare, clock=SystemClock(), ids=Ids()) for _ in range(3)]
+    applied = await asyncio.gather(*(migrate(db, [("test", folder)]) for db in dbs))
+    assert sorted(name for names in applied for name in names) == [
+        "0001_birds", "0002_more", "0003_lower",
+    ]  # fmt: skip
+    assert await dbs[0].read(birds) == ["arara", "ema", "sabia"]
+    for db in dbs:
+        await db.close()

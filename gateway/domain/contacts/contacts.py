@@ -1,5 +1,6 @@
 """Declares contacts, the people (leads) of an owner."""
 
+from gateway.domain.accounts.users import fold_email
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,
@@ -24,7 +25,7 @@ CONTACTS = Resource(
         Field("name", "name", formats.title(), "Full name.", "Maria da Silva", required=True),
         Field(
             "email", "email", formats.email(), "E-mail address; not necessarily unique.",
-            "maria@example.com",
+            "maria@example.com", beside=(Beside("email_folded", fold_email),),
         ),
         Field(
             "phone", "phone", formats.phone(), "Phone with area code, stored unchanged.",

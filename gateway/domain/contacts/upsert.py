@@ -1,0 +1,139 @@
+"""Finds or creates the contact of an email address, for what a storefront learns of a person.
+
+The email of a contact is not unique: the oldest contact with it is the one. All upserts of one
+address wait for each other, so that two at once create one contact.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import json
+
+from gateway.domain.accounts.users import fold_email
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import actions, store
+from gateway.records.access import Actor
+from gateway.records.record import Record, record_of
+from gateway.records.values import formats
+from gateway.records.values.folding import fold
+from gateway.records.values.strictjson import dumps
+from outbox.database.transaction import Tx
+
+MOST_TAGS = 50
+SOURCE = "storefront"
+_LOCK = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
+_OLDEST = """
+select id from contacts where owner_id = $1 and email_folded = $2 order by created_at, id limit 1
+"""
+_COMPANY = """
+select id from companies where owner_id = $1 and sort_name = $2 order by id limit 1
+"""
+
+
+async def upsert(
+    tx: Tx,
+    actor: Actor,
+    *,
+    email: str,
+    name: str | None = None,
+    phone: str | None = None,
+    company: str | None = None,
+    position: str | None = None,
+    tags: Iterable[str] = (),
+    consent: bool | None = None,
+) -> Record:
+    """Return the owner's contact with this email, created or completed; values are checked already.
+
+    It fills blank fields and adds tags, and never overwrites a value. `company` links the contact
+    to the owner's company of this name, if there is one. Emits contact.created, or contact.updated
+    when something changed. It locks the address and then the contact until the transaction ends:
+    call it after locking carts, products and coupons, and before taking a number.
+    """
+    actor.must("write")
+    folded = fold_email(email)
+    company_id = None if company is None else await _company(tx, actor.owner_id, company)
+    filled: dict[str, Any] = {
+        "name": name,
+        "phone": phone,
+        "phone_e164": None if phone is None else formats.e164(phone),
+        "position": position,
+        "company_id": company_id,
+        "consent": consent,
+    }
+    before = await _locked(tx, actor, folded)
+    if before is None:
+        values = {
+            **filled,
+            "name": name or _local_part(email),
+            "email": email.strip(),
+            "email_folded": folded,
+            "tags": _merged("[]", tags),
+            "source": SOURCE,
+        }
+        return actions.announce(tx, "created", await actions.insert(tx, actor, CONTACTS, values))
+    changes = {
+        column: value
+        for column, value in filled.items()
+        if value is not None and _is_blank(before, column)
+    }
+    merged = _merged(before["tags"], tags)
+    if merged != before["tags"]:
+        changes["tags"] = merged
+    if not changes:
+        return before
+    return actions.announce(tx, "updated", await actions.update(tx, actor, before, changes))
+
+
+async def note(
+    tx: Tx, actor: Actor, contact_id: str, text: str, metadata: Mapping[str, Any] | None = None
+) -> Record:
+    """Add a note to the history of a contact; a text past the limit of activities is cut."""
+    values = {
+        "type": "note",
+        "description": text[: formats.LONG],
+        "related_id": contact_id,
+        "related_type": "contact",
+        "metadata": dumps(dict(metadata)) if metadata else None,
+        "created_by": actor.owner_id,
+    }
+    return actions.announce(tx, "created", await actions.insert(tx, actor, ACTIVITIES, values))
+
+
+async def _locked(tx: Tx, actor: Actor, folded: str) -> Record | None:
+    """Return the oldest contact with this address, locked like the address itself, or None."""
+    if tx.engine == "postgres":
+        # SQLite has one writer. A lock on a row could not protect an address without a contact.
+        await tx.one(_LOCK, f"{actor.owner_id} {folded}")
+    while (found := await tx.one(_OLDEST, actor.owner_id, folded)) is not None:
+        row = await store.fetch(tx, CONTACTS, found["id"], lock=True)
+        # The lock may have waited for a delete or for a change of the address.
+        if row is not None and row[CONTACTS.position["email_folded"]] == folded:
+            return record_of(CONTACTS, row, tx.now, actor.zone)
+    return None
+
+
+def _is_blank(before: Record, column: str) -> bool:
+    """Return whether nothing is lost when the column is set."""
+    if column == "phone_e164":
+        column = "phone"
+    stored = before[column]
+    if column == "name" and before["source"] == SOURCE:
+        # The name stands in for one that nobody gave.
+        return bool(stored == _local_part(before["email"] or ""))
+    return stored is None or stored == ""
+
+
+def _local_part(email: str) -> str:
+    return email.strip().partition("@")[0]
+
+
+def _merged(kept: str, tags: Iterable[str]) -> str:
+    """Return the JSON list of tags with further ones, as far as there is room."""
+    old: list[str] = json.decode(kept)
+    return dumps(list(dict.fromkeys([*old, *tags]))[: max(len(old), MOST_TAGS)])
+
+
+async def _company(tx: Tx, owner_id: str, name: str) -> str | None:
+    row = await tx.one(_COMPANY, owner_id, fold(name.strip()))
+    return None if row is None else str(row["id"])
