@@ -48,6 +48,7 @@ def _mutation(wanted: Resolver) -> Callable[..., Any]:
 
     async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
         payload = await wanted(info.context, input)
+        info.context.loaders.forget()
         return {**payload, "clientMutationId": input.get("clientMutationId")}
 
     return resolve

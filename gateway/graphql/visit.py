@@ -9,6 +9,7 @@ from gateway.domain.accounts.networks import share_of
 from gateway.domain.storefront import stores
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql.cookies import Cookies
+from gateway.graphql.loaders import Loaders
 from gateway.server.keys import CLIENT, DB, REQUEST_ID
 from outbox.database.transaction import P, T, Tx
 
@@ -22,6 +23,8 @@ class Visit:
         self.cookies = Cookies(request)
         self._db = request.app[DB]
         self._visitors: dict[str, Visitor] = {}
+        self.loaders = Loaders(self._db.read)
+        """Loads what the fields of many objects need, together."""
 
     @property
     def now(self) -> int:

@@ -25,9 +25,12 @@ Costly = Literal["searched", "filtered"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a list: the time of creation, or of the last change, and the id."""
+    """A position in a list: the value that orders it and the id.
 
-    at: int
+    The value is the time of creation, of the last change, or of another sort.
+    """
+
+    at: int | str
     record_id: str
 
 
@@ -108,7 +111,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     """Return the page of the records of `owner_id`, whose time zone is `zone`."""
     if _is_empty(query):
         return Page([], 0)
-    where, args = _conditions(resource, query, tx.now, zone)
+    where, args = conditions(resource, query, tx.now, zone)
     if where != OWNED:
         row = await tx.one(statements.count(resource, where), owner_id, *args)
         count = int(row[0]) if row else 0
@@ -174,7 +177,7 @@ def _folded_search(resource: Resource, query: Query) -> str:
     return fold(query.search) if resource.search and query.search else ""
 
 
-def _conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
+def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
     where, args = OWNED, list[Any]()
 

@@ -38,6 +38,8 @@ class Reference:
     tables: Mapping[str, str] | None = None
     ends: bool = True
     """Whether the record it points to can be deleted."""
+    owns: bool = False
+    """Whether the record it points to takes this one with it when it is deleted."""
 
 
 Within = Literal["owner", "store", "installation"]
@@ -227,12 +229,12 @@ class Resource(Form):
     @cached_property
     def ending(self) -> tuple[Field, ...]:
         """The references that lose an id when the record it names is deleted."""
-        return tuple(f for f, to in self.references if to.ends and not to.by)
+        return tuple(f for f, to in self.references if to.ends and not to.by and not to.owns)
 
     @cached_property
     def belongs(self) -> tuple[Field, ...]:
         """The references to a record whose delete deletes this one."""
-        return tuple(f for f, to in self.references if to.by)
+        return tuple(f for f, to in self.references if to.by or to.owns)
 
     @cached_property
     def offered(self) -> Mapping[str, Filter]:

@@ -37,6 +37,15 @@ def select_one(resource: Resource, *, lock: bool) -> str:
     return f"{text} /*postgres for update*/" if lock else text
 
 
+@lru_cache(maxsize=64)
+def select_some(resource: Resource) -> str:
+    """Return the query for records by their ids, a JSON array in $1."""
+    return (
+        f"select {ends.columns(resource)} from {resource.table}"
+        f" where id in {IDS}{ends.seen(resource)}"
+    )
+
+
 @lru_cache(maxsize=256)
 def insert(resource: Resource) -> str:
     """Return the INSERT of a record; its parameters are `written(resource)` in order."""

@@ -14,6 +14,7 @@ from gateway.records.record import ID, Row
 from gateway.records.resource import Field, Resource, Unique
 from gateway.records.values.folding import fold, fold_all
 from gateway.records.values.strictjson import decode
+from outbox.database.sql import items
 from outbox.database.transaction import Tx
 
 # Writers of one owner spread over this many counters, so that they seldom wait for each other.
@@ -37,6 +38,12 @@ async def fetch_all(tx: Tx, sql: str, *args: Any) -> tuple[list[Row], frozenset[
         json.decode(rows[0][0]) if tx.engine == "sqlite" else [[*cast(Any, row)] for row in rows]
     )
     return [*found], frozenset(record[0] for record in found if record.pop())
+
+
+async def fetch_whole(tx: Tx, resource: Resource, ids: Sequence[str]) -> dict[str, Row]:
+    """Return the records with these ids, of any owner, by id."""
+    rows = await tx.all(statements.select_some(resource), items(ids))
+    return {row[0]: cast("Row", row) for row in rows}
 
 
 async def insert(tx: Tx, resource: Resource, owner_id: str, values: Mapping[str, Any]) -> Row:
@@ -132,16 +139,21 @@ def _search_columns(resource: Resource, row: Row) -> list[str]:
     return found
 
 
-async def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, items: str) -> None:
-    rows = [(owner_id, value, record_id) for value in decode(items.encode())]
+async def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, listed: str) -> None:
+    rows = [(owner_id, value, record_id) for value in decode(listed.encode())]
     if rows:
         await tx.many(statements.list_items(table), rows)
 
 
 async def _claim(tx: Tx, resource: Resource, field: Field, unique: Unique, row: Row) -> None:
-    """Claim a unique value for the record. Raises conflict."""
+    """Claim a unique value for the record. Raises conflict.
+
+    A record without a store claims nothing within it.
+    """
     value = row[resource.position[field.column]]
     scope = () if unique.within == "installation" else (row[resource.position[unique.scope]],)
+    if None in scope:
+        return
     used = fold(value) if unique.folded else value
     claimed = await tx.run(statements.claim(unique), *scope, used, row[ID])
     if not claimed:

@@ -15,6 +15,7 @@ from gateway.records.record import Record, record_of
 from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Resource
 from gateway.records.values import cep, formats, hostnames, nested, numbers
 from gateway.records.values.nested import Member
+from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
 STORES = Resource(
@@ -180,6 +181,19 @@ select h.record_id, u.timezone from store_hosts h
 join stores s on s.id = h.record_id join users u on u.id = s.owner_id
 where h.value = $1 and s.active and u.disabled_at is null
 """
+
+
+_ACTIVE = f"""
+select s.id, u.timezone from stores s join users u on u.id = s.owner_id
+where s.id in {IDS} and s.active and u.disabled_at is null
+"""
+
+
+async def active(tx: Tx, ids: Sequence[str]) -> dict[str, Record]:
+    """Return the active stores with these ids, of any owner, by id."""
+    zones = {row[0]: row[1] for row in await tx.all(_ACTIVE, items(ids))}
+    rows = await store.fetch_whole(tx, STORES, [*zones])
+    return {key: record_of(STORES, row, tx.now, zones[key]) for key, row in rows.items()}
 
 
 async def by_hostname(tx: Tx, hostname: str) -> tuple[Record, str]:

@@ -12,6 +12,7 @@ from gateway.graphql.fields import (
     cart,
     leads,
     modals,
+    nodes,
     orders,
     products,
     reviews,
@@ -19,13 +20,27 @@ from gateway.graphql.fields import (
 )
 from gateway.graphql.visit import FieldResolver, Resolver
 
-_PARTS = (stores, products, reviews, cart, orders, account, leads, modals)
+_PARTS: tuple[Any, ...] = (stores, products, reviews, cart, orders, account, leads, modals)
 
-QUERIES: Mapping[str, Resolver] = {k: v for part in _PARTS for k, v in part.QUERIES.items()}
-MUTATIONS: Mapping[str, Resolver] = {k: v for part in _PARTS for k, v in part.MUTATIONS.items()}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
-    k: v for part in _PARTS for k, v in part.TYPES.items()
+NODES: nodes.Public = {k: v for part in _PARTS for k, v in getattr(part, "NODES", {}).items()}
+"""The loader of each type that `node` returns, from the parts that have one."""
+QUERIES: Mapping[str, Resolver] = {
+    **{k: v for part in _PARTS for k, v in part.QUERIES.items()},
+    **nodes.queries(NODES),
 }
+MUTATIONS: Mapping[str, Resolver] = {k: v for part in _PARTS for k, v in part.MUTATIONS.items()}
+
+
+def _types() -> Mapping[str, Mapping[str, FieldResolver]]:
+    """Return the resolvers by type and field; several parts may serve fields of one type."""
+    found: dict[str, dict[str, FieldResolver]] = {}
+    for part in _PARTS:
+        for name, fields in part.TYPES.items():
+            found.setdefault(name, {}).update(fields)
+    return found
+
+
+TYPES = _types()
 KINDS: Mapping[str, str] = {
     "store": "Store",
     "product": "Product",

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from gateway.domain.storefront import stores
+from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.record import Record
@@ -11,6 +13,7 @@ async def store(visit: Visit, args: Args) -> Record:
     return (await visit.visitor(args["hostname"])).store
 
 
+NODES: Public = {"Store": stores.active}
 QUERIES: Mapping[str, Resolver] = {"store": store}
 MUTATIONS: Mapping[str, Resolver] = {}
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {

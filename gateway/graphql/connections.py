@@ -1,0 +1,96 @@
+"""Reads the arguments of a connection and builds its value: edges, nodes, pageInfo, totalCount.
+
+A cursor is the base64 of the list's order, the value that the order compares, and the id. It stays
+valid when its record changes or goes.
+"""
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.records.errors import Fault, Refusal
+from gateway.records.query import MOST, Place
+from gateway.records.walk import Stretch, Walk
+from outbox.ids import is_id
+
+NEWEST = "n"
+"""The order of a list with the newest first, in its cursors."""
+DEFAULT = 20
+LONGEST_CURSOR = 2_048
+_json = msgspec.json
+
+
+def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False) -> Stretch:
+    """Return what `first`, `after`, `last` and `before` select. Raises validation_error.
+
+    `last` counts from the end, in place of `first`. `text`: the order compares texts.
+    """
+    wanted, last = args.get("last"), True
+    if wanted is None:
+        wanted, last = args.get("first"), False
+    if wanted is None:
+        wanted = DEFAULT
+    field = "last" if last else "first"
+    if not 0 <= wanted <= MOST:
+        raise _wrong(field, "out_of_range", f"Send a whole number from 0 to {MOST}.")
+    places = {name: _place(args.get(name), name, order, text) for name in ("after", "before")}
+    return Stretch(wanted, last, **places)
+
+
+def connection(
+    found: Walk,
+    wanted: Stretch,
+    count: Callable[[], Awaitable[int]],
+    order: str = NEWEST,
+    show: Callable[[Any], Any] = lambda record: record,
+) -> dict[str, Any]:
+    """Return the value of a connection; `count` runs only when the client asks for totalCount."""
+    nodes = [show(record) for record in found.records]
+    cursors = [cursor(place, order) for place in found.places]
+    before, after = wanted.before is not None, wanted.after is not None
+    return {
+        "edges": [{"node": n, "cursor": c} for n, c in zip(nodes, cursors, strict=True)],
+        "nodes": nodes,
+        "pageInfo": {
+            # The cursor of the client is the cursor of a record on its other side.
+            "hasNextPage": before if wanted.last else found.more,
+            "hasPreviousPage": found.more if wanted.last else after,
+            "startCursor": cursors[0] if cursors else None,
+            "endCursor": cursors[-1] if cursors else None,
+        },
+        "totalCount": lambda info: count(),
+    }
+
+
+def cursor(place: Place, order: str = NEWEST) -> str:
+    """Return the cursor of a position."""
+    plain = _json.encode([order, place.at, place.record_id])
+    return urlsafe_b64encode(plain).decode().rstrip("=")
+
+
+def _place(sent: str | None, field: str, order: str, text: bool) -> Place | None:
+    if sent is None:
+        return None
+    found: Any = None
+    if len(sent) <= LONGEST_CURSOR and sent.isascii():
+        try:
+            found = _json.decode(urlsafe_b64decode(sent + "=" * (-len(sent) % 4)))
+        except (ValueError, binascii.Error):
+            found = None
+    match found:
+        case [str(kind), int(at), str(record_id)] if not text and abs(at) < 2**62:
+            known = kind == order and is_id(record_id) and not isinstance(at, bool)
+        case [str(kind), str(at), str(record_id)] if text and "\0" not in at:
+            known = kind == order and is_id(record_id)
+        case _:
+            known = False
+    if not known:
+        raise _wrong(field, "invalid_cursor", "Send a cursor of this list, with the same orderBy.")
+    return Place(found[1], found[2])
+
+
+def _wrong(field: str, code: str, message: str) -> Refusal:
+    return Refusal("validation_error", f"{field}: {message}", faults=[Fault(field, code, message)])

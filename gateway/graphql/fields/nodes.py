@@ -1,0 +1,39 @@
+"""Resolves `node` and `nodes`: public objects of active stores by global id."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from gateway.graphql.ids import parse
+from gateway.graphql.visit import Args, Resolver, Visit
+from gateway.records.errors import Fault, Refusal
+from gateway.records.query import MOST
+
+Public = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
+"""The loader of each public type: (tx, record ids) → objects of active stores by record id."""
+
+
+def queries(public: Public) -> Mapping[str, Resolver]:
+    """Return the resolvers of `node` and `nodes` for the types in `public`."""
+
+    async def node(visit: Visit, args: Args) -> Any:
+        return await _found(visit, args["id"])
+
+    async def nodes(visit: Visit, args: Args) -> list[Any]:
+        if len(args["ids"]) > MOST:
+            message = f"Send at most {MOST} ids."
+            fault = Fault("ids", "too_many", message)
+            raise Refusal("validation_error", f"ids: {message}", faults=[fault])
+        found = [_found(visit, text) for text in args["ids"]]
+        return [await one for one in found]
+
+    def _found(visit: Visit, text: str) -> Awaitable[Any]:
+        kind, record_id = parse(text) or ("", "")
+        if kind not in public:
+            return _none()
+        return visit.loaders.load(public[kind], record_id)
+
+    return {"node": node, "nodes": nodes}
+
+
+async def _none() -> None:
+    return None

@@ -1,0 +1,103 @@
+"""Reads a stretch of a list by position, forwards or backwards, without counting the list."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.records import statements, store
+from gateway.records.query import MOST, Place, Query, conditions
+from gateway.records.record import CREATED_AT, ID, Record, Row, record_of
+from gateway.records.resource import Resource
+from outbox.database.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of a list between two positions: its first `limit` records, or its last ones."""
+
+    limit: int
+    last: bool = False
+    after: Place | None = None
+    before: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The records of a stretch in the list's order, each with its position.
+
+    `more`: the stretch has records past the limit. `long`: ids whose long texts are unread.
+    """
+
+    records: Sequence[Record]
+    places: Sequence[Place]
+    more: bool
+    long: frozenset[str] = frozenset()
+
+
+NOTHING = Walk([], [], False)
+
+
+def bounds(
+    stretch: Stretch, key: str, descending: bool, args: list[Any], record_id: str = "id"
+) -> str:
+    """Return the conditions of a stretch, each with a leading ` and `; append their values."""
+    found = ""
+    for place, later in ((stretch.after, True), (stretch.before, False)):
+        if place is not None:
+            args += (place.at, place.record_id)
+            sign = "<" if later == descending else ">"
+            found += f" and ({key}, {record_id}) {sign} (${len(args) - 1}, ${len(args)})"
+    return found
+
+
+def order(stretch: Stretch, key: str, descending: bool, record_id: str = "id") -> str:
+    """Return the order in which to read a stretch: from its end when `last`."""
+    way = " desc" * (descending != stretch.last)
+    return f"{key}{way}, {record_id}{way}"
+
+
+def walked(
+    rows: list[Row], stretch: Stretch, record: Callable[[Row], Record],
+    place: Callable[[Record], Place], long: frozenset[str] = frozenset(),
+) -> Walk:  # fmt: skip
+    """Return the Walk of up to `limit` + 1 rows in the order of `order`."""
+    more = len(rows) > stretch.limit
+    rows = rows[: stretch.limit]
+    if stretch.last:
+        rows.reverse()
+    records = [record(row) for row in rows]
+    return Walk(records, [place(found) for found in records], more, long)
+
+
+async def walk(
+    tx: Tx, resource: Resource, owner_id: str, wanted: Query, stretch: Stretch, zone: str
+) -> Walk:
+    """Return a stretch of the list, the newest first, with whole records.
+
+    `wanted` narrows the list. Its limit, order and positions do not count.
+    """
+    assert stretch.limit <= MOST, "too many at once"
+    where, values = conditions(resource, wanted, tx.now, zone)
+    args = [owner_id, *values]
+    where += bounds(stretch, "created_at", True, args)
+    args += (stretch.limit + 1, 0)
+    sql = statements.page(
+        resource, where, order(stretch, "created_at", True),
+        size=len(args) - 1, offset=len(args), late=False,
+    )  # fmt: skip
+    rows, long = await store.fetch_all(tx, sql, *args)
+    if long:
+        whole = await store.fetch_whole(tx, resource, [*long])
+        rows = [whole.get(row[ID], row) for row in rows]
+    return walked(
+        rows, stretch,
+        lambda row: record_of(resource, row, tx.now, zone),
+        lambda found: Place(found.row[CREATED_AT], found.id),
+    )  # fmt: skip
+
+
+async def count(tx: Tx, resource: Resource, owner_id: str, wanted: Query, zone: str) -> int:
+    """Return the number of records in the list."""
+    where, args = conditions(resource, wanted, tx.now, zone)
+    row = await tx.one(statements.count(resource, where), owner_id, *args)
+    return int(row[0]) if row else 0

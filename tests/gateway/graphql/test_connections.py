@@ -1,0 +1,94 @@
+"""Connections: what their arguments select, and their cursors."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from gateway.graphql.connections import NEWEST, connection, cursor, stretch
+from gateway.records.errors import Refusal
+from gateway.records.query import Place
+from gateway.records.walk import Stretch, Walk
+
+ID = "018f3a5b7c9d1e2f3a4b5c6d"
+
+
+def forged(*parts: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode()
+
+
+def test_stretches() -> None:
+    place = Place(1_700_000_000_000_000, ID)
+    text = cursor(place)
+    assert "=" not in text
+    assert stretch({}) == Stretch(20)
+    assert stretch({"first": None, "last": None}) == Stretch(20)
+    assert stretch({"first": 5, "after": text}) == Stretch(5, after=place)
+    assert stretch({"first": 20, "last": 3, "before": text}) == Stretch(3, True, before=place)
+    assert stretch({"first": 0, "after": text, "before": text}) == Stretch(0, False, place, place)
+    assert stretch({"first": 100}).limit == 100
+    named = Place("cafe", ID)
+    assert stretch({"after": cursor(named, "t")}, "t", text=True).after == named
+
+
+@pytest.mark.parametrize(
+    ("args", "field"),
+    [
+        ({"first": -1}, "first"),
+        ({"first": 101}, "first"),
+        ({"last": 101}, "last"),
+        ({"last": -1}, "last"),
+        ({"after": ""}, "after"),
+        ({"after": "x"}, "after"),
+        ({"after": "é"}, "after"),
+        ({"after": "A" * 5_000}, "after"),
+        ({"before": forged()}, "before"),
+        ({"before": forged("p", 1, ID)}, "before"),
+        ({"after": forged(NEWEST, "1", ID)}, "after"),
+        ({"after": forged(NEWEST, True, ID)}, "after"),
+        ({"after": forged(NEWEST, 1.5, ID)}, "after"),
+        ({"after": forged(NEWEST, 2**63, ID)}, "after"),
+        ({"after": forged(NEWEST, 1, "x")}, "after"),
+        ({"after": forged(NEWEST, 1, ID, 2)}, "after"),
+        ({"after": forged(NEWEST, 1, 2)}, "after"),
+    ],
+)
+def test_what_selects_nothing_is_refused(args: dict[str, Any], field: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        stretch(args)
+    assert refused.value.code == "validation_error"
+    assert refused.value.faults[0].field == field
+
+
+def test_a_text_cursor_is_a_text_that_databases_store() -> None:
+    for at in ("a\0", "\ud800", 5):
+        with pytest.raises(Refusal):
+            stretch({"after": forged("t", at, ID)}, "t", text=True)
+
+
+def test_page_info() -> None:
+    places = [Place(2, ID), Place(1, ID)]
+    records: Any = ["second", "first"]
+
+    async def count() -> int:
+        raise AssertionError("nobody asked")
+
+    for wanted, more, onward, back in (
+        (Stretch(2), True, True, False),
+        (Stretch(2), False, False, False),
+        (Stretch(2, after=places[0]), False, False, True),
+        (Stretch(2, True), True, False, True),
+        (Stretch(2, True, before=places[0]), False, True, False),
+    ):
+        found = connection(Walk(records, places, more), wanted, count)
+        assert found["nodes"] == records
+        assert found["edges"] == [
+            {"node": r, "cursor": cursor(p)} for r, p in zip(records, places, strict=True)
+        ]
+        assert found["pageInfo"] == {
+            "hasNextPage": onward, "hasPreviousPage": back,
+            "startCursor": cursor(places[0]), "endCursor": cursor(places[1]),
+        }  # fmt: skip
+    empty = connection(Walk([], [], False), Stretch(2), count)
+    assert empty["pageInfo"]["startCursor"] is None
