@@ -14,14 +14,16 @@ from gateway.console.routes import add_console
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
+from gateway.graphql import responses as graphql
 from gateway.graphql.routes import add_graphql
-from gateway.rest.errors import refuse
+from gateway.records.errors import Refusal
+from gateway.rest import errors as rest
 from gateway.rest.routes import add_routes
 from gateway.server import answers, keys, startup
 from gateway.server.config import Config
 from gateway.server.delivery import Delivery
 from gateway.server.limits import RateLimits
-from gateway.server.middleware import frame
+from gateway.server.middleware import frame, surface_of
 from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
 from gateway.server.telemetry.exposition import Exposition
@@ -108,6 +110,13 @@ def build_app(
         add_graphql(app)
         add_console(app)
     return app
+
+
+def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.StreamResponse:
+    """Return the response of a refusal that no door has rendered, as the request's door does."""
+    if surface_of(request.path) == "graphql":
+        return graphql.refuse(refusal, request, status)
+    return rest.refuse(refusal, request, status)
 
 
 def build_info(db: Database) -> dict[str, str]:

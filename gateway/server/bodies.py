@@ -44,6 +44,16 @@ async def plain(request: web.Request) -> bytes:
     return await _read(request, min(ANONYMOUS_BYTES, request.app[CONFIG].limits.body_bytes))
 
 
+async def whole(request: web.Request) -> bytes:
+    """Return an uncompressed body of up to the configured size, from any caller.
+
+    Raise payload_too_large or unsupported_media_type.
+    """
+    if _coding(request):
+        raise _unknown_coding("Send the body uncompressed.")
+    return await _read(request, request.app[CONFIG].limits.body_bytes)
+
+
 @lru_cache(maxsize=256)
 def media_type(header: str) -> tuple[str, str]:
     """Return the media type and the charset of a Content-Type; the default charset is utf-8."""
