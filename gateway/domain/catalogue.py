@@ -14,6 +14,7 @@ from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront import stores
+from gateway.domain.storefront.ebooks import EBOOKS
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -59,6 +60,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(QUOTES, quotes.create, quotes.change),
     plain(PRODUCTS),
     Entry(STORES, stores.create, stores.change),
+    plain(EBOOKS),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 

@@ -10,7 +10,7 @@ from gateway.domain.storefront import stores
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql.cookies import Cookies
 from gateway.graphql.loaders import Loaders
-from gateway.server.keys import CLIENT, DB, REQUEST_ID
+from gateway.server.keys import CLIENT, DB, LIMITS, REQUEST_ID
 from outbox.database.transaction import P, T, Tx
 
 
@@ -57,6 +57,10 @@ class Visit:
                 address=share_of(self.request[CLIENT].address),
             )  # fmt: skip
         return found
+
+    def count_form(self) -> None:
+        """Count a public form from this address. Raises rate_limited."""
+        self.request.app[LIMITS].form(share_of(self.request[CLIENT].address))
 
     def become(self, hostname: str, visitor: Visitor) -> None:
         """Continue the request as another visitor, after a sign-in or a sign-out."""

@@ -15,7 +15,9 @@ from gateway.server.keys import CREDENTIALS
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 
-UNLIMITED = Config(limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0))
+UNLIMITED = Config(
+    limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ LASTING = {
     "product_categories": "as its record",
     "invoices": "records stay until they are deleted",
     "stores": "records stay until they are deleted",
+    "ebooks": "records stay until they are deleted",
     "store_hosts": "as its record",
 }
 
