@@ -8,7 +8,8 @@ from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
-from gateway.domain.sales import deals, invoices, quotes
+from gateway.domain.sales import coupons, deals, invoices, quotes
+from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.sales.deals import DEALS
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.products import PRODUCTS
@@ -61,6 +62,7 @@ CATALOGUE: tuple[Entry, ...] = (
     plain(PRODUCTS),
     Entry(STORES, stores.create, stores.change),
     plain(EBOOKS),
+    Entry(COUPONS, coupons.create, coupons.change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 

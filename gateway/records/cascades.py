@@ -40,9 +40,9 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
                 sql = statements.drop(table, column, listed_in)
                 await tx.run(sql, owner_id, record_id, tx.now)
                 await tx.run(statements.unlist_everywhere(listed_in), owner_id, record_id)
-            case Remove(table, column):
+            case Remove(table, column, counted):
                 gone = await tx.all(statements.remove_of(table, column), owner_id, record_id)
-                by_slot = Counter(slot(row[0]) for row in gone)
+                by_slot = Counter(slot(row[0]) for row in gone if counted)
                 await tally(tx, owner_id, table, {s: -n for s, n in by_slot.items()})
 
 
@@ -89,7 +89,8 @@ async def _piece(
         case Drop(table, column, listed_in):
             await tx.run(statements.drop_these(table, column), ids, record_id, tx.now)
             await tx.run(statements.unlist_these(listed_in), ids, owner_id, record_id)
-        case Remove(table, column):
+        case Remove(table, column, counted):
             removed = await tx.all(statements.remove_these(table, column), ids, record_id)
-            gone.setdefault(table, Counter()).update(slot(row[0]) for row in removed)
+            if counted:
+                gone.setdefault(table, Counter()).update(slot(row[0]) for row in removed)
     return len(rows)

@@ -162,10 +162,14 @@ class Drop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Remove:
-    """On delete of a record, delete the records that belong to it, without events."""
+    """On delete of a record, delete the records that belong to it, without events.
+
+    `counted` tells whether the table has running totals, as a resource's table does.
+    """
 
     table: str
     column: str
+    counted: bool = True
 
 
 Cascade = Unset | Drop | Remove

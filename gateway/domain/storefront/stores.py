@@ -133,7 +133,12 @@ STORES = Resource(
     filters=(
         Filter("active", "active = {}", "boolean", "Only active (true) or inactive stores."),
     ),
-    cascades=(Remove("ebooks", "store_id"),),
+    cascades=(
+        Remove("ebooks", "store_id"),
+        Remove("coupons", "store_id"),
+        Remove("discount_modals", "store_id"),
+        Remove("carts", "store_id", counted=False),
+    ),
 )  # fmt: skip
 
 

@@ -1,9 +1,173 @@
 """Resolves the cart of a visitor."""
 
-from collections.abc import Mapping
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
 
-from gateway.graphql.visit import FieldResolver, Resolver
+from gateway.domain.storefront import carts
+from gateway.domain.storefront.carts import changes, rows
+from gateway.domain.storefront.carts.contents import Contents, Item, Warn
+from gateway.domain.storefront.visitor import Visitor
+from gateway.graphql import ids
+from gateway.graphql.ids import global_id
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.errors import Fault, Refusal
 
-QUERIES: Mapping[str, Resolver] = {}
-MUTATIONS: Mapping[str, Resolver] = {}
+LIMITS_QUANTITIES = "2026-11-01"
+"""From this date on, more than the stock has is limited with a warning; before it is refused."""
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
+    visitor = await _visitor(visit, args["hostname"])
+    found = await visit.read(carts.current, visitor)
+    cart_id = found.cart.id
+    if visitor.customer_id is None and cart_id is not None and found.cart.stale(visit.now):
+        await visit.write(rows.touch, cart_id)
+        _keep(visit, visitor)
+    return _shown(visitor, found)
+
+
+async def add(visit: Visit, sent: Args) -> dict[str, Any]:
+    product_id = ids.record_id(sent["productId"], "Product", "productId")
+    quantity = sent["quantity"]
+    if quantity is None:
+        quantity = 1
+    limiting = _limiting(visit)
+    return await _change(visit, sent, changes.add, product_id, quantity, limiting=limiting)
+
+
+async def update(visit: Visit, sent: Args) -> dict[str, Any]:
+    limiting = _limiting(visit)
+    return await _change(
+        visit, sent, changes.update, sent["quantity"], limiting=limiting, **_named(sent["id"])
+    )
+
+
+async def remove(visit: Visit, sent: Args) -> dict[str, Any]:
+    return await _change(visit, sent, changes.remove, **_named(sent["id"]))
+
+
+async def clear(visit: Visit, sent: Args) -> dict[str, Any]:
+    return await _change(visit, sent, changes.clear)
+
+
+def _limiting(visit: Visit) -> bool:
+    return visit.request.headers.get("X-API-Version", LIMITS_QUANTITIES) >= LIMITS_QUANTITIES
+
+
+async def _change(
+    visit: Visit, sent: Args, unit: Callable[..., Awaitable[Contents]], *args: Any, **kwargs: Any
+) -> dict[str, Any]:
+    """Run a change of the visitor's cart and return its payload."""
+    visitor = await _visitor(visit, sent["hostname"])
+    changed = await visit.write(unit, visitor, *args, **kwargs)
+    if visitor.customer_id is None:
+        # The cookie lasts as long as the cart does.
+        _keep(visit, visitor)
+    cart = _shown(visitor, changed)
+    return {"shoppingCart": cart, "warnings": cart["warnings"]}
+
+
+async def _visitor(visit: Visit, hostname: str) -> Visitor:
+    """Return the visitor of the store; a new one gets a token."""
+    visitor = await visit.visitor(hostname)
+    if visitor.customer_id is not None:
+        return visitor
+    token = visit.cookies.cart
+    # Anybody may invent a token; one that could be guessed names no cart.
+    if token is None or _TOKEN.fullmatch(token) is None:
+        token = urlsafe_b64encode(visit.token(32)).rstrip(b"=").decode()
+        visit.cookies.set_cart(token, visitor.store["cookie_same_site"])
+    if token != visitor.cart_token:
+        visitor = replace(visitor, cart_token=token)
+        visit.become(hostname, visitor)
+    return visitor
+
+
+def _keep(visit: Visit, visitor: Visitor) -> None:
+    """Prolong the life of the visitor's cookie."""
+    visit.cookies.set_cart(visitor.cart_token, visitor.store["cookie_same_site"])
+
+
+def _named(text: str) -> dict[str, str]:
+    """Return the id of a line, or of a product, from its global id. Raises validation_error."""
+    kind, record_id = ids.parse(text) or ("", "")
+    names = {"ShoppingCartProduct": "line_id", "Product": "product_id"}
+    if kind not in names:
+        message = "Send the id of a line, or the global id of its product."
+        fault = Fault("id", "invalid_id", message)
+        raise Refusal("validation_error", f"id: {message}", faults=[fault])
+    return {names[kind]: record_id}
+
+
+def _shown(visitor: Visitor, found: Contents) -> dict[str, Any]:
+    coupon = found.coupon
+    return {
+        "id": _id(visitor),
+        "products": [_line(item) for item in found.items],
+        "totalPrice": found.total_price,
+        "totalQuantity": found.total_quantity,
+        "coupon": None if coupon is None else {
+            "code": coupon.code,
+            "discountPercentage": percent(coupon.discount_percentage),
+            "discountValue": coupon.discount_value,
+        },
+        "totalShipping": found.total_shipping,
+        "shippingOptions": found.options,
+        "totalDiscount": found.total_discount,
+        "total": found.total,
+        "cep": found.cart.cep,
+        "shippingType": found.cart.shipping_type,
+        "warnings": [_warning(warn) for warn in found.warnings],
+    }  # fmt: skip
+
+
+def _id(visitor: Visitor) -> str:
+    """Return the id of the visitor's cart, the same before it has a row and after an order.
+
+    A client that keeps objects by id then sees one cart change, not one replaced by another.
+    """
+    whose = visitor.customer_id or sha256((visitor.cart_token or "").encode()).hexdigest()
+    made = sha256(f"cart of {whose} in {visitor.store.id}".encode()).hexdigest()
+    return global_id("ShoppingCart", made[:24])
+
+
+def _line(item: Item) -> dict[str, Any]:
+    product = item.product
+    return {
+        "id": global_id("ShoppingCartProduct", item.line.id),
+        "productId": global_id("Product", product.id),
+        "title": product.name,
+        "price": product.price,
+        "quantity": item.line.quantity,
+        "images": product.images,
+        "available": item.available,
+    }
+
+
+def _warning(warn: Warn) -> dict[str, Any]:
+    of = warn.product_id
+    return {
+        "code": warn.code,
+        "message": warn.message,
+        "productId": None if of is None else global_id("Product", of),
+    }
+
+
+def percent(hundredths: int | None) -> float | None:
+    """Return a percentage that is stored in hundredths of a percent."""
+    return None if hundredths is None else hundredths / 100
+
+
+QUERIES: Mapping[str, Resolver] = {"shoppingCart": shopping_cart}
+MUTATIONS: Mapping[str, Resolver] = {
+    "shoppingCartAddProduct": add,
+    "shoppingCartUpdateProduct": update,
+    "shoppingCartRemoveProduct": remove,
+    "shoppingCartClear": clear,
+}
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}

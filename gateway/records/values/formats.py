@@ -16,6 +16,7 @@ from gateway.records.values.format import Format, Wrong
 from gateway.records.values.patterns import (
     BLANK,
     CNPJ,
+    CODE,
     EMAIL,
     PHONE,
     SLUG,
@@ -33,6 +34,7 @@ _EMAIL = re.compile(EMAIL)
 _WEBSITE = re.compile(WEBSITE)
 _URL = re.compile(URL)
 _SLUG = re.compile(SLUG)
+_CODE = re.compile(CODE)
 _PHONE = re.compile(PHONE)
 _ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
 # PostgreSQL's text cannot store U+0000.
@@ -146,6 +148,18 @@ def slug() -> Format:
         return sent
 
     return Format(check, {"type": "string", "maxLength": 200, "pattern": SLUG})
+
+
+def code(most: int) -> Format:
+    """Return the format of a code that people type: visible characters without blanks."""
+
+    def check(value: Any) -> str:
+        sent = string(value, most, 1)
+        if _CODE.fullmatch(sent) is None:
+            raise Wrong("invalid_code", "Send visible characters without blanks.")
+        return sent
+
+    return Format(check, {"type": "string", "minLength": 1, "maxLength": most, "pattern": CODE})
 
 
 def cnpj() -> Format:

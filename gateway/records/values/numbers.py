@@ -9,6 +9,8 @@ from gateway.records.values.format import Format, Wrong
 _CENTAVO = Decimal("0.01")
 _MOST = Decimal("999999999999.99")
 MOST_CENTAVOS = int(_MOST * 100)
+WHOLE = 10_000
+"""100 percent, in hundredths of a percent."""
 _THOUSANDTH = Decimal("0.001")
 _MUCH = Decimal("999999.999")
 MOST_THOUSANDTHS = int(_MUCH * 1000)
@@ -29,26 +31,44 @@ def integer(least: int, most: int) -> Format:
     return Format(check, schema)
 
 
-def money() -> Format:
+def money(least: int = 0) -> Format:
     """Return the format of an amount in BRL: whole centavos, in JSON at most two decimals."""
+    lowest = Decimal(least) / 100
 
     def check(value: Any) -> int:
         centavos = _whole(value)
-        if not 0 <= centavos <= MOST_CENTAVOS:
-            raise Wrong("out_of_range", f"Send an amount from 0 to {MOST_CENTAVOS} centavos.")
+        if not least <= centavos <= MOST_CENTAVOS:
+            raise Wrong("out_of_range", f"Send an amount from {least} to {MOST_CENTAVOS} centavos.")
         return centavos
 
     def read(value: Any) -> int:
         number = _number(value)
-        if not 0 <= number <= _MOST:
-            raise Wrong("out_of_range", f"Send an amount from 0 to {_MOST}.")
-        amount = Decimal(number).quantize(_CENTAVO)
-        # A comparison is exact for any number of digits; arithmetic would round.
-        if amount != number:
-            raise Wrong("too_precise", "Send an amount with at most 2 decimals.")
-        return int(amount * 100)
+        if not lowest <= number <= _MOST:
+            raise Wrong("out_of_range", f"Send an amount from {lowest} to {_MOST}.")
+        return _hundredths(number, "an amount")
 
-    schema = {"type": "number", "minimum": 0, "maximum": float(_MOST), "multipleOf": 0.01}
+    schema = {
+        "type": "number", "minimum": show_money(least), "maximum": float(_MOST), "multipleOf": 0.01,
+    }  # fmt: skip
+    return Format(check, schema, show_money, read=read)
+
+
+def percentage() -> Format:
+    """Return the format of a percentage: hundredths of a percent, in JSON up to two decimals."""
+
+    def check(value: Any) -> int:
+        hundredths = _whole(value)
+        if not 0 < hundredths <= WHOLE:
+            raise Wrong("out_of_range", "Send a percentage above 0 and up to 100.")
+        return hundredths
+
+    def read(value: Any) -> int:
+        number = _number(value)
+        if not 0 < number <= 100:
+            raise Wrong("out_of_range", "Send a percentage above 0 and up to 100.")
+        return _hundredths(number, "a percentage")
+
+    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 100, "multipleOf": 0.01}
     return Format(check, schema, show_money, read=read)
 
 
@@ -89,6 +109,14 @@ def show_money(centavos: int) -> int | float:
     whole, rest = divmod(centavos, 100)
     # Both are exact to the centavo: the amounts stay below 2**53 centavos.
     return centavos / 100 if rest else whole
+
+
+def _hundredths(number: int | Decimal, what: str) -> int:
+    amount = Decimal(number).quantize(_CENTAVO)
+    # A comparison is exact for any number of digits; arithmetic would round.
+    if amount != number:
+        raise Wrong("too_precise", f"Send {what} with at most 2 decimals.")
+    return int(amount * 100)
 
 
 def _whole(value: Any) -> int:

@@ -20,6 +20,7 @@ _SCHEME_AND_HOST = rf"[Hh][Tt][Tt][Pp][Ss]?://{_LABEL}(?:\.{_LABEL})*"
 URL = rf"^{_SCHEME_AND_HOST}{_REST}"
 WEBSITE = rf"^(?:{_SCHEME_AND_HOST}|{_LABEL}(?:\.{_LABEL})+){_REST}"
 SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
+CODE = rf"^[^{BLANK}]+$"
 # The form alone: it does not check the two check digits.
 CNPJ = r"^\s*[0-9A-Za-z]{2}\.?[0-9A-Za-z]{3}\.?[0-9A-Za-z]{3}/?[0-9A-Za-z]{4}-?[0-9]{2}\s*$"
 PHONE = r"^[0-9+()\-. x]{3,40}$"

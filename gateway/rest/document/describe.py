@@ -92,8 +92,10 @@ def remove(resource: Resource) -> Described:
 
 def _left(resource: Resource) -> str:
     """Describe what a delete does to the records that point to the deleted one."""
-    gone = [each.table for each in resource.cascades if isinstance(each, Remove)]
-    kept = [each.table for each in resource.cascades if not isinstance(each, Remove)]
+    gone = [each.table.replace("_", " ") for each in resource.cascades if isinstance(each, Remove)]
+    kept = [
+        each.table.replace("_", " ") for each in resource.cascades if not isinstance(each, Remove)
+    ]
     sentences = []
     if gone:
         sentences.append(f"This also deletes its {_and(gone)}, without events.")

@@ -158,7 +158,11 @@ def list_of(item: Shape, name: str) -> Shape:
 
 def delete_message(resource: Resource) -> str:
     """Return the message of a delete, which names the records deleted with it."""
-    tables = [cascade.table for cascade in resource.cascades if isinstance(cascade, Remove)]
+    tables = [
+        cascade.table.replace("_", " ")
+        for cascade in resource.cascades
+        if isinstance(cascade, Remove)
+    ]
     if not tables:
         return f"The {resource.noun} was deleted."
     return f"The {resource.noun} and its {' and '.join(tables)} were deleted."

@@ -1,0 +1,10 @@
+"""Carts of a store's visitors and customers.
+
+`rows` stores them, `contents` computes what they hold and cost now, `changes` are the visitor's own
+changes, and `lives` is how carts end.
+"""
+
+from gateway.domain.storefront.carts.contents import Contents, current
+from gateway.domain.storefront.carts.lives import adopt, close, expire, purge
+
+__all__ = ["Contents", "adopt", "close", "current", "expire", "purge"]

@@ -1,0 +1,192 @@
+"""Changes a visitor's cart. Each change is one transaction that locks the cart."""
+
+from msgspec.structs import replace
+
+from gateway.domain.sales import coupons, discounts
+from gateway.domain.storefront import shipping
+from gateway.domain.storefront.carts import rows
+from gateway.domain.storefront.carts.contents import Contents, Product, Warn, contents, products
+from gateway.domain.storefront.carts.rows import Cart, Line
+from gateway.domain.storefront.visitor import Visitor
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values.numbers import MOST_CENTAVOS
+from outbox.database.transaction import Tx
+
+MOST_ITEMS = 999
+"""Most items in a line."""
+MOST_LINES = 100
+
+
+async def add(
+    tx: Tx, visitor: Visitor, product_id: str, quantity: int, *, limiting: bool
+) -> Contents:
+    """Add items of a product to the cart.
+
+    Of more than the stock has, it puts as many into the cart as there are, with a warning, when
+    `limiting`; else it raises insufficient_stock. Raises product_not_found, quantity_limit,
+    validation_error.
+    """
+    if quantity < 1:
+        raise _wrong("quantity", "out_of_range", "Send a whole number from 1 to 999.")
+    cart = await rows.opened(tx, visitor)
+    sold = await products(tx, visitor, [*(line.product_id for line in cart.lines), product_id])
+    product = sold.get(product_id)
+    if product is None:
+        raise _no_product("productId", "The store has no such product.")
+    lines = [line for line in cart.lines if line.product_id in sold]
+    old = next((line for line in lines if line.product_id == product_id), None)
+    warnings: list[Warn] = []
+    wanted = quantity + (0 if old is None else old.quantity)
+    allowed = _allowed(product, wanted, limiting, warnings)
+    if old is None:
+        if len(lines) >= MOST_LINES:
+            message = f"A cart has at most {MOST_LINES} products."
+            raise Refusal(
+                "quantity_limit", message, faults=[Fault("productId", "too_many", message)]
+            )
+        added = Line(tx.new_id(), product_id, allowed, product.price)
+        cart = replace(cart, lines=(*cart.lines, added))
+    else:
+        cart = _with(cart, replace(old, quantity=allowed))
+    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now), warnings)
+
+
+async def update(
+    tx: Tx,
+    visitor: Visitor,
+    quantity: int,
+    *,
+    line_id: str = "",
+    product_id: str = "",
+    limiting: bool,
+) -> Contents:
+    """Set the quantity of the line with this id or this product; 0 removes it.
+
+    `limiting` and the refusals are those of `add`.
+    """
+    if quantity < 0:
+        raise _wrong("quantity", "out_of_range", "Send a whole number from 0 to 999.")
+    cart = await rows.find(tx, visitor, lock=True)
+    line = _line(cart, line_id, product_id)
+    sold = await products(tx, visitor, [each.product_id for each in cart.lines])
+    warnings: list[Warn] = []
+    if quantity:
+        product = sold.get(line.product_id)
+        if product is None:
+            raise _no_product("id", "The store no longer sells this product.")
+        cart = _with(cart, replace(line, quantity=_allowed(product, quantity, limiting, warnings)))
+    else:
+        cart = _without(cart, line)
+    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now), warnings)
+
+
+async def remove(tx: Tx, visitor: Visitor, *, line_id: str = "", product_id: str = "") -> Contents:
+    """Remove the line with this id or this product. Raises product_not_found."""
+    return await update(tx, visitor, 0, line_id=line_id, product_id=product_id, limiting=True)
+
+
+async def clear(tx: Tx, visitor: Visitor) -> Contents:
+    """Remove every line, the coupon and the shipping option."""
+    cart = await rows.find(tx, visitor, lock=True)
+    emptied = Cart(id=cart.id, touched_at=cart.touched_at)
+    return await _save(tx, visitor, Contents(emptied))
+
+
+async def apply_coupon(tx: Tx, visitor: Visitor, code: str) -> Contents:
+    """Apply the coupon with this code, in place of the one before.
+
+    Raises coupon_not_found, coupon_expired, coupon_not_applicable, coupon_usage_limit.
+    """
+    coupon = await discounts.by_code(tx, visitor.store.id, code)
+    if coupon is None:
+        raise discounts.unknown(code)
+    cart = await rows.opened(tx, visitor)
+    cart = replace(cart, coupon_id=coupon.id, coupon=coupon)
+    sold = await products(tx, visitor, [line.product_id for line in cart.lines])
+    total = contents(visitor.store, replace(cart, coupon_id=None), sold, tx.now).total_price
+    discounts.must_apply(coupon, total, tx.now)
+    await coupons.must_be_left(tx, coupon, visitor.customer_id)
+    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
+
+
+async def remove_coupon(tx: Tx, visitor: Visitor) -> Contents:
+    """Remove the coupon, if there is one."""
+    cart = await rows.find(tx, visitor, lock=True)
+    return await _priced(tx, visitor, replace(cart, coupon_id=None, coupon=None))
+
+
+async def set_shipping(tx: Tx, visitor: Visitor, cep: str, wanted: str | None) -> Contents:
+    """Set the destination, and choose the option of the type `wanted`, or none without one.
+
+    Raises invalid_cep, shipping_unavailable.
+    """
+    digits = shipping.cep_of(cep)
+    option = shipping.chosen(visitor.store, digits, wanted)
+    cart = replace(
+        await rows.opened(tx, visitor), cep=digits,
+        shipping_type=None if option is None else option.type,
+        shipping_price=None if option is None else option.price,
+    )  # fmt: skip
+    return await _priced(tx, visitor, cart)
+
+
+async def _priced(tx: Tx, visitor: Visitor, cart: Cart) -> Contents:
+    """Compute and store a changed cart."""
+    sold = await products(tx, visitor, [line.product_id for line in cart.lines])
+    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
+
+
+async def _save(
+    tx: Tx, visitor: Visitor, changed: Contents, warnings: list[Warn] | None = None
+) -> Contents:
+    """Store the settled cart and return its contents, with the warnings of the change itself."""
+    if changed.total_price > MOST_CENTAVOS:
+        message = f"The total of a cart is at most {MOST_CENTAVOS} centavos."
+        raise Refusal("quantity_limit", message, faults=[Fault("quantity", "too_many", message)])
+    if changed.cart.id is not None:
+        await rows.save(tx, changed.cart)
+    return replace(changed, warnings=[*(warnings or ()), *changed.warnings])
+
+
+def _allowed(product: Product, wanted: int, limiting: bool, warnings: list[Warn]) -> int:
+    """Return how many items of the `wanted` ones a line may have."""
+    if wanted > MOST_ITEMS:
+        message = f"A line of a cart has at most {MOST_ITEMS} items; this one would have {wanted}."
+        raise Refusal("quantity_limit", message, faults=[Fault("quantity", "too_many", message)])
+    if product.covers(wanted):
+        return wanted
+    left = product.stock or 0
+    # A line of no items would be none, so this is refused by every version of the API.
+    if not limiting or not left:
+        message = f"Only {left} of this product are left; the cart would have {wanted}."
+        raise Refusal(
+            "insufficient_stock", message,
+            faults=[Fault("quantity", "insufficient_stock", message)],
+        )  # fmt: skip
+    message = f"Only {left} of this product are left; the cart has them all."
+    warnings.append(Warn("QUANTITY_LIMITED", message, product.id))
+    return left
+
+
+def _line(cart: Cart, line_id: str, product_id: str) -> Line:
+    for line in cart.lines:
+        if line.id == line_id or line.product_id == product_id:
+            return line
+    raise _no_product("id", "The cart has no such line.")
+
+
+def _with(cart: Cart, changed: Line) -> Cart:
+    lines = (changed if line.id == changed.id else line for line in cart.lines)
+    return replace(cart, lines=tuple(lines))
+
+
+def _without(cart: Cart, gone: Line) -> Cart:
+    return replace(cart, lines=tuple(line for line in cart.lines if line.id != gone.id))
+
+
+def _no_product(field: str, message: str) -> Refusal:
+    return Refusal("product_not_found", message, faults=[Fault(field, "unknown", message)])
+
+
+def _wrong(field: str, code: str, message: str) -> Refusal:
+    return Refusal("validation_error", f"{field}: {message}", faults=[Fault(field, code, message)])

@@ -1,0 +1,134 @@
+"""Stores carts: a row per cart, with its lines as JSON.
+
+A customer's cart is found by the customer, a visitor's by the SHA-256 of the token, always within
+one store. Nobody has a row before the first change.
+"""
+
+import hashlib
+
+from msgspec import Struct, json
+
+from gateway.domain.sales import discounts
+from gateway.domain.sales.discounts import Discount
+from gateway.domain.storefront.visitor import Visitor
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Row, Tx
+
+DAY = 86_400_000_000
+LIFETIME = 30 * DAY
+"""How long the cart of a visitor lasts after its last use."""
+TOUCH_EVERY = DAY
+"""A mere look at a cart prolongs its life at most once in this time."""
+
+
+class Line(Struct, frozen=True, rename="camel"):
+    """A line: `price` is the one that the visitor saw last, in centavos."""
+
+    id: str
+    product_id: str
+    quantity: int
+    price: int
+
+
+class Cart(Struct, frozen=True):
+    """A cart. `id` is None while it has no row."""
+
+    id: str | None = None
+    lines: tuple[Line, ...] = ()
+    coupon_id: str | None = None
+    cep: str | None = None
+    shipping_type: str | None = None
+    shipping_price: int | None = None
+    """The price of the chosen option that the visitor saw last, in centavos."""
+    touched_at: int = 0
+    coupon: Discount | None = None
+    """The coupon `coupon_id` as it stands now; None when there is none any more."""
+
+    def stale(self, now: int) -> bool:
+        """Return whether the next look at the cart prolongs its life."""
+        return self.id is not None and now - self.touched_at > TOUCH_EVERY
+
+
+_COUPON = ", ".join(f"k.{name} as coupon_{name}" for name in discounts.COLUMNS)
+_FIND = f"""
+select c.id, c.lines, c.coupon_id as applied_id, c.cep, c.shipping_type, c.shipping_price,
+  c.touched_at, {_COUPON}
+from carts c left join coupons k on k.id = c.coupon_id and k.store_id = c.store_id
+where c.store_id = $1 and"""
+_OF_CUSTOMER = f"{_FIND} c.customer_id = $2 and c.state = 'active'"
+_OF_VISITOR = f"{_FIND} c.digest = $2 and c.expires_at > $3"
+_LOCK = " /*postgres for update of c*/"
+_EXPIRE = """
+update carts set state = 'expired', digest = null, expires_at = null, ended_at = $3
+where store_id = $1 and digest = $2 and expires_at <= $3
+"""
+_CREATE = """
+insert into carts (id, owner_id, store_id, digest, customer_id, state, lines, created_at,
+  touched_at, expires_at)
+values ($1, $2, $3, $4, $5, 'active', '[]', $6, $6, $7) on conflict do nothing
+"""
+_SAVE = """
+update carts set lines = $2, coupon_id = $3, cep = $4, shipping_type = $5, shipping_price = $6,
+  touched_at = $7, expires_at = case when expires_at is null then null else cast($8 as bigint) end
+where id = $1 and state = 'active'
+"""
+_TOUCH = """
+update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at > $2
+"""
+
+
+def digest(token: str) -> bytes:
+    """Return the digest of a visitor's token, its stored form."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
+    """Return the visitor's cart, an empty one without a row; `lock` holds it to the end."""
+    end = _LOCK if lock else ""
+    row = None
+    if visitor.customer_id is not None:
+        row = await tx.one(_OF_CUSTOMER + end, visitor.store.id, visitor.customer_id)
+    elif visitor.cart_token is not None:
+        of = digest(visitor.cart_token)
+        row = await tx.one(_OF_VISITOR + end, visitor.store.id, of, tx.now)
+    return Cart() if row is None else _cart(row)
+
+
+async def opened(tx: Tx, visitor: Visitor) -> Cart:
+    """Return the visitor's cart, locked; make its row if it has none."""
+    # A checkout may end the cart that made the insert wait; then the next round makes a new one.
+    for _ in range(3):
+        found = await find(tx, visitor, lock=True)
+        if found.id is not None:
+            return found
+        token = None if visitor.customer_id is not None else visitor.cart_token
+        of = None if token is None else digest(token)
+        if of is not None:
+            await tx.run(_EXPIRE, visitor.store.id, of, tx.now)
+        await tx.run(
+            _CREATE, tx.new_id(), visitor.store.owner_id, visitor.store.id, of,
+            visitor.customer_id, tx.now, None if of is None else tx.now + LIFETIME,
+        )  # fmt: skip
+    raise Refusal("conflict", "The cart is being ordered; try again.")
+
+
+async def save(tx: Tx, cart: Cart) -> None:
+    """Store a cart that is locked, and prolong its life."""
+    await tx.run(
+        _SAVE, cart.id, json.encode(cart.lines).decode(), cart.coupon_id, cart.cep,
+        cart.shipping_type, cart.shipping_price, tx.now, tx.now + LIFETIME,
+    )  # fmt: skip
+
+
+async def touch(tx: Tx, cart_id: str) -> None:
+    """Prolong the life of a visitor's cart."""
+    await tx.run(_TOUCH, cart_id, tx.now, tx.now + LIFETIME)
+
+
+def _cart(row: Row) -> Cart:
+    coupon = None if row["coupon_id"] is None else discounts.of_row(row, "coupon_")
+    return Cart(
+        id=row["id"], lines=json.decode(row["lines"], type=tuple[Line, ...]),
+        coupon_id=row["applied_id"], cep=row["cep"], shipping_type=row["shipping_type"],
+        shipping_price=row["shipping_price"], touched_at=row["touched_at"], coupon=coupon,
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""Computes the ways to ship to a CEP from a store's rules."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from msgspec import Struct, json
+
+from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Record
+from gateway.records.values import cep as ceps
+from gateway.records.values.format import Wrong
+
+_CEP = ceps.cep()
+
+
+class Option(Struct, frozen=True):
+    """A way to ship: the price in centavos, the deadline in days."""
+
+    type: str
+    name: str
+    price: int
+    deadline: int
+
+
+class _Rule(Option, frozen=True, rename="camel"):
+    cep_from: str
+    cep_to: str
+
+
+def cep_of(text: str) -> str:
+    """Return the eight digits of a CEP. Raises invalid_cep."""
+    try:
+        found: str = _CEP.check(text)
+    except Wrong as wrong:
+        raise _refusal("invalid_cep", "cep", wrong.message) from None
+    return found
+
+
+def options(store: Record, cep: str) -> Sequence[Option]:
+    """Return the store's ways to ship to a CEP of eight digits; empty when it does not ship there.
+
+    Of two rules with one type, the first counts.
+    """
+    found: dict[str, Option] = {}
+    for rule in _rules(store["shipping_rules"]):
+        if rule.cep_from <= cep <= rule.cep_to:
+            option = Option(rule.type, rule.name, rule.price, rule.deadline)
+            found.setdefault(rule.type, option)
+    return [*found.values()]
+
+
+def chosen(store: Record, cep: str, wanted: str | None) -> Option | None:
+    """Return the option of the type `wanted` for a CEP, or None without a type.
+
+    Raises shipping_unavailable when the store does not ship there, or not in that way.
+    """
+    offered = options(store, cep)
+    if not offered:
+        raise _refusal("shipping_unavailable", "cep", "The store does not ship to this CEP.")
+    if wanted is None:
+        return None
+    for option in offered:
+        if option.type == wanted:
+            return option
+    types = ", ".join(option.type for option in offered)
+    raise _refusal("shipping_unavailable", "type", f"Send one of the types: {types}.")
+
+
+@lru_cache(maxsize=256)
+def _rules(kept: str) -> list[_Rule]:
+    return json.decode(kept, type=list[_Rule])
+
+
+def _refusal(code: str, field: str, message: str) -> Refusal:
+    return Refusal(code, message, faults=[Fault(field, code, message)])
