@@ -100,7 +100,7 @@ def test_every_reference_is_settled_when_its_target_is_deleted(resource: Resourc
             ]  # fmt: skip
             assert len(settled) == 1, (table, resource.table, field.column)
             expected = Drop if field.listed_in else Unset
-            assert isinstance(settled[0], Remove if reference.belongs else expected | Remove)
+            assert isinstance(settled[0], Remove if reference.owns else expected | Remove)
 
 
 @every_resource
