@@ -71,7 +71,7 @@ def _user_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timezone", metavar="ZONE", help="the new time zone, an IANA name")
 
 
-def _key_list(parser: argparse.ArgumentParser) -> None:
+def _listed(parser: argparse.ArgumentParser) -> None:
     _email(parser)
     _json(parser)
 
@@ -90,6 +90,21 @@ def _key_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expires-days", type=int, metavar="DAYS", help="the number of days until the key expires"
     )
+
+
+def _store_add(parser: argparse.ArgumentParser) -> None:
+    _email(parser)
+    parser.add_argument("--hostname", required=True, help="the hostname of the store")
+    parser.add_argument("--name", required=True, help="the name of the store")
+    parser.add_argument(
+        "--alias", action="append", metavar="HOSTNAME",
+        help="a further hostname, such as the one with www.; can be given more than once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--origin", action="append", metavar="ORIGIN",
+        help="an origin whose pages may call the storefront, such as https://shop.example.com; "
+        "can be given more than once",
+    )  # fmt: skip
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
@@ -172,11 +187,20 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "key list", "List the API keys of an account, without their secret parts.",
         "carteiro key list maria@example.com",
-        _from("key_commands", "key_list"), _key_list,
+        _from("key_commands", "key_list"), _listed,
     ),
     Command(
         "key revoke", "Revoke an API key; it stops working within a second on every node.",
         "carteiro key revoke crt_4kYb91Qx", _from("key_commands", "key_revoke"), _key_revoke,
+    ),
+    Command(
+        "store add", "Create a store of an account and print its id.",
+        "carteiro store add maria@example.com --hostname shop.example.com --name 'Coffee Shop'",
+        _from("store_commands", "store_add"), _store_add,
+    ),
+    Command(
+        "store list", "List the stores of an account.",
+        "carteiro store list maria@example.com", _from("store_commands", "store_list"), _listed,
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
@@ -187,6 +211,7 @@ COMMANDS: tuple[Command, ...] = (
 GROUPS = {
     "user": "Create, list, change, disable and enable accounts.",
     "key": "Create, list and revoke API keys.",
+    "store": "Create and list stores.",
     "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 

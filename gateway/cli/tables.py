@@ -9,6 +9,7 @@ Cells = Mapping[str, Any]
 """Texts, or lists of texts, by their field name in the REST API."""
 USER = ("email", "name", "timezone", "state", "createdAt")
 KEY = ("visible", "name", "scopes", "state", "createdAt", "lastUsedAt", "expiresAt")
+STORE = ("hostname", "name", "aliases", "state", "createdAt")
 
 
 def say_all(
@@ -37,4 +38,4 @@ def _title(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return inert(value if isinstance(value, str) else ",".join(value))
+    return inert(value if isinstance(value, str) else ",".join(value) or "-")
