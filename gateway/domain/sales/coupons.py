@@ -27,7 +27,7 @@ COUPONS = Resource(
         Field(
             "storeId", "store_id", formats.id_of("store"), "The store that accepts it.",
             "018f3a5b7c9d1e2f3a4b5c70", required=True, on_update=False,
-            reference=Reference("store", "stores", ends=False),
+            reference=Reference("store", "stores", owns=True),
         ),
         Field(
             "code", "code", formats.code(64),
