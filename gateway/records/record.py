@@ -66,7 +66,7 @@ class Record(Struct, frozen=True):
         for wanted, value in zip(resource.derived, self.derived, strict=True):
             field = resource.named.get(wanted.name)
             if field is None:
-                tag += f"-{wanted.name}" if value else ""
+                tag += f"-{wanted.name}" if value and not wanted.constant else ""
             elif value != self.row[resource.position[field.column]]:
                 tag += f"-{value}"
         return tag

@@ -106,6 +106,8 @@ class Derived:
     schema: Mapping[str, Any]
     description: str
     example: Any
+    constant: bool = False
+    """Whether it never changes, so that the ETag does not need it."""
 
 
 Kind = Literal["text", "id", "boolean", "money", "cnpj", "from", "to"]

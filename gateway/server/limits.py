@@ -51,6 +51,12 @@ class Buckets:
             self._levels.popitem(last=False)
         return level - wanted, 0.0
 
+    def give_back(self, holder: str) -> None:
+        """Return a token that was taken."""
+        if holder in self._levels:
+            level, then = self._levels[holder]
+            self._levels[holder] = (min(self.depth, level + 1), then)
+
 
 class RateLimits:
     """The limits of `[limits]` in config.toml."""
@@ -69,6 +75,7 @@ class RateLimits:
         per_minute = limits.sign_in_per_minute
         forms = limits.forms_per_minute
         self._forms = Buckets(forms / 60, forms, clock)
+        self._codes = Buckets(forms / 60, forms, clock)
         self._sign_in = {
             worth: Buckets(per_minute * worth / 60, per_minute * worth, clock) for worth in WORTHS
         }
@@ -121,3 +128,17 @@ class RateLimits:
                 "Too many forms from this address; try again later.",
                 facts={"retry_after": math.ceil(wait)},
             )
+
+    def coupon(self, share: str) -> None:
+        """Count a coupon code from an address, against guessing. Raise rate_limited."""
+        left, wait = self._codes.take(share)
+        if left < 0:
+            raise Refusal(
+                "rate_limited",
+                "Too many unknown coupon codes from this address; try again later.",
+                facts={"retry_after": math.ceil(wait)},
+            )
+
+    def coupon_known(self, share: str) -> None:
+        """Take back the count of a code that exists: only guesses count."""
+        self._codes.give_back(share)

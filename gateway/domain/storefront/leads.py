@@ -64,7 +64,7 @@ async def _save(
     tags: list[str],
     ebook: Record | None = None,
 ) -> Record:
-    draft = check(LEAD, _filled(sent), creating=True, takes=takes)
+    draft = check(LEAD, filled(sent), creating=True, takes=takes)
     draft.must_hold()
     values = draft.values
     contact = await upsert.upsert(
@@ -85,7 +85,7 @@ async def _save(
     return contact
 
 
-def _filled(sent: Mapping[str, Any]) -> dict[str, Any]:
+def filled(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values trimmed, without the empty ones: a form sends an empty field as ""."""
     trimmed = {
         name: value.strip() if isinstance(value, str) else value for name, value in sent.items()

@@ -2,19 +2,21 @@
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from gateway.domain.storefront import carts
+from gateway.domain.storefront import carts, shipping
 from gateway.domain.storefront.carts import changes, rows
 from gateway.domain.storefront.carts.contents import Contents, Item, Warn
+from gateway.domain.storefront.shipping import Option
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql import ids
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
+from gateway.server.keys import LIMITS
 
 LIMITS_QUANTITIES = "2026-11-01"
 """From this date on, more than the stock has is limited with a warning; before it is refused."""
@@ -53,6 +55,40 @@ async def remove(visit: Visit, sent: Args) -> dict[str, Any]:
 
 async def clear(visit: Visit, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.clear)
+
+
+async def apply_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
+    visitor = await visit.visitor(sent["hostname"])
+    limits, share = visit.request.app[LIMITS], visitor.address
+    limits.coupon(share)
+    try:
+        payload = await _change(visit, sent, changes.apply_coupon, sent["code"])
+    except Refusal as refusal:
+        if refusal.code != "coupon_not_found":
+            limits.coupon_known(share)
+        raise
+    limits.coupon_known(share)
+    return payload
+
+
+async def remove_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
+    return await _change(visit, sent, changes.remove_coupon)
+
+
+async def set_shipping(visit: Visit, sent: Args) -> dict[str, Any]:
+    return await _change(visit, sent, changes.set_shipping, sent["cep"], sent.get("type"))
+
+
+async def shipping_quote(visit: Visit, args: Args) -> Sequence[Option]:
+    visitor = await visit.visitor(args["hostname"])
+    cep = shipping.cep_of(args["cep"])
+    if args.get("productId") is not None:
+        product_id = ids.record_id(args["productId"], "Product", "productId")
+        quantity = args.get("quantity")
+        await visit.read(
+            changes.must_sell, visitor, product_id, 1 if quantity is None else quantity
+        )
+    return shipping.options(visitor.store, cep)
 
 
 def _limiting(visit: Visit) -> bool:
@@ -163,11 +199,17 @@ def percent(hundredths: int | None) -> float | None:
     return None if hundredths is None else hundredths / 100
 
 
-QUERIES: Mapping[str, Resolver] = {"shoppingCart": shopping_cart}
+QUERIES: Mapping[str, Resolver] = {
+    "shoppingCart": shopping_cart,
+    "shippingQuote": shipping_quote,
+}
 MUTATIONS: Mapping[str, Resolver] = {
     "shoppingCartAddProduct": add,
     "shoppingCartUpdateProduct": update,
     "shoppingCartRemoveProduct": remove,
     "shoppingCartClear": clear,
+    "shoppingCartApplyCoupon": apply_coupon,
+    "shoppingCartRemoveCoupon": remove_coupon,
+    "shoppingCartSetShipping": set_shipping,
 }
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}

@@ -130,6 +130,14 @@ async def set_shipping(tx: Tx, visitor: Visitor, cep: str, wanted: str | None) -
     return await _priced(tx, visitor, cart)
 
 
+async def must_sell(tx: Tx, visitor: Visitor, product_id: str, quantity: int) -> None:
+    """Raise the refusal of a product that the store does not sell, or of no valid quantity."""
+    if not 0 < quantity <= MOST_ITEMS:
+        raise _wrong("quantity", "out_of_range", "Send a whole number from 1 to 999.")
+    if not await products(tx, visitor, [product_id]):
+        raise _no_product("productId", "The store has no such product.")
+
+
 async def _priced(tx: Tx, visitor: Visitor, cart: Cart) -> Contents:
     """Compute and store a changed cart."""
     sold = await products(tx, visitor, [line.product_id for line in cart.lines])
