@@ -8,13 +8,14 @@ from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
-from gateway.domain.sales import coupons, deals, invoices, quotes
+from gateway.domain.sales import coupons, deals, invoices, products, quotes
 from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.sales.deals import DEALS
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
-from gateway.domain.storefront import stores
+from gateway.domain.storefront import categories, stores
+from gateway.domain.storefront.categories import CATEGORIES
 from gateway.domain.storefront.ebooks import EBOOKS
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
@@ -59,8 +60,9 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
     Entry(INVOICES, invoices.create, invoices.change),
     Entry(QUOTES, quotes.create, quotes.change),
-    plain(PRODUCTS),
+    Entry(PRODUCTS, products.create, products.change),
     Entry(STORES, stores.create, stores.change),
+    Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
     Entry(COUPONS, coupons.create, coupons.change),
 )

@@ -10,7 +10,9 @@ from gateway.domain.storefront import stores
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql.cookies import Cookies
 from gateway.graphql.loaders import Loaders
+from gateway.records.errors import Refusal
 from gateway.server.keys import CLIENT, DB, LIMITS, REQUEST_ID
+from outbox.database.places import Crowded
 from outbox.database.transaction import P, T, Tx
 
 
@@ -46,6 +48,21 @@ class Visit:
     ) -> T:
         """Run a unit in a transaction."""
         return await self._db.write(unit, *args, **kwargs)
+
+    async def scan(
+        self,
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a long read in the turn of `owner`. Raises rate_limited when too many wait."""
+        try:
+            return await self._db.scan(owner, unit, *args, **kwargs)
+        except Crowded:
+            text = "Too many searches of this store are waiting; send fewer at once."
+            raise Refusal("rate_limited", text, facts={"retry_after": 1}) from None
 
     async def visitor(self, hostname: str) -> Visitor:
         """Return the visitor of the store with this hostname. Raises store_not_found."""

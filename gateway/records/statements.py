@@ -84,7 +84,7 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
     """
     bounds = f"limit ${size} offset ${offset}"
     where += ends.seen(resource)
-    long = f"{_size(resource)} > {BESIDE}"
+    long = f"{text_bytes(resource)} > {BESIDE}"
     names = ", ".join((*resource.columns, "is_long"))
     if late:
         where = f"id in (select id from {resource.table} where {where} order by {order} {bounds})"
@@ -105,7 +105,7 @@ def ids(resource: Resource, where: str, order: str, *, size: int, offset: int) -
     return f"select id from {resource.table} where {where} order by {order} {bounds}"
 
 
-def _size(resource: Resource) -> str:
+def text_bytes(resource: Resource) -> str:
     """Return an expression for the bytes of a record's long texts."""
     sizes = (
         f"coalesce(/*sqlite length(cast({c} as blob))*/ /*postgres octet_length({c})*/, 0)"

@@ -1,8 +1,24 @@
 """Declares products, which the storefront uses too."""
 
-from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Resource, Sort, Unique
+from gateway.domain.sales import shelves, slugs
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.record import Record
+from gateway.records.resource import (
+    BY_NAME,
+    BY_TIME,
+    LASTS,
+    Field,
+    Filter,
+    Reference,
+    Resource,
+    Sort,
+    Unique,
+)
 from gateway.records.values import formats, nested, numbers
 from gateway.records.values.nested import Member
+from outbox.database.transaction import Tx
 
 PRODUCTS = Resource(
     noun="product",
@@ -20,8 +36,10 @@ PRODUCTS = Resource(
             "COF-1000", unique=Unique("product_skus"),
         ),
         Field(
-            "slug", "slug", formats.slug(), "Part of the product's address in the shop.",
-            "coffee-beans-1-kg",
+            "slug", "slug", formats.slug(),
+            "Part of the product's address in the store, unique there; made from the name when a "
+            "product with a store has none.",
+            "coffee-beans-1-kg", unique=Unique("product_slugs", within="store"),
         ),
         Field("price", "price", numbers.money(), "Price in BRL.", 89.9, required=True),
         Field(
@@ -63,10 +81,10 @@ PRODUCTS = Resource(
             "published", "published", formats.boolean(), "Whether the shop shows it.", True,
             default=True,
         ),
-        # Not writable yet, because there are no shops.
         Field(
-            "storeId", "store_id", formats.id_of("store"), "The shop that sells it.",
-            "018f3a5b7c9d1e2f3a4b5c70", on_create=False, on_update=False,
+            "storeId", "store_id", formats.id_of("store"),
+            "The store that sells it; null means that no store shows it.",
+            "018f3a5b7c9d1e2f3a4b5c70", reference=Reference("store", "stores"),
         ),
     ),
     events={
@@ -96,5 +114,32 @@ PRODUCTS = Resource(
             "published", "published = {}", "boolean",
             "Only products that the shop shows (true) or hides (false).",
         ),
+        Filter(
+            "storeId", f"store_id = {{}} and {LASTS}", "id", "Only products of this store.",
+        ),
     ),
 )  # fmt: skip
+
+
+async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
+    """Create a product. See actions.create; raises conflict for a taken sku or slug."""
+    actor.must("write")
+    values = await actions.check(tx, actor, PRODUCTS, draft)
+    made = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
+    await shelves.put(tx, made)
+    return actions.announce(tx, "created", made)
+
+
+async def change(
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
+    """Change a product. See actions.change; raises conflict for a taken sku or slug."""
+    before = await actions.own(tx, actor, PRODUCTS, record_id, "write", lock=True)
+    values = await actions.check(tx, actor, PRODUCTS, draft, before)
+    actions.must_match(before, expected)
+    changes = actions.changes_of(before, values)
+    if not changes:
+        return before
+    after = await slugs.complete(tx, await actions.update(tx, actor, before, changes))
+    await shelves.put(tx, after, before)
+    return actions.announce(tx, "updated", after)

@@ -12,7 +12,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record, record_of
-from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Remove, Resource
+from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Remove, Resource, Unset
 from gateway.records.values import cep, formats, hostnames, nested, numbers
 from gateway.records.values.nested import Member
 from outbox.database.sql import IDS, items
@@ -134,6 +134,8 @@ STORES = Resource(
         Filter("active", "active = {}", "boolean", "Only active (true) or inactive stores."),
     ),
     cascades=(
+        Unset("products", "store_id"),
+        Remove("categories", "store_id"),
         Remove("ebooks", "store_id"),
         Remove("coupons", "store_id"),
         Remove("discount_modals", "store_id"),

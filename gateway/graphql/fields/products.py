@@ -1,9 +1,164 @@
-"""Resolves products, categories and nodes."""
+"""Resolves products and categories."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
 
-from gateway.graphql.visit import FieldResolver, Resolver
+from msgspec import json
 
-QUERIES: Mapping[str, Resolver] = {}
+from gateway.domain.sales.shelves import WHOLE
+from gateway.domain.storefront import assortment, categories
+from gateway.domain.storefront.assortment import ORDERS
+from gateway.graphql import connections
+from gateway.graphql.fields.nodes import Public
+from gateway.graphql.ids import global_id, parse, record_id
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Record
+from gateway.records.values import dates, formats
+from gateway.records.values.folding import fold
+from gateway.records.values.format import Format, Wrong
+from gateway.records.walk import NOTHING
+
+SEARCH = formats.text(200)
+SLUG = formats.slug()
+
+
+async def product(visit: Visit, args: Args) -> Record | None:
+    """Return one product by `id` or by `slug`."""
+    sent, slug = args.get("id"), args.get("slug")
+    if (sent is None) == (slug is None):
+        message = "Send either the id or the slug of a product."
+        raise Refusal("validation_error", message, faults=[Fault("id", "required", message)])
+    wanted = None if sent is None else record_id(sent, "Product", "id")
+    shop = (await visit.visitor(args["hostname"])).store
+    return await visit.read(assortment.one, shop, wanted, _known(SLUG, slug))
+
+
+async def products(visit: Visit, args: Args) -> dict[str, Any]:
+    """Return a page of products."""
+    order = args.get("orderBy") or "NEWEST"
+    wanted = connections.stretch(args, order, text=ORDERS[order].column == "sort_name")
+    search = _checked(SEARCH, args.get("search") or "", "search")
+    shop = (await visit.visitor(args["hostname"])).store
+    shelf: str | None = WHOLE
+    if args.get("category") is not None:
+        shelf = await visit.read(_shelf, shop, args["category"])
+
+    # A search looks at every product of the shelf.
+    read: Callable[..., Awaitable[Any]] = visit.read
+    if fold(search):
+        read = partial(visit.scan, shop.owner_id)
+
+    async def count() -> int:
+        found: int = 0 if shelf is None else await read(assortment.count, shop, shelf, search)
+        return found
+
+    found = NOTHING
+    if shelf is not None:
+        found = await read(assortment.stretch, shop, order, wanted, shelf, search)
+    return connections.connection(found, wanted, count, order)
+
+
+async def categories_of_store(visit: Visit, args: Args) -> Any:
+    """Return the categories of a store."""
+    shop = (await visit.visitor(args["hostname"])).store
+    return await visit.read(categories.all_of, shop)
+
+
+async def _shelf(tx: Any, shop: Record, text: str) -> str | None:
+    """Return the shelf of a category by its global id or slug, or None."""
+    kind, category_id = parse(text) or ("", None)
+    wanted = category_id if kind == "Category" else None
+    found = await categories.named(tx, shop, wanted, _known(SLUG, text))
+    return None if found is None else fold(found["name"])
+
+
+def _checked(wanted: Format, text: str, field: str) -> str:
+    try:
+        found: str = wanted.check(text)
+    except Wrong as wrong:
+        fault = Fault(field, wrong.code, wrong.message)
+        raise Refusal("validation_error", fault.sentence, faults=[fault]) from None
+    return found
+
+
+def _known(wanted: Format, text: str | None) -> str | None:
+    """Return the text, or None when no record can have it."""
+    try:
+        return None if text is None else wanted.check(text)
+    except Wrong:
+        return None
+
+
+def _of(column: str) -> FieldResolver:
+    return lambda found, visit, args: found[column]
+
+
+def _text(column: str, show: Callable[[Any], Any] = lambda kept: kept) -> FieldResolver:
+    """Return the resolver of a long text, which a list leaves unread where it is long."""
+
+    async def later(found: Record, visit: Visit) -> Any:
+        full = await visit.loaders.load(assortment.whole, found.id)
+        return None if full is None else show(full[column])
+
+    def resolve(found: Record, visit: Visit, args: Args) -> Any:
+        # Every product has a list of images, so null means unread.
+        return later(found, visit) if found["images"] is None else show(found[column])
+
+    return resolve
+
+
+def _time(column: str) -> FieldResolver:
+    def resolve(found: Record, visit: Visit, args: Args) -> str | None:
+        return None if found[column] is None else dates.show(found[column])
+
+    return resolve
+
+
+def _available(found: Record, visit: Visit, args: Args) -> bool:
+    return found["stock"] is None or found["stock"] > 0
+
+
+def _categories(found: Record, visit: Visit, args: Args) -> Awaitable[Any]:
+    return visit.loaders.load(categories.of_products, found.id)
+
+
+def _parent(found: Record, visit: Visit, args: Args) -> Awaitable[Any] | None:
+    if found["parent_id"] is None:
+        return None
+    return visit.loaders.load(categories.some, found["parent_id"])
+
+
+QUERIES: Mapping[str, Resolver] = {
+    "product": product,
+    "products": products,
+    "categories": categories_of_store,
+}
 MUTATIONS: Mapping[str, Resolver] = {}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}
+NODES: Public = {"Product": assortment.public, "Category": categories.public}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
+    "Product": {
+        "id": lambda found, visit, args: global_id("Product", found.id),
+        "title": _of("name"),
+        "slug": _of("slug"),
+        "description": _text("description"),
+        "price": _of("price"),
+        "compareAtPrice": _of("compare_at_price"),
+        "currency": _of("currency"),
+        "sku": _of("sku"),
+        "available": _available,
+        "stock": _of("stock"),
+        "images": _text("images", json.decode),
+        "categories": _categories,
+        "groups": _categories,
+        "createdAt": _time("created_at"),
+        "updatedAt": _time("updated_at"),
+    },
+    "Category": {
+        "id": lambda found, visit, args: global_id("Category", found.id),
+        "name": _of("name"),
+        "slug": _of("slug"),
+        "parent": _parent,
+    },
+}

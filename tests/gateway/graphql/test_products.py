@@ -1,0 +1,392 @@
+"""Products of a store: lists in every order, single products, nodes, and who sees what."""
+
+import asyncio
+from typing import Any
+
+from gateway.graphql.ids import global_id, parse
+from tests.support.rest import Person
+from tests.support.shop import Shop, open_shop
+
+LIST = """
+query ($h: String!, $first: Int, $after: String, $last: Int, $before: String, $search: String,
+       $category: String, $orderBy: ProductOrder) {
+  products(hostname: $h, first: $first, after: $after, last: $last, before: $before,
+           search: $search, category: $category, orderBy: $orderBy) {
+    edges { cursor node { title } }
+    nodes { title }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    totalCount
+  }
+}
+"""
+
+
+async def made(who: Person, store: Any, name: str, **values: Any) -> dict[str, Any]:
+    body = {"name": name, "price": 10, "storeId": store["id"] if store else None, **values}
+    reply = await who.post("/api/products", body)
+    assert reply.status == 201, reply.text
+    found: dict[str, Any] = reply.body
+    return found
+
+
+async def listed(shop: Shop, **variables: Any) -> Any:
+    answer = await shop.browser().send(LIST, {"h": shop.hostname, **variables})
+    return answer.data["products"]
+
+
+async def titles(shop: Shop, **variables: Any) -> list[str]:
+    return [node["title"] for node in (await listed(shop, **variables))["nodes"]]
+
+
+async def test_a_product_as_visitors_see_it(shop: Shop) -> None:
+    category = (
+        await shop.owner.post(
+            "/api/categories", {"storeId": shop.store["id"], "name": "Cafés especiais"}
+        )
+    ).body
+    record = await made(
+        shop.owner, shop.store, "Café em grãos 1 kg", price=89.9, compareAtPrice=109.9,
+        sku="COF-1", stock=3, description="Whole beans.", categories=["CAFES ESPECIAIS", "Other"],
+        images=[{"url": "https://x.example/a.jpg", "alt": "A bag"}, {"url": "https://x.example/b"}],
+    )  # fmt: skip
+    assert record["slug"] == "cafe-em-graos-1-kg"
+    selection = """product(hostname: $h, slug: "cafe-em-graos-1-kg") {
+        id title slug description price compareAtPrice currency sku available stock
+        images { url alt } categories { id name slug parent { name } } groups { name }
+        createdAt updatedAt }"""
+    found = (await shop.browser().ask(selection))["product"]
+    group = {
+        "id": global_id("Category", category["id"]), "name": "Cafés especiais",
+        "slug": "cafes-especiais", "parent": None,
+    }  # fmt: skip
+    assert found == {
+        "id": global_id("Product", record["id"]), "title": "Café em grãos 1 kg",
+        "slug": "cafe-em-graos-1-kg", "description": "Whole beans.", "price": 8990,
+        "compareAtPrice": 10990, "currency": "BRL", "sku": "COF-1", "available": True, "stock": 3,
+        "images": [
+            {"url": "https://x.example/a.jpg", "alt": "A bag"},
+            {"url": "https://x.example/b", "alt": None},
+        ],
+        "categories": [group], "groups": [{"name": group["name"]}],
+        "createdAt": record["createdAt"], "updatedAt": None,
+    }  # fmt: skip
+    by_id = await shop.browser().ask(f'product(hostname: $h, id: "{found["id"]}") {{ title }}')
+    assert by_id["product"] == {"title": "Café em grãos 1 kg"}
+    assert parse(found["id"]) == ("Product", record["id"])
+
+
+async def test_centavos_are_exact(shop: Shop) -> None:
+    for price, centavos in ((0.07, 7), (1.1, 110), (19.99, 1999), (9_999_999_999.99, 999999999999)):
+        record = await made(shop.owner, shop.store, "P", price=price)
+        query = f'product(hostname: $h, id: "{global_id("Product", record["id"])}") {{ price }}'
+        assert (await shop.browser().ask(query))["product"]["price"] == centavos
+
+
+async def test_available(shop: Shop) -> None:
+    for stock, available in ((None, True), (1, True), (0, False)):
+        record = await made(shop.owner, shop.store, "P", stock=stock)
+        query = f'product(hostname: $h, id: "{global_id("Product", record["id"])}") {{ available }}'
+        assert (await shop.browser().ask(query))["product"]["available"] is available
+
+
+async def test_every_order_in_both_directions(shop: Shop) -> None:
+    names = ["Água", "bolo", "Café", "café", "Doce", "Erva", "Fubá"]
+    prices = [5, 3, 3, 8, 1, 5, 2]
+    for name, price in zip(names, prices, strict=True):
+        await made(shop.owner, shop.store, name, price=price)
+    for order in ("NEWEST", "TITLE", "PRICE_ASC", "PRICE_DESC"):
+        whole = await listed(shop, orderBy=order, first=100)
+        expected = [edge["node"]["title"] for edge in whole["edges"]]
+        assert whole["totalCount"] == 7
+        assert whole["pageInfo"] == {
+            "hasNextPage": False, "hasPreviousPage": False,
+            "startCursor": whole["edges"][0]["cursor"], "endCursor": whole["edges"][-1]["cursor"],
+        }  # fmt: skip
+        for size in (1, 2, 3, 7):
+            for arguments in (("first", "after", "endCursor", "hasNextPage"),
+                              ("last", "before", "startCursor", "hasPreviousPage")):  # fmt: skip
+                way, position, cursor, more = arguments
+                found: list[str] = []
+                place = None
+                for _ in range(8):
+                    page = await listed(shop, orderBy=order, **{way: size, position: place})
+                    part = [node["title"] for node in page["nodes"]]
+                    found = found + part if way == "first" else part + found
+                    place = page["pageInfo"][cursor]
+                    if not page["pageInfo"][more]:
+                        break
+                assert found == expected, (order, size, way)
+    assert await titles(shop) == names[::-1]
+    assert await titles(shop, orderBy="TITLE") == names
+    assert await titles(shop, orderBy="PRICE_ASC") == [
+        "Doce", "Fubá", "bolo", "Café", "Água", "Erva", "café",
+    ]  # fmt: skip
+    assert await titles(shop, orderBy="PRICE_DESC") == [
+        "café", "Erva", "Água", "Café", "bolo", "Fubá", "Doce",
+    ]  # fmt: skip
+
+
+async def test_a_cursor_outlives_its_product(shop: Shop) -> None:
+    records = [await made(shop.owner, shop.store, name) for name in "ABCDE"]
+    page = await listed(shop, first=2)
+    assert [node["title"] for node in page["nodes"]] == ["E", "D"]
+    await shop.owner.delete(f"/api/products/{records[3]['id']}")
+    await made(shop.owner, shop.store, "New")
+    after = page["pageInfo"]["endCursor"]
+    assert await titles(shop, first=2, after=after) == ["C", "B"]
+    between = {"after": after, "before": (await listed(shop, last=1))["pageInfo"]["startCursor"]}
+    assert await titles(shop, first=9, **between) == ["C", "B"]
+    assert await titles(shop, last=1, **between) == ["B"]
+    assert (await listed(shop, first=0))["pageInfo"]["hasNextPage"] is True
+
+
+async def test_bad_arguments(shop: Shop) -> None:
+    await made(shop.owner, shop.store, "A")
+    cursor = (await listed(shop))["pageInfo"]["endCursor"]
+    for variables, field in (
+        ({"first": 101}, "first"), ({"first": -1}, "first"), ({"last": 101}, "last"),
+        ({"after": "x"}, "after"), ({"before": "%%%"}, "before"),
+        ({"after": cursor, "orderBy": "TITLE"}, "after"),
+        ({"after": cursor, "orderBy": "PRICE_ASC"}, "after"),
+        ({"search": "a" * 201}, "search"),
+    ):  # fmt: skip
+        answer = await shop.browser().send(LIST, {"h": shop.hostname, **variables})
+        assert (answer.status, answer.code) == (200, "BAD_USER_INPUT"), variables
+        assert answer.error["extensions"]["field"] == field
+        assert answer.body["data"] == {"products": None}
+    for selection, field in (
+        ("product(hostname: $h) { id }", "id"),
+        ('products(hostname: $h, search: "a\\u0000") { nodes { id } }', "search"),
+        ('product(hostname: $h, id: "x") { id }', "id"),
+        (f'product(hostname: $h, id: "{global_id("Store", "0" * 24)}") {{ id }}', "id"),
+        ('product(hostname: $h, id: "x", slug: "x") { id }', "id"),
+        ('nodes(ids: [' + '"x",' * 101 + ']) { id }', "ids"),
+    ):  # fmt: skip
+        query = f"query ($h: String!) {{ store(hostname: $h) {{ id }} {selection} }}"
+        answer = await shop.browser().send(query, {"h": shop.hostname})
+        assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+    for slug in ("none", "a\\u0000", "A B"):
+        found = await shop.browser().ask(f'product(hostname: $h, slug: "{slug}") {{ id }}')
+        assert found == {"product": None}
+        query = f'products(hostname: $h, category: "{slug}") {{ nodes {{ id }} }}'
+        assert await shop.browser().ask(query) == {"products": {"nodes": []}}
+
+
+async def test_search(shop: Shop) -> None:
+    await made(shop.owner, shop.store, "Café em grãos", sku="COF-1")
+    await made(shop.owner, shop.store, "Chá", sku="TEA-1", categories=["Drinks"])
+    for text, found in (
+        ("CAFE", ["Café em grãos"]), ("grãos", ["Café em grãos"]), ("-1", ["Chá", "Café em grãos"]),
+        ("tea", ["Chá"]), ("none", []), ("%", []), ("\x1f", []), ("", ["Chá", "Café em grãos"]),
+    ):  # fmt: skip
+        page = await listed(shop, search=text)
+        assert [node["title"] for node in page["nodes"]] == found
+        assert page["totalCount"] == len(found)
+
+
+async def test_lists_by_category(shop: Shop) -> None:
+    owner, store = shop.owner, shop.store
+    made_ones = [
+        (await owner.post("/api/categories", {"storeId": store["id"], "name": name})).body
+        for name in ("Cafés", "Chás")
+    ]
+    await made(owner, store, "Arabica", categories=["cafes"])
+    blend = await made(owner, store, "Blend", categories=["CAFÉS", "chás", "cafés"])
+    await made(owner, store, "Mug")
+    assert await titles(shop, category="cafes") == ["Blend", "Arabica"]
+    assert await titles(shop, category=global_id("Category", made_ones[0]["id"])) == [
+        "Blend", "Arabica",
+    ]  # fmt: skip
+    assert await titles(shop, category="cafes", orderBy="TITLE", first=1) == ["Arabica"]
+    assert await titles(shop, category="chas", search="ble") == ["Blend"]
+    assert await titles(shop, category="none") == []
+    assert await titles(shop, category=global_id("Product", made_ones[0]["id"])) == []
+    path = f"/api/products/{blend['id']}"
+    assert (await owner.put(path, {"categories": ["Chás"], "price": 99})).status == 200
+    assert await titles(shop, category="cafes") == ["Arabica"]
+    # A category with another name holds other products.
+    renamed = await owner.put(f"/api/categories/{made_ones[1]['id']}", {"name": "Tea"})
+    assert renamed.status == 200
+    assert await titles(shop, category="chas") == []
+    assert (await owner.put(path, {"categories": ["tea"]})).status == 200
+    assert await titles(shop, category="chas") == ["Blend"]
+    await owner.delete(f"/api/categories/{made_ones[1]['id']}")
+    assert await titles(shop, category="chas") == []
+    assert (await owner.get(path)).body["categories"] == ["tea"]
+
+
+async def test_only_what_a_store_shows(shop: Shop) -> None:
+    shown = await made(shop.owner, shop.store, "Shown")
+    path = f"/api/products/{shown['id']}"
+    await made(shop.owner, shop.store, "Unpublished", published=False)
+    await made(shop.owner, shop.store, "Inactive", active=False)
+    await made(shop.owner, None, "In no store")
+    other = await open_shop(shop.api, "other.example")
+    second = (await shop.owner.post("/api/stores", {"hostname": "two.example", "name": "Two"})).body
+    await made(other.owner, other.store, "Another owner's")
+    await made(shop.owner, second, "In the owner's second store")
+    node = f'node(id: "{global_id("Product", shown["id"])}") {{ id }}'
+    single = f'product(hostname: $h, id: "{global_id("Product", shown["id"])}") {{ id }}'
+    browser = shop.browser()
+    for change, visible in (
+        ({"published": False}, False), ({"published": True}, True),
+        ({"active": False}, False), ({"active": True}, True),
+        ({"storeId": None}, False), ({"storeId": second["id"]}, False),
+        ({"storeId": shop.store["id"]}, True),
+    ):  # fmt: skip
+        assert (await shop.owner.put(path, change)).status == 200
+        page = await listed(shop)
+        expected = ["Shown"] * visible
+        assert ([node["title"] for node in page["nodes"]], page["totalCount"]) == (
+            expected, len(expected),
+        )  # fmt: skip
+        assert ((await browser.ask(single))["product"] is not None) is visible
+        # Its node is public in whichever store shows it.
+        public = visible or change.get("storeId") == second["id"]
+        assert (
+            (await browser.ask(f"store(hostname: $h) {{ id }} {node}"))["node"] is not None
+        ) is (public)
+    foreign = await made(other.owner, other.store, "X")
+    query = f'product(hostname: $h, id: "{global_id("Product", foreign["id"])}") {{ id }}'
+    assert await browser.ask(query) == {"product": None}
+    assert await browser.ask(f'product(hostname: $h, slug: "{foreign["slug"]}") {{ id }}') == {
+        "product": None
+    }
+    await other.close()
+
+
+async def test_nodes(shop: Shop) -> None:
+    record = await made(shop.owner, shop.store, "Café", categories=["Top"])
+    hidden = await made(shop.owner, shop.store, "Hidden", published=False)
+    store_id = shop.store["id"]
+    category = (await shop.owner.post("/api/categories", {"storeId": store_id, "name": "Top"})).body
+    ids = [
+        global_id("Product", record["id"]), global_id("Store", store_id),
+        global_id("Category", category["id"]), global_id("Product", hidden["id"]),
+        global_id("Product", store_id), global_id("AuthUser", record["id"]), "x",
+        global_id("Contact", record["id"]), global_id("Product", record["id"]),
+    ]  # fmt: skip
+    query = """query ($ids: [ID!]!) { nodes(ids: $ids) { id __typename
+        ... on Product { title categories { slug } } ... on Store { hostname }
+        ... on Category { name } } }"""
+    answer = await shop.browser().send(query, {"ids": ids})
+    product = {
+        "id": ids[0], "__typename": "Product", "title": "Café", "categories": [{"slug": "top"}]
+    }  # fmt: skip
+    assert answer.data["nodes"] == [
+        product, {"id": ids[1], "__typename": "Store", "hostname": shop.hostname},
+        {"id": ids[2], "__typename": "Category", "name": "Top"},
+        None, None, None, None, None, product,
+    ]  # fmt: skip
+    assert (await shop.owner.put(f"/api/stores/{store_id}", {"active": False})).status == 200
+    answer = await shop.browser().send(query, {"ids": ids})
+    assert answer.data["nodes"] == [None] * len(ids)
+    single = await shop.browser().send(f'{{ node(id: "{ids[0]}") {{ id }} }}')
+    assert single.data == {"node": None}
+
+
+async def test_a_slug_is_unique_in_its_store(shop: Shop) -> None:
+    first = await made(shop.owner, shop.store, "Café", slug="cafe")
+    for status, body in (
+        (409, {"slug": "cafe", "storeId": shop.store["id"]}), (201, {"slug": "cafe"}),
+    ):  # fmt: skip
+        reply = await shop.owner.post("/api/products", {"name": "X", "price": 1, **body})
+        assert reply.status == status
+    assert reply.body["slug"] == "cafe"
+    path = f"/api/products/{reply.body['id']}"
+    moved = await shop.owner.put(path, {"storeId": shop.store["id"]})
+    assert (moved.status, moved.faults) == (409, {"slug": "taken"})
+    # The slug of the other one is free again.
+    assert (await shop.owner.put(f"/api/products/{first['id']}", {"slug": None})).body[
+        "slug"
+    ] == "cafe"
+    assert (await shop.owner.put(f"/api/products/{first['id']}", {"storeId": None})).status == 200
+    assert (await shop.owner.put(path, {"storeId": shop.store["id"]})).status == 200
+
+
+async def test_slugs_are_made_from_names(shop: Shop) -> None:
+    slugs = [(await made(shop.owner, shop.store, name))["slug"] for name in (
+        "Café com Leite!", "cafe com leite", "咖啡", "咖啡", "x" * 200,
+    )]  # fmt: skip
+    assert slugs == ["cafe-com-leite", "cafe-com-leite-2", "product", "product-2", "x" * 100]
+    unshown = await made(shop.owner, None, "No store")
+    assert "slug" not in unshown
+    shown = await shop.owner.put(f"/api/products/{unshown['id']}", {"storeId": shop.store["id"]})
+    assert shown.body["slug"] == "no-store"
+    assert shown.headers["ETag"] == '"2"'
+    renamed = await shop.owner.put(f"/api/products/{unshown['id']}", {"name": "Other"})
+    assert renamed.body["slug"] == "no-store"
+    assert (await shop.owner.get(f"/api/products/{unshown['id']}")).body == renamed.body
+
+
+async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:
+    found = await asyncio.gather(*(made(shop.owner, shop.store, "Café") for _ in range(14)))
+    slugs = {product["slug"] for product in found}
+    assert len(slugs) == 14
+    assert {"cafe", *(f"cafe-{n}" for n in range(2, 10))} <= slugs
+    bodies = [{"name": "X", "price": 1, "slug": "one", "storeId": shop.store["id"]}] * 6
+    replies = await asyncio.gather(*(shop.owner.post("/api/products", body) for body in bodies))
+    assert sorted(reply.status for reply in replies) == [201] + [409] * 5
+
+
+async def test_the_store_of_a_product_is_the_owners(shop: Shop) -> None:
+    other = await shop.api.person()
+    for store_id in (shop.store["id"], "0" * 24, "x"):
+        reply = await other.post("/api/products", {"name": "X", "price": 1, "storeId": store_id})
+        assert (reply.status, reply.faults) == (400, {"storeId": "invalid_reference"})
+    mine = (await other.post("/api/products", {"name": "X", "price": 1})).body
+    path = f"/api/products/{mine['id']}"
+    assert (await other.put(path, {"storeId": shop.store["id"]})).status == 400
+    assert (await shop.owner.put(path, {"storeId": shop.store["id"]})).status == 403
+    assert (await shop.api.nobody.put(path, {"storeId": shop.store["id"]})).status == 401
+    assert await titles(shop) == []
+
+
+async def test_rest_lists_the_products_of_a_store(shop: Shop) -> None:
+    mine = await made(shop.owner, shop.store, "A")
+    await made(shop.owner, None, "B")
+    path = f"/api/products?storeId={shop.store['id']}"
+    assert (await shop.owner.get(path)).body["data"] == [mine]
+    assert mine["storeId"] == shop.store["id"]
+    other = await shop.api.person()
+    assert (await other.get(path)).body["total"] == 0
+
+
+async def test_a_deleted_store_shows_nothing(shop: Shop) -> None:
+    record = await made(shop.owner, shop.store, "A", slug="a", categories=["Top"])
+    body = {"storeId": shop.store["id"], "name": "Top"}
+    category = (await shop.owner.post("/api/categories", body)).body
+    assert (await shop.owner.delete(f"/api/stores/{shop.store['id']}")).status == 200
+    path = f"/api/products/{record['id']}"
+    assert "storeId" not in (await shop.owner.get(path)).body
+    assert (await shop.owner.get(f"/api/categories/{category['id']}")).status == 404
+    answer = await shop.browser().send(LIST, {"h": shop.hostname})
+    assert answer.code == "STORE_NOT_FOUND"
+    query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+    ids = [global_id("Product", record["id"]), global_id("Category", category["id"])]
+    assert (await shop.browser().send(query, {"ids": ids})).data["nodes"] == [None, None]
+    again = (await shop.owner.post("/api/stores", {"hostname": "new.example", "name": "N"})).body
+    assert (await shop.owner.put(path, {"storeId": again["id"]})).body["slug"] == "a"
+
+
+async def test_long_texts_of_a_list(shop: Shop) -> None:
+    image = {"url": "https://x.example/" + "a" * 2_000}
+    for name in "AB":
+        await made(shop.owner, shop.store, name, description=name * 60_000, images=[image])
+    await made(shop.owner, shop.store, "C", description="short")
+    query = "products(hostname: $h) { nodes { title description images { url } } }"
+    found = (await shop.browser().ask(query))["products"]["nodes"]
+    assert [(len(node["description"]), len(node["images"])) for node in found] == [
+        (5, 0), (60_000, 1), (60_000, 1),
+    ]  # fmt: skip
+
+
+async def test_very_long_texts_together_are_refused(shop: Shop) -> None:
+    for _ in range(18):
+        await made(shop.owner, shop.store, "A", description="é" * 65_000, images=[
+            {"url": "https://x.example/" + "a" * 2_000, "alt": "é" * 500} for _ in range(50)
+        ])  # fmt: skip
+    query = "query ($h: String!) { products(hostname: $h) { nodes { description } } }"
+    answer = await shop.browser().send(query, {"h": shop.hostname})
+    assert {error["extensions"]["code"] for error in answer.body["errors"]} == {"QUERY_TOO_COMPLEX"}
+    assert len(await titles(shop)) == 18
