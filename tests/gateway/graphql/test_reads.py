@@ -1,0 +1,58 @@
+"""The number of reads of a list is fixed: the same for two products and for fifty."""
+
+from outbox.database.transaction import Database
+from tests.gateway.graphql.test_products import made
+from tests.support.counted import Counted
+from tests.support.rest import UNLIMITED, RestApi
+from tests.support.shop import Shop, open_shop
+from tests.support.site import serving
+
+LIST = """
+query ($h: String!, $first: Int) {
+  products(hostname: $h, first: $first) {
+    nodes {
+      title description images { url }
+      categories { name parent { name parent { name parent { name } } } } groups { slug }
+    }
+    totalCount
+  }
+}
+"""
+
+
+async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
+    counted = Counted(db)
+    async with serving(counted, UNLIMITED) as site:
+        shop = await open_shop(RestApi(site))
+        try:
+            await _fill(shop)
+            costs = []
+            for first in (2, 50):
+                counted.reset()
+                answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
+                found = answer.data["products"]["nodes"]
+                assert len(found) == first
+                assert {
+                    (group["name"], group["parent"]["parent"]["parent"]["name"])
+                    for node in found
+                    for group in node["categories"]
+                } == {("Low", "Root"), ("Lowest", "Top")}
+                assert {len(node["description"]) for node in found} == {9_000}
+                costs.append((counted.units, len(counted.statements)))
+            assert costs[0] == costs[1]
+            units, statements = costs[0]
+            assert (units, statements) == (7, 11), counted.statements
+        finally:
+            await shop.close()
+
+
+async def _fill(shop: Shop) -> None:
+    parent_id = None
+    for name in ("Root", "Top", "Middle", "Low", "Lowest"):
+        body = {"storeId": shop.store["id"], "name": name, "parentId": parent_id}
+        parent_id = (await shop.owner.post("/api/categories", body)).body["id"]
+    for number in range(50):
+        await made(
+            shop.owner, shop.store, f"Product {number}", categories=["low", "LOWEST"],
+            description="x" * 9_000, images=[{"url": "https://x.example/a"}],
+        )  # fmt: skip
