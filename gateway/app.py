@@ -26,6 +26,7 @@ from gateway.server.limits import RateLimits
 from gateway.server.middleware import frame, surface_of
 from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
+from gateway.server.storefront import build_storefront
 from gateway.server.telemetry.exposition import Exposition
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.metrics import Metrics
@@ -89,6 +90,7 @@ def build_app(
     app[keys.CREDENTIALS] = credentials
     app[keys.PASSWORDS] = passwords
     app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
+    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords)
     app[keys.DELIVERY] = delivery
 
     async def parts(_: web.Application) -> AsyncIterator[None]:

@@ -17,6 +17,7 @@ from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront import categories, stores
 from gateway.domain.storefront.categories import CATEGORIES
 from gateway.domain.storefront.ebooks import EBOOKS
+from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -65,6 +66,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
     Entry(COUPONS, coupons.create, coupons.change),
+    plain(CUSTOMERS),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 

@@ -17,8 +17,10 @@ class Cookies:
         cookies = request.cookies
         word, _, rest = request.headers.get("Authorization", "").partition(" ")
         bearer = rest.strip() if word.lower() == "bearer" else None
-        self.auth: str | None = cookies.get(AUTH) or bearer
-        """The customer's token: the cookie, or Authorization: Bearer."""
+        self.bearer: str | None = bearer
+        """The customer's token of Authorization: Bearer, which precedes the cookie."""
+        self.auth: str | None = cookies.get(AUTH)
+        """The customer's token of the cookie."""
         self.cart: str | None = cookies.get(CART) or request.headers.get(CART_HEADER)
         """The cart's token: the cookie, or the header X-Cart-Session."""
         self._secure = request[CLIENT].scheme == "https"
@@ -26,7 +28,7 @@ class Cookies:
 
     def set_auth(self, token: str | None, same_site: str) -> None:
         """Set the customer's token for the browser; None deletes it. `same_site`: lax or none."""
-        self.auth = token
+        self.auth, self.bearer = token, None
         self._set[AUTH] = (token or "", same_site == "none")
 
     def set_cart(self, token: str | None, same_site: str) -> None:

@@ -6,12 +6,13 @@ from typing import Any, Concatenate
 from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront import stores
+from gateway.domain.storefront.arrival import arrive
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql.cookies import Cookies
 from gateway.graphql.loaders import Loaders
 from gateway.records.errors import Refusal
-from gateway.server.keys import CLIENT, DB, LIMITS, REQUEST_ID
+from gateway.server.keys import CLIENT, DB, LIMITS, REQUEST_ID, STOREFRONT
+from gateway.server.storefront import Storefront
 from outbox.database.places import Crowded
 from outbox.database.transaction import P, T, Tx
 
@@ -64,23 +65,50 @@ class Visit:
             text = "Too many searches of this store are waiting; send fewer at once."
             raise Refusal("rate_limited", text, facts={"retry_after": 1}) from None
 
-    async def visitor(self, hostname: str) -> Visitor:
-        """Return the visitor of the store with this hostname. Raises store_not_found."""
+    @property
+    def address(self) -> str:
+        """The address of the client."""
+        return self.request[CLIENT].address
+
+    @property
+    def storefront(self) -> Storefront:
+        """The parts that serve customers."""
+        return self.request.app[STOREFRONT]
+
+    async def visitor(self, hostname: str, *, strict: bool = True) -> Visitor:
+        """Return the visitor of the store with this hostname.
+
+        Raises store_not_found, and invalid_token for an Authorization header without a live session
+        of the store, unless not `strict`. A cookie without one is no error: browsers keep cookies.
+        """
         found = self._visitors.get(hostname)
         if found is None:
-            store, zone = await self._db.read(stores.by_hostname, hostname)
-            found = self._visitors[hostname] = Visitor(
-                store=store, zone=zone, cart_token=self.cookies.cart,
-                address=share_of(self.request[CLIENT].address),
-            )  # fmt: skip
+            cookies = self.cookies
+            token = cookies.bearer or cookies.auth
+            claim = None if token is None else self.storefront.tokens.read(token, self.now)
+            found = await self._db.read(
+                arrive, hostname, claim, cookies.cart, share_of(self.address)
+            )
+            self._visitors[hostname] = found
+        if strict and self.cookies.bearer is not None and found.customer_id is None:
+            raise Refusal(
+                "invalid_token",
+                "The token in the Authorization header is not valid in this store; "
+                "sign in again, or send no header.",
+            )
         return found
 
     def count_form(self) -> None:
         """Count a public form from this address. Raises rate_limited."""
-        self.request.app[LIMITS].form(share_of(self.request[CLIENT].address))
+        self.request.app[LIMITS].form(share_of(self.address))
 
     def become(self, hostname: str, visitor: Visitor) -> None:
         """Continue the request as another visitor, after a sign-in or a sign-out."""
+        self._visitors = {
+            name: found
+            for name, found in self._visitors.items()
+            if found.store.id != visitor.store.id
+        }
         self._visitors[hostname] = visitor
 
 

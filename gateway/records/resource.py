@@ -206,6 +206,7 @@ class Resource(Form):
     sorts: Sequence[Sort] = BY_TIME
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
+    creatable: bool = True
     deletable: bool = True
 
     @cached_property

@@ -46,7 +46,7 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     changing = records.change(of, entry.change, MOVES if of in MOVED else ())
     routes: tuple[Route, ...] = (
         ("GET", path, page(of)),
-        ("POST", path, records.create(of, entry.create)),
+        *((("POST", path, records.create(of, entry.create)),) if of.creatable else ()),
         ("GET", one, records.read(of)),
         ("PUT", one, changing),
         ("PATCH", one, changing),

@@ -13,6 +13,7 @@ from gateway.server.config import Config
 from gateway.server.delivery import Delivery
 from gateway.server.limits import RateLimits
 from gateway.server.proxies import Client
+from gateway.server.storefront import Storefront
 from gateway.server.telemetry.exposition import Exposition
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.metrics import Metrics
@@ -39,6 +40,7 @@ CREDENTIALS = web.AppKey("CREDENTIALS", Credentials)
 DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")
 SIGN_IN = web.AppKey("SIGN_IN", SignIn)
 PASSWORDS = web.AppKey("PASSWORDS", Passwords)
+STOREFRONT = web.AppKey("STOREFRONT", Storefront)
 
 # Set on each request by the middleware and by authentication.
 REQUEST_ID = web.RequestKey("REQUEST_ID", str)

@@ -16,7 +16,7 @@ from gateway.domain.accounts import keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales import quotes
-from gateway.domain.storefront import carts
+from gateway.domain.storefront import carts, customer_sessions, mail_tokens, mails, nonces
 from gateway.records import once
 from gateway.records.dependants import Dependants
 from gateway.server import config
@@ -58,6 +58,10 @@ BATCHES = (
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
+    Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
+    Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
+    Batches("nonces", 3600.0, nonces.purge, 200, "used_nonces"),
+    Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
     Batches("api-keys", 86_400.0, keys.purge, 200, "api_keys"),
 )
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from outbox import private_files
 from outbox.errors import CannotStart, OutboxError
@@ -53,6 +55,7 @@ class KeyRing:
         self.key_ids = tuple(key.key_id for key in ring)
         self._random = random
         self._ciphers = {bytes.fromhex(key.key_id): AESGCM(key.secret) for key in ring}
+        self._secrets = {key.key_id: key.secret for key in ring}
 
     def seal(self, plain: bytes, row_id: str) -> bytes:
         """Encrypt `plain` for the row: key id (4 bytes), nonce (12), ciphertext and tag."""
@@ -70,6 +73,13 @@ class KeyRing:
             return cipher.decrypt(nonce, sealed[ID_BYTES + NONCE_BYTES :], row_id.encode())
         except (InvalidTag, ValueError):
             raise SealBroken("this value was encrypted for another row or is damaged") from None
+
+    def derive(self, purpose: str) -> dict[str, bytes]:
+        """Return a key of 32 bytes for `purpose` from each key of the ring, by its id."""
+        return {
+            key_id: HKDF(SHA256(), KEY_BYTES, None, purpose.encode()).derive(secret)
+            for key_id, secret in self._secrets.items()
+        }
 
     def stale(self, sealed: bytes) -> bool:
         """Return whether the ring has a newer key than the one that encrypted this value."""

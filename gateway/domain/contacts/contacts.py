@@ -76,6 +76,7 @@ CONTACTS = Resource(
         Unset("tasks", "contact_id"),
         Unset("quotes", "contact_id"),
         Unset("invoices", "contact_id"),
+        Unset("customers", "contact_id"),
         Drop("deals", "contact_ids", "deal_contacts"),
         Remove("activities", "related_id"),
     ),

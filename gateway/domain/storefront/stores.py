@@ -122,6 +122,18 @@ STORES = Resource(
             "pix@shop.example.com",
         ),
         Field(
+            "passwordResetUrl", "password_reset_url", formats.url(),
+            "Page of the shop to which the mail for a new password leads, with `token` in its "
+            "query; by default /reset-password of the hostname.",
+            "https://shop.example.com/account/reset",
+        ),
+        Field(
+            "emailVerificationUrl", "email_verification_url", formats.url(),
+            "Page of the shop to which the mail that verifies an address leads, with `token` in "
+            "its query; by default /verify-email of the hostname.",
+            "https://shop.example.com/account/verify",
+        ),
+        Field(
             "active", "active", formats.boolean(), "Whether the storefront answers.", True,
             default=True,
         ),
@@ -137,6 +149,7 @@ STORES = Resource(
         Unset("products", "store_id"),
         Remove("categories", "store_id"),
         Remove("ebooks", "store_id"),
+        Remove("customers", "store_id"),
         Remove("coupons", "store_id"),
         Remove("discount_modals", "store_id"),
         Remove("carts", "store_id", counted=False),

@@ -1,9 +1,110 @@
 """Resolves customers and their accounts."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from typing import Any
 
-from gateway.graphql.visit import FieldResolver, Resolver
+from gateway.domain.storefront import customer_passwords, customers, sign_in
+from gateway.domain.storefront.sign_in import SignedIn
+from gateway.graphql.ids import global_id
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
 
-QUERIES: Mapping[str, Resolver] = {}
-MUTATIONS: Mapping[str, Resolver] = {}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}
+Payload = dict[str, Any]
+
+
+async def client(visit: Visit, args: Args) -> Payload:
+    """Return the store and, if one is signed in, the customer."""
+    visitor = await visit.visitor(args["hostname"])
+    user = None
+    if visitor.customer_id is not None:
+        user = await visit.read(customers.fetch, visitor, visitor.customer_id)
+    return {"store": visitor.store, "user": user}
+
+
+async def sign_up(visit: Visit, given: Args) -> Payload:
+    """Create an account with a password."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    visit.count_form()
+    password = given["password"]
+    wrong = customer_passwords.fault_of(password, "password")
+    try:
+        values = sign_in.check_sign_up(given).values
+    except Refusal as refusal:
+        raise _together(refusal, wrong) from None
+    if wrong is not None:
+        raise wrong
+    if await visit.read(customers.by_email, visitor.store.id, values["email"]) is not None:
+        raise customers.taken()
+    hashed = await visit.storefront.passwords.hash(password, visit.address)
+    done = await visit.write(sign_in.sign_up, visitor, values, hashed, cart_token(visit))
+    return welcome(visit, given["hostname"], done)
+
+
+async def log_in(visit: Visit, given: Args) -> Payload:
+    """Sign in with email and password."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    checked = await visit.storefront.passwords.check(
+        visitor.store.id, given["email"], given["password"], visit.address
+    )
+    done = await visit.write(sign_in.sign_in, visitor, checked, cart_token(visit))
+    return welcome(visit, given["hostname"], done)
+
+
+async def log_out(visit: Visit, given: Args) -> Payload:
+    """End the session and forget the cart."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    left = await visit.write(sign_in.sign_out, visitor)
+    same_site = visitor.store["cookie_same_site"]
+    visit.cookies.set_auth(None, same_site)
+    visit.cookies.set_cart(None, same_site)
+    visit.become(given["hostname"], left)
+    return {"success": True}
+
+
+def cart_token(visit: Visit) -> str:
+    """Return a new token for a cart."""
+    return urlsafe_b64encode(visit.token()).rstrip(b"=").decode()
+
+
+def welcome(visit: Visit, hostname: str, done: SignedIn) -> Payload:
+    """Set the cookies of a new session, and return its token and customer."""
+    token = visit.storefront.tokens.sign(done.session)
+    same_site = done.visitor.store["cookie_same_site"]
+    visit.cookies.set_auth(token, same_site)
+    visit.cookies.set_cart(done.visitor.cart_token, same_site)
+    visit.become(hostname, done.visitor)
+    return {"token": token, "user": done.customer}
+
+
+def _together(refusal: Refusal, wrong: Refusal | None) -> Refusal:
+    """Return one refusal with the faults of both."""
+    if wrong is None:
+        return refusal
+    faults = [*refusal.faults, *wrong.faults]
+    return Refusal(refusal.code, refusal.message, faults=faults)
+
+
+def _user(name: str) -> FieldResolver:
+    def resolve(found: Record, visit: Visit, args: Args) -> Any:
+        return found.shown(name)
+
+    return resolve
+
+
+QUERIES: Mapping[str, Resolver] = {"client": client}
+MUTATIONS: Mapping[str, Resolver] = {
+    "clientSignup": sign_up,
+    "clientLogin": log_in,
+    "clientLogout": log_out,
+}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
+    "AuthUser": {
+        "id": lambda found, visit, args: global_id("AuthUser", found.id),
+        **{
+            name: _user(name)
+            for name in ("name", "email", "phone", "emailVerified", "acceptsMarketing")
+        },
+    }
+}

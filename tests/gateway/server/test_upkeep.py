@@ -40,6 +40,10 @@ TEMPORARY = {
     "sessions": "sessions",
     "first_account_links": "first-account-links",
     "api_keys": "api-keys",
+    "customer_sessions": "customer-sessions",
+    "customer_tokens": "customer-tokens",
+    "used_nonces": "nonces",
+    "mails": "given-up-mails",
     "quotes": "quotes",
     "webhooks": "webhook-secrets",
     "pending_ends": "dependants",
@@ -69,6 +73,10 @@ LASTING = {
     "stores": "records stay until they are deleted",
     "ebooks": "records stay until they are deleted",
     "store_hosts": "as its record",
+    "customers": "records stay until they are deleted",
+    "customer_emails": "as its record",
+    "customer_addresses": "as its record",
+    "customer_identities": "as its record",
 }
 
 
@@ -140,6 +148,31 @@ async def _everything_old(db: Database) -> None:
             "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, 'contact')",
             user_id, "0" * 24,
         )  # fmt: skip
+        customer_id = tx.new_id()
+        await tx.run(
+            "insert into customers (id, owner_id, version, created_at, store_id, name,"
+            " email_verified, accepts_marketing, folded, sort_name)"
+            " values ($1, $2, 1, 1, $2, 'Ana', false, false, '', '')",
+            customer_id, user_id,
+        )  # fmt: skip
+        await tx.run(
+            "insert into customer_sessions (id, customer_id, created_at, expires_at)"
+            " values ('s', $1, 1, 1)",
+            customer_id,
+        )
+        await tx.run(
+            "insert into customer_tokens (digest, customer_id, kind, created_at, expires_at)"
+            " values ($1, $2, 'reset', 1, 1)",
+            b"t", customer_id,
+        )  # fmt: skip
+        await tx.run(
+            "insert into used_nonces (store_id, digest, expires_at) values ('s', $1, 1)", b"n"
+        )
+        await tx.run(
+            "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
+            " values ('m', $1, 'reset', 1, 7, 1)",
+            customer_id,
+        )
         await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),

@@ -1,0 +1,89 @@
+"""Queues mails to customers: a row in the transaction that causes the mail, sent by a duty.
+
+A mail is written when it is sent, with the data and a token of that time, so the row holds neither
+an address nor a secret, and a customer who is gone gets none. An attempt is counted before it
+starts: a process that ends in the middle of it leaves the mail to the next attempt.
+"""
+
+from typing import Literal, NamedTuple
+
+from outbox.database.transaction import Tx
+
+Kind = Literal["reset", "verify", "secured"]
+WAITS = (30, 120, 600, 3_600, 14_400, 43_200)
+"""Seconds before the attempts after the first; after the last one the mail is given up."""
+LEASE = 300
+"""Seconds after which an attempt that did not end counts as failed."""
+KEPT = 30 * 86_400_000_000
+"""How long a mail that was given up is stored."""
+MOST_WAITING = 5
+"""Mails of one kind that may wait for one customer."""
+
+_ADD = """
+insert into mails (id, customer_id, kind, created_at, attempts, due_at)
+select $1, $2, $3, $4, 0, $4 where (
+  select count(*) from mails where customer_id = $2 and kind = $3 and due_at is not null) < $5
+"""
+_TAKE = """
+update mails set attempts = attempts + 1, due_at = $1 + $2 where id in (
+  select id from mails where due_at <= $1 order by due_at limit 1
+  /*postgres for update skip locked*/)
+returning id, customer_id, kind, attempts
+"""
+
+
+class Taken(NamedTuple):
+    """A mail under way; `attempts` counts this one."""
+
+    id: str
+    customer_id: str
+    kind: Kind
+    attempts: int
+
+
+async def add(tx: Tx, customer_id: str, kind: Kind) -> None:
+    """Queue a mail to a customer, unless many of its kind wait already."""
+    await tx.run(_ADD, tx.new_id(), customer_id, kind, tx.now, MOST_WAITING)
+
+
+async def any_due(tx: Tx) -> bool:
+    """Return whether a mail is due."""
+    return await tx.one("select 1 as due from mails where due_at <= $1 limit 1", tx.now) is not None
+
+
+async def take(tx: Tx) -> Taken | None:
+    """Start an attempt at the mail that is due first; return None when none is due."""
+    row = await tx.one(_TAKE, tx.now, LEASE * 1_000_000)
+    if row is None:
+        return None
+    return Taken(row["id"], row["customer_id"], row["kind"], row["attempts"])
+
+
+async def sent(tx: Tx, mail: Taken) -> None:
+    """Remove a mail that was sent."""
+    await tx.run("delete from mails where id = $1", mail.id)
+
+
+async def failed(tx: Tx, mail: Taken, error: str, *, final: bool) -> bool:
+    """Plan the next attempt; return whether there is one. `final`: no attempt can succeed."""
+    if not final and mail.attempts <= len(WAITS):
+        wait = WAITS[mail.attempts - 1] * 1_000_000
+        await tx.run(
+            "update mails set due_at = $2, error = $3 where id = $1 and attempts = $4",
+            mail.id, tx.now + wait, error, mail.attempts,
+        )  # fmt: skip
+        return True
+    await tx.run(
+        "update mails set due_at = null, failed_at = $2, error = $3 where id = $1",
+        mail.id, tx.now, error,
+    )  # fmt: skip
+    return False
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` mails that were given up KEPT ago; return how many."""
+    return await tx.run(
+        "delete from mails where id in (select id from mails where failed_at < $1"
+        " order by failed_at limit $2)",
+        tx.now - KEPT, limit,
+    )  # fmt: skip

@@ -1,0 +1,288 @@
+"""Signing up, in and out of a store: cookies, tokens, and what is refused."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from gateway.domain.storefront import customer_sessions
+from gateway.server.keys import STOREFRONT
+from outbox.database.transaction import Tx
+from tests.support.shop import Answer, Browser, Shop
+
+ANA = {"name": "Ana Souza", "email": "Ana@Example.com", "password": "segredo-1"}
+USER = "client(hostname: $h) { store { name } user { name email phone emailVerified } }"
+
+
+async def sign_up(browser: Browser, **values: Any) -> Answer:
+    return await browser.do("clientSignup", "token user { id name email }", **(ANA | values))
+
+
+async def log_in(browser: Browser, email: str = "ana@example.com", password: str = "") -> Answer:
+    return await browser.do(
+        "clientLogin", "token user { email }", email=email, password=password or ANA["password"]
+    )
+
+
+async def user_of(browser: Browser) -> Any:
+    return (await browser.ask(USER))["client"]["user"]
+
+
+async def test_signing_up_signs_in(shop: Shop) -> None:
+    browser = shop.browser()
+    assert await browser.ask(USER) == {"client": {"store": {"name": "Coffee Shop"}, "user": None}}
+    answer = await sign_up(browser, phone="11 98888-7777")
+    made = answer.data["clientSignup"]
+    assert made["user"]["email"] == "Ana@Example.com"
+    user = await user_of(browser)
+    assert user["phone"] == "11 98888-7777"
+    assert user["emailVerified"] is False
+    # The token is the value of the cookie, and works as a header too.
+    assert answer.cookies["authJwtClient"].startswith(f"authJwtClient={made['token']};")
+    other = shop.browser()
+    found = await other.send(
+        f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}',
+        Authorization=f"Bearer {made['token']}",
+    )
+    assert found.data["client"]["user"]["name"] == "Ana Souza"
+
+
+def attributes(line: str) -> dict[str, str]:
+    """Return the attributes of a Set-Cookie header by lower-case name."""
+    pairs = (part.strip().partition("=") for part in line.split(";")[1:])
+    return {name.lower(): value for name, _, value in pairs}
+
+
+@pytest.mark.parametrize(
+    ("same_site", "scheme", "expected"),
+    [
+        ("lax", "https", {"samesite": "Lax", "secure": ""}),
+        ("none", "https", {"samesite": "None", "secure": ""}),
+        ("lax", "http", {"samesite": "Lax"}),
+        ("none", "http", {"samesite": "Lax"}),
+    ],
+)
+async def test_cookies_attribute_by_attribute(
+    shop: Shop, same_site: str, scheme: str, expected: dict[str, str]
+) -> None:
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"cookieSameSite": same_site})).status == 200
+    common = {"path": "/", "httponly": "", **expected}
+    proxy: dict[str, Any] = {"X_Forwarded_Proto": scheme, "X_Forwarded_For": "203.0.113.7"}
+    document = (
+        "mutation ($input: ClientSignupMutationInput!) { clientSignup(input: $input) { token } }"
+    )
+    values = {"input": {"hostname": shop.hostname, **ANA}}
+    made = await shop.browser().send(document, values, **proxy)
+    assert set(made.cookies) == {"authJwtClient", "cartSession"}
+    for line in made.cookies.values():
+        assert attributes(line) == {**common, "max-age": "2592000"}
+    token = made.data["clientSignup"]["token"]
+    document = (
+        "mutation ($input: ClientLogoutMutationInput!) { clientLogout(input: $input) { success } }"
+    )
+    values = {"input": {"hostname": shop.hostname}}
+    left = await shop.browser().send(document, values, Authorization=f"Bearer {token}", **proxy)
+    assert set(left.cookies) == {"authJwtClient", "cartSession"}
+    for line in left.cookies.values():
+        assert attributes(line) == {**common, "max-age": "0"}
+        assert re.match(r'\w+=("")?;', line)
+
+
+async def test_signing_out_ends_the_session_at_once(shop: Shop) -> None:
+    browser, other = shop.browser(), shop.browser()
+    token = (await sign_up(browser)).data["clientSignup"]["token"]
+    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
+    header: dict[str, Any] = {"Authorization": f"Bearer {token}"}
+    assert (await other.send(query, **header)).data["client"]["user"] is not None
+    assert (await browser.do("clientLogout", "success")).data == {"clientLogout": {"success": True}}
+    assert await user_of(browser) is None
+    assert (await other.send(query, **header)).code == "INVALID_TOKEN"
+    # As a cookie it makes a visitor, because browsers keep cookies.
+    found = await other.send(query, Cookie=f"authJwtClient={token}")
+    assert found.data == {"client": {"user": None}}
+    # Signing out again, and signing in, work with the old header.
+    for document in ("clientLogout", "clientLogin"):
+        values = {"input": {"hostname": shop.hostname}}
+        if document == "clientLogin":
+            values["input"] |= {"email": ANA["email"], "password": ANA["password"]}
+        kind = document[0].upper() + document[1:]
+        text = (
+            f"mutation ($input: {kind}MutationInput!)"
+            f" {{ {document}(input: $input) {{ clientMutationId }} }}"
+        )
+        assert "errors" not in (await other.send(text, values, **header)).body
+
+
+async def test_signing_in_starts_another_session_and_ends_the_old_one(shop: Shop) -> None:
+    browser = shop.browser()
+    first = await sign_up(browser)
+    second = await log_in(browser, " ANA@example.COM ")
+    assert second.data["clientLogin"]["user"]["email"] == "Ana@Example.com"
+    assert first.cookies["authJwtClient"] != second.cookies["authJwtClient"]
+    assert first.cookies["cartSession"] != second.cookies["cartSession"]
+    old = first.data["clientSignup"]["token"]
+    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
+    assert (await shop.browser().send(query, Authorization=f"Bearer {old}")).code == "INVALID_TOKEN"
+    assert (await user_of(browser))["name"] == "Ana Souza"
+
+
+async def test_one_refusal_for_every_wrong_sign_in(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    errors = []
+    for email, password in (
+        ("nobody@example.com", "segredo-1"), ("ana@example.com", "wrong"), ("ana@example.com", "x"),
+        ("a" * 5000, "segredo-1"),
+    ):  # fmt: skip
+        answer = await log_in(shop.browser(), email, password)
+        assert answer.code == "INVALID_CREDENTIALS"
+        assert not answer.cookies
+        errors.append(answer.error["message"])
+    assert len(set(errors)) == 1
+
+
+async def test_an_email_has_one_account_in_a_store(shop: Shop) -> None:
+    await sign_up(shop.browser())
+    for email in ("ana@example.com", "  ANA@EXAMPLE.COM  "):
+        answer = await sign_up(shop.browser(), email=email)
+        assert answer.code == "EMAIL_ALREADY_EXISTS"
+        assert answer.error["extensions"]["field"] == "email"
+    # Another store has accounts of its own.
+    other = {"hostname": "other.example", "name": "Other"}
+    assert (await shop.owner.post("/api/stores", other)).status == 201
+    assert (await sign_up(shop.browser(), hostname="other.example")).data["clientSignup"]["token"]
+
+
+async def test_two_sign_ups_at_once_make_one_account(shop: Shop) -> None:
+    answers = await asyncio.gather(
+        *(sign_up(shop.browser(), email=f"{' ' * n}ana@example.com") for n in range(6))
+    )
+    codes = sorted(a.code if "errors" in a.body else "made" for a in answers)
+    assert codes == ["EMAIL_ALREADY_EXISTS"] * 5 + ["made"]
+    contacts = (await shop.owner.get("/api/contacts")).body
+    assert contacts["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "field"),
+    [
+        ({"password": "12345"}, "PASSWORD_TOO_SHORT", "password"),
+        ({"password": "é" * 5}, "PASSWORD_TOO_SHORT", "password"),
+        ({"password": "a" * 129}, "BAD_USER_INPUT", "password"),
+        ({"name": " "}, "BAD_USER_INPUT", "name"),
+        ({"email": "no address"}, "BAD_USER_INPUT", "email"),
+        ({"phone": "call me"}, "BAD_USER_INPUT", "phone"),
+    ],
+)
+async def test_faults_name_their_field(
+    shop: Shop, values: dict[str, str], code: str, field: str
+) -> None:
+    answer = await sign_up(shop.browser(), **values)
+    assert (answer.code, answer.error["extensions"]["field"]) == (code, field)
+    assert answer.error["extensions"]["requestId"]
+
+
+async def test_escapes_of_a_document_reach_no_database(shop: Shop) -> None:
+    """JSON refuses U+0000 and lone surrogates; an escape in a document is read after it."""
+    browser = shop.browser()
+    made = f'clientSignup(input: {{hostname: "{shop.hostname}", name: "Ana"'
+    asked = f'clientLogin(input: {{hostname: "{shop.hostname}"'
+    for document, code in (
+        (f'{made}, email: "a@b.example", password: "abc\\u0000def"}})', "BAD_USER_INPUT"),
+        (f'{made}, email: "a\\u0000@b.example", password: "abcdef"}})', "BAD_USER_INPUT"),
+        (f'{asked}, email: "a\\u0000", password: "abcdef"}})', "INVALID_CREDENTIALS"),
+        (f'{asked}, email: "a@b.example", password: "abc\\u0000"}})', "INVALID_CREDENTIALS"),
+    ):
+        answer = await browser.send(f"mutation {{ {document} {{ token }} }}")
+        assert answer.status == 200
+        assert answer.code == code, document
+
+
+async def test_passwords_count_code_points_and_every_one_of_them(shop: Shop) -> None:
+    password = "🔑" * 128
+    await sign_up(shop.browser(), password=password)
+    assert (await log_in(shop.browser(), password=password[:-1])).code == "INVALID_CREDENTIALS"
+    assert (await log_in(shop.browser(), password=password)).data
+    await sign_up(shop.browser(), email="bia@example.com", password="é" * 6)
+    assert (await log_in(shop.browser(), "bia@example.com", "é" * 6)).data
+
+
+async def test_a_sign_up_reaches_the_owners_contacts(shop: Shop) -> None:
+    await sign_up(shop.browser(), phone="11 98888-7777", acceptsMarketing=True)
+    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
+    assert contact["name"] == "Ana Souza"
+    assert contact["email"] == "Ana@Example.com"
+    assert contact["tags"] == ["customer"]
+    assert contact["source"] == "storefront"
+    assert contact["consent"] is True
+    assert [name for name, _ in await shop.api.events()] == ["contact.created"]
+
+
+async def test_ten_tries_of_an_email_also_within_one_document(shop: Shop) -> None:
+    await sign_up(shop.browser())
+    fields = "\n".join(
+        f'a{n}: clientLogin(input: {{hostname: "{shop.hostname}", email: "ana@example.com",'
+        f' password: "wrong{n}"}}) {{ token }}'
+        for n in range(5)
+    )
+    browser = shop.browser()
+    for _ in range(2):
+        found = (await browser.send(f"mutation {{ {fields} }}")).body["errors"]
+        assert [e["extensions"]["code"] for e in found] == ["INVALID_CREDENTIALS"] * 5
+    answer = await log_in(browser)
+    assert answer.code == "RATE_LIMITED"
+    assert 890 <= answer.error["extensions"]["retryAfter"] <= 900
+    # Others are not delayed: another email, the same email from another network.
+    assert (await log_in(browser, "bia@example.com")).code == "INVALID_CREDENTIALS"
+    document = (
+        "mutation ($input: ClientLoginMutationInput!) { clientLogin(input: $input) { token } }"
+    )
+    values = {"hostname": shop.hostname, "email": ANA["email"], "password": ANA["password"]}
+    other = await browser.send(document, {"input": values}, X_Forwarded_For="203.0.113.7")
+    assert other.data["clientLogin"]["token"]
+
+
+async def test_a_right_password_forgives_earlier_tries(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    for _ in range(3):
+        for n in range(6):
+            assert (await log_in(browser, password=f"wrong{n}")).code == "INVALID_CREDENTIALS"
+        assert (await log_in(browser)).data
+
+
+async def test_a_session_is_of_one_store(shop: Shop) -> None:
+    browser = shop.browser()
+    token = (await sign_up(browser)).data["clientSignup"]["token"]
+    other = {"hostname": "other.example", "name": "Other"}
+    assert (await shop.owner.post("/api/stores", other)).status == 201
+    query = '{ client(hostname: "other.example") { user { name } } }'
+    assert (await browser.send(query)).data == {"client": {"user": None}}
+    header: dict[str, Any] = {"Authorization": f"Bearer {token}"}
+    assert (await shop.browser().send(query, **header)).code == "INVALID_TOKEN"
+
+
+async def test_sessions_are_bounded_and_expire(shop: Shop) -> None:
+    await sign_up(shop.browser())
+    browsers = [shop.browser() for _ in range(customer_sessions.MOST + 2)]
+    for browser in browsers:
+        assert (await log_in(browser)).data
+    assert await user_of(browsers[1]) is None
+    assert await user_of(browsers[2]) is not None
+
+    async def expire(tx: Tx) -> int:
+        await tx.run("update customer_sessions set expires_at = $1", tx.now)
+        return await customer_sessions.purge(tx, 5)
+
+    assert await shop.db.write(expire) == 5
+    assert await user_of(browsers[-1]) is None
+
+
+async def test_a_token_of_a_dropped_key_is_invalid(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    tokens = shop.api.site.app[STOREFRONT].tokens
+    tokens._keys = {}
+    assert await user_of(browser) is None
