@@ -16,8 +16,8 @@ from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront import categories, stores
 from gateway.domain.storefront.categories import CATEGORIES
-from gateway.domain.storefront.ebooks import EBOOKS
 from gateway.domain.storefront.customers import CUSTOMERS
+from gateway.domain.storefront.ebooks import EBOOKS
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
