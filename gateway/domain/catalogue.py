@@ -12,6 +12,7 @@ from gateway.domain.sales import coupons, deals, invoices, products, quotes
 from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.sales.deals import DEALS
 from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront import categories, stores
@@ -35,8 +36,9 @@ class Entry:
     """A resource and its write units."""
 
     resource: Resource
-    create: Create
-    change: Change
+    create: Create | None = None
+    change: Change | None = None
+    """None: no request does it."""
 
 
 def plain(resource: Resource) -> Entry:
@@ -62,11 +64,12 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(INVOICES, invoices.create, invoices.change),
     Entry(QUOTES, quotes.create, quotes.change),
     Entry(PRODUCTS, products.create, products.change),
+    Entry(ORDERS),
     Entry(STORES, stores.create, stores.change),
     Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
     Entry(COUPONS, coupons.create, coupons.change),
-    plain(CUSTOMERS),
+    Entry(CUSTOMERS, None, plain(CUSTOMERS).change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 

@@ -121,9 +121,18 @@ async def check(
     return dict(draft.values)
 
 
-async def insert(tx: Tx, actor: Actor, resource: Resource, values: Mapping[str, Any]) -> Record:
-    """Store a new record for the actor; `values` by column, absent columns are null."""
-    row = await store.insert(tx, resource, actor.owner_id, values)
+async def insert(
+    tx: Tx,
+    actor: Actor,
+    resource: Resource,
+    values: Mapping[str, Any],
+    record_id: str | None = None,
+) -> Record:
+    """Store a new record for the actor; `values` by column, absent columns are null.
+
+    `record_id` is an id of tx.new_id that other rows of the unit refer to already.
+    """
+    row = await store.insert(tx, resource, actor.owner_id, values, record_id)
     return record_of(resource, row, tx.now, actor.zone)
 
 

@@ -206,7 +206,6 @@ class Resource(Form):
     sorts: Sequence[Sort] = BY_TIME
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
-    creatable: bool = True
     deletable: bool = True
 
     @cached_property

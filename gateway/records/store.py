@@ -46,9 +46,15 @@ async def fetch_whole(tx: Tx, resource: Resource, ids: Sequence[str]) -> dict[st
     return {row[0]: cast("Row", row) for row in rows}
 
 
-async def insert(tx: Tx, resource: Resource, owner_id: str, values: Mapping[str, Any]) -> Row:
+async def insert(
+    tx: Tx,
+    resource: Resource,
+    owner_id: str,
+    values: Mapping[str, Any],
+    record_id: str | None = None,
+) -> Row:
     """Insert a record of `owner_id`; `values` by column, absent columns are null."""
-    record_id = tx.new_id()
+    record_id = record_id or tx.new_id()
     system = (record_id, owner_id, 1, tx.now, None)
     row = [*system, *map(values.get, resource.columns[len(system) :])]
     await tx.run(statements.insert(resource), *row, *_search_columns(resource, row))

@@ -9,8 +9,9 @@ from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS, complete, reopen
 from gateway.domain.reports.index import REPORTS
-from gateway.domain.sales import invoices, quotes
+from gateway.domain.sales import invoices, order_verbs, orders, quotes
 from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.quotes import QUOTES
 from gateway.records.errors import Refusal
 from gateway.rest import (
@@ -39,19 +40,20 @@ MOVED = (QUOTES, INVOICES)
 
 
 def of_records(entry: Entry) -> tuple[Route, ...]:
-    """Return the routes of a resource: list, create, read, change and, if deletable, delete."""
+    """Return the routes of a resource: list and read, and what requests may do with it."""
     of = entry.resource
     path = path_of(of)
     one = f"{path}/{{id}}"
-    changing = records.change(of, entry.change, MOVES if of in MOVED else ())
-    routes: tuple[Route, ...] = (
-        ("GET", path, page(of)),
-        *((("POST", path, records.create(of, entry.create)),) if of.creatable else ()),
-        ("GET", one, records.read(of)),
-        ("PUT", one, changing),
-        ("PATCH", one, changing),
-    )
-    return (*routes, ("DELETE", one, records.remove(of))) if of.deletable else routes
+    routes: list[Route] = [("GET", path, page(of))]
+    if entry.create is not None:
+        routes.append(("POST", path, records.create(of, entry.create)))
+    routes.append(("GET", one, records.read(of)))
+    if entry.change is not None:
+        changing = records.change(of, entry.change, MOVES if of in MOVED else ())
+        routes += (("PUT", one, changing), ("PATCH", one, changing))
+    if of.deletable:
+        routes.append(("DELETE", one, records.remove(of)))
+    return tuple(routes)
 
 
 # Further fixed paths below the path of a resource.
@@ -77,6 +79,8 @@ VERBS: tuple[Route, ...] = (
         INVOICES, invoices.PAY_TAKES, invoices.pay, "Mark an invoice as paid", refusals=MOVES)),
     ("POST", "/api/invoices/{id}/cancel", verb_with(
         INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
+    ("POST", "/api/orders/{id}/cancel", verb_with(
+        ORDERS, orders.CANCEL_TAKES, order_verbs.cancel, "Cancel an order", refusals=MOVES)),
 )  # fmt: skip
 OTHERS: tuple[Route, ...] = (
     ("GET", "/api/settings/pipeline", deals.read_pipeline),

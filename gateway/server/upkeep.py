@@ -15,7 +15,7 @@ from pathlib import Path
 from gateway.domain.accounts import keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
-from gateway.domain.sales import quotes
+from gateway.domain.sales import order_verbs, quotes
 from gateway.domain.storefront import carts, customer_sessions, mail_tokens, mails, nonces
 from gateway.records import once
 from gateway.records.dependants import Dependants
@@ -53,6 +53,7 @@ BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
     Batches("carts-expired", 3600.0, carts.expire, 50),
     Batches("carts", 3600.0, carts.purge, 200, "carts"),
+    Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),

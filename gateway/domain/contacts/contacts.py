@@ -77,6 +77,7 @@ CONTACTS = Resource(
         Unset("quotes", "contact_id"),
         Unset("invoices", "contact_id"),
         Unset("customers", "contact_id"),
+        Unset("orders", "contact_id"),
         Drop("deals", "contact_ids", "deal_contacts"),
         Remove("activities", "related_id"),
     ),

@@ -115,6 +115,7 @@ DEALS = Resource(
         Unset("tasks", "deal_id"),
         Unset("quotes", "deal_id"),
         Unset("invoices", "deal_id"),
+        Unset("orders", "deal_id"),
         Remove("activities", "related_id"),
     ),
 )  # fmt: skip
@@ -125,7 +126,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     actor.must("write")
     new = draft.sent
     faults = rules(None, new, await pipelines.of(tx, actor) if "stage" in new else None)
-    faults += await _too_many_stages(tx, actor, new.get("stage"))
+    faults += await too_many_stages(tx, actor, new.get("stage"))
     values = await actions.check(tx, actor, DEALS, draft, faults=faults)
     return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))
 
@@ -141,7 +142,7 @@ async def change(
     named = DEALS.named
     new = {name: v for name, v in draft.sent.items() if v != before[named[name].column]}
     faults = rules(before, new, await pipelines.of(tx, actor) if "stage" in new else None)
-    faults += await _too_many_stages(tx, actor, new.get("stage"))
+    faults += await too_many_stages(tx, actor, new.get("stage"))
     values = await actions.check(tx, actor, DEALS, draft, before, faults)
     actions.must_match(before, expected)
     changes = actions.changes_of(before, values)
@@ -176,7 +177,7 @@ select count(*) as n from (
 """
 
 
-async def _too_many_stages(tx: Tx, actor: Actor, stage: str | None) -> list[Fault]:
+async def too_many_stages(tx: Tx, actor: Actor, stage: str | None) -> list[Fault]:
     """Return a fault when the stage is new and the owner's deals are in MOST_STAGES others."""
     if stage is None or await tx.one(_USED, actor.owner_id, stage) is not None:
         return []

@@ -4,7 +4,7 @@ They are functions over the steps of gateway.records.actions, because their fiel
 other: amounts follow from lines, and the state decides which fields are writable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from gateway.records.resource import LASTS, Field, Filter, Reference, Resource
 from gateway.records.values import dates, formats, numbers
 from outbox.database.transaction import Tx
 
+METHODS = ("pix", "boleto", "card", "transfer", "cash")
+"""The methods of payment."""
 AMOUNTS = ("items", "discount", "shipping", "total")
 """The fields that determine the amounts of a document."""
 
@@ -37,6 +39,8 @@ class Kind:
     """State → the column with its time: now, unless the request sets it."""
     announced: Mapping[str, str] = field(default_factory=dict)
     """State → the event that it emits, if not `updated`."""
+    follow: Callable[[Tx, Actor, Record], Awaitable[None]] | None = None
+    """What follows from a new state, in the same transaction."""
 
 
 def parties(noun: str) -> tuple[Field, ...]:
@@ -136,6 +140,8 @@ async def _write(
         noun = kind.resource.noun
         message = f"This {noun} would be {after['status']} immediately; set a later date first."
         raise Refusal("conflict", message)
+    if wanted is not None and kind.follow is not None:
+        await kind.follow(tx, actor, after)
     return after
 
 

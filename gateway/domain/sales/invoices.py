@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import documents, lines
+from gateway.domain.sales import documents, lines, settlement
 from gateway.domain.sales.documents import Kind
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -22,7 +22,6 @@ from gateway.records.values import dates, formats, instants, numbers
 from outbox.database.transaction import Tx
 
 TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
-METHODS = ("pix", "boleto", "card", "transfer", "cash")
 PAY_TAKES = ("paidAt", "method", "reference")
 CANCEL_TAKES = ("reason",)
 _STAMPS = {"paid": "paid_at", "canceled": "canceled_at"}
@@ -81,7 +80,7 @@ INVOICES = Resource(
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
         ),
         Field(
-            "method", "method", formats.one_of(*METHODS), "Method of payment.", "pix",
+            "method", "method", formats.one_of(*documents.METHODS), "Method of payment.", "pix",
             on_create=False, on_update=False,
         ),
         Field(
@@ -105,6 +104,7 @@ INVOICES = Resource(
         Field(
             "orderId", "order_id", formats.id_of("order"), "The order of the invoice.",
             "018f3a5b7c9d1e2f3a4b5c72", on_create=False, on_update=False,
+            reference=Reference("order", "orders", ends=False),
         ),
         Field("notes", "notes", formats.text(formats.LONG), "Notes.", "Pix key: ana@x.br"),
     ),
@@ -136,6 +136,7 @@ INVOICES = Resource(
         documents.only("invoice", "companyId", "company_id", "company"),
         documents.only("invoice", "dealId", "deal_id", "deal"),
         documents.only("invoice", "quoteId", "quote_id", "quote"),
+        documents.only("invoice", "orderId", "order_id", "order"),
         Filter("number", "number = {}", "text", "Only the invoice with this number."),
     ),
     sorts=(*BY_TIME, Sort("dueDate", "due_at")),
@@ -149,8 +150,9 @@ INVOICES = Resource(
 )  # fmt: skip
 
 INVOICE = Kind(
-    INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"}
-)
+    INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"},
+    follow=settlement.follow,
+)  # fmt: skip
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
@@ -166,10 +168,13 @@ async def change(
 
 
 async def pay(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
-    """Mark an invoice as paid; the draft takes PAY_TAKES. Emits only invoice.paid."""
+    """Mark an invoice as paid; the draft takes PAY_TAKES.
+
+    Emits only invoice.paid; the payment of an order also wins its deal, which emits deal.updated.
+    """
     return await documents.step(tx, actor, INVOICE, record_id, "paid", draft)
 
 
 async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
-    """Cancel an invoice; the draft takes CANCEL_TAKES. See documents.step."""
+    """Cancel an invoice and its order; the draft takes CANCEL_TAKES. See documents.step."""
     return await documents.step(tx, actor, INVOICE, record_id, "canceled", draft)

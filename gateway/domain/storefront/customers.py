@@ -56,7 +56,6 @@ CUSTOMERS = Resource(
             "storeId", f"store_id = {{}} and {LASTS}", "id", "Only the customers of this store.",
         ),
     ),
-    creatable=False,
 )  # fmt: skip
 
 _BY_EMAIL = """

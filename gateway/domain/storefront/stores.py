@@ -148,6 +148,7 @@ STORES = Resource(
     cascades=(
         Unset("products", "store_id"),
         Remove("categories", "store_id"),
+        Unset("orders", "store_id"),
         Remove("ebooks", "store_id"),
         Remove("customers", "store_id"),
         Remove("coupons", "store_id"),

@@ -141,6 +141,20 @@ def object_of(members: Sequence[Member]) -> Format:
     return composite(parts, schema(sent), show if shows else None, schema(shown))
 
 
+def object_text(members: Sequence[Member]) -> Format:
+    """Return the format of an object, stored as JSON text of stored values."""
+    inner = object_of(members)
+    show = inner.show
+
+    def parts(value: Any, read: Read) -> str:
+        return dumps(inner.accept(value, read))
+
+    def shown(kept: str) -> Any:
+        return json.decode(kept) if show is None else show(json.decode(kept))
+
+    return composite(parts, inner.schema, shown, inner.shown)
+
+
 def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
     """Return the stored form of each item. Raises Wrong with the places of up to 20 faults."""
     kept = []

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 import gateway
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS, RESOURCES
+from gateway.domain.catalogue import CATALOGUE, EVENT_NAMES, EVENTS, RESOURCES
 from gateway.records import statements
 from gateway.records.resource import Drop, Remove, Resource, Unset
 from gateway.rest.document.operations import path_of
@@ -55,10 +55,11 @@ def declared() -> list[Resource]:
 def test_every_declared_resource_is_catalogued_and_served() -> None:
     assert {one.noun for one in declared()} == {one.noun for one in RESOURCES}
     paths = {(method, path) for method, path, _ in ROUTES}
-    for resource in RESOURCES:
-        path = path_of(resource)
+    for entry in CATALOGUE:
+        path = path_of(entry.resource)
         assert {("GET", path), ("GET", f"{path}/{{id}}")} <= paths
-        assert (("POST", path) in paths) is resource.creatable
+        assert (("POST", path) in paths) == (entry.create is not None)
+        assert (("PUT", f"{path}/{{id}}") in paths) == (entry.change is not None)
 
 
 @every_resource

@@ -1,0 +1,71 @@
+"""Cancels and expires orders; their invoices, stock, coupons and deals follow."""
+
+from gateway.domain.accounts import users
+from gateway.domain.sales import documents, settlement
+from gateway.domain.sales.invoices import INVOICE, INVOICES
+from gateway.domain.sales.orders import ORDERS, TRANSITIONS
+from gateway.domain.sales.transitions import move
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.record import Record
+from outbox.database.transaction import Tx
+
+EXPIRED = "The order expired."
+
+
+async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
+    """Cancel a pending order; the draft takes CANCEL_TAKES. A canceled one stays as it is.
+
+    Emits invoice.updated and deal.updated. Raises not_found, forbidden, the faults of the draft,
+    invalid_transition.
+    """
+    found = await actions.own(tx, actor, ORDERS, record_id, "write")
+    draft.must_hold()
+    invoice, order = await _lock(tx, actor, found)
+    if order["status"] == "canceled":
+        return order
+    move("order", TRANSITIONS, order["status"], "canceled")
+    return await _end(tx, actor, invoice, order, "canceled", draft.values.get("reason"))
+
+
+_EXPIRING = """
+select id, owner_id from orders
+where status = 'pending' and expires_at <= $1 order by expires_at limit $2
+"""
+
+
+async def expire(tx: Tx, limit: int) -> int:
+    """Expire up to `limit` pending orders whose time has passed; return how many it looked at.
+
+    Emits invoice.updated and deal.updated for each. Run it with a limit of one, so that each
+    transaction locks the products of one order, in the order of their ids.
+    """
+    rows = await tx.all(_EXPIRING, tx.now, limit)
+    for row in rows:
+        owner_id = row["owner_id"]
+        system = Actor(owner_id, "system", zone=await users.zone_of(tx, owner_id))
+        found = await actions.own(tx, system, ORDERS, row["id"], "write")
+        invoice, order = await _lock(tx, system, found)
+        # The lock may have waited for a payment or a cancellation.
+        if order["status"] == "pending":
+            await _end(tx, system, invoice, order, "expired", EXPIRED)
+    return len(rows)
+
+
+async def _lock(tx: Tx, actor: Actor, found: Record) -> tuple[Record, Record]:
+    """Return the invoice of an order and the order, locked in the order of settlement."""
+    invoice = await actions.own(tx, actor, INVOICES, found["invoice_id"], "write", lock=True)
+    return invoice, await actions.own(tx, actor, ORDERS, found.id, "write", lock=True)
+
+
+async def _end(
+    tx: Tx, actor: Actor, invoice: Record, order: Record, status: str, reason: str | None
+) -> Record:
+    """End a pending order unpaid, with its invoice, and return it."""
+    after = await settlement.write(tx, actor, order, {"status": status, "reason": reason})
+    if invoice["status"] == "pending":
+        values = Draft(values={"reason": reason})
+        await documents.step(tx, actor, INVOICE, invoice.id, "canceled", values)
+    await settlement.conclude(tx, actor, after)
+    return after

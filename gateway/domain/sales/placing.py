@@ -1,0 +1,95 @@
+"""Places an order: takes its stock and its number, and makes its invoice and its deal."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.domain.sales import documents, lines, numbering, order_deals, orders, stock
+from gateway.domain.sales.invoices import INVOICE
+from gateway.domain.sales.lines import Line
+from gateway.domain.sales.orders import ORDERS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.record import Record
+from gateway.records.values.strictjson import dumps
+from outbox.database.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """What is bought, for how much and by whom; amounts in centavos, checked by the caller."""
+
+    order_id: str
+    store_id: str
+    customer_id: str | None
+    contact_id: str
+    lines: Sequence[Line]
+    """Lines of whole items, each with its product."""
+    discount: int
+    shipping: int
+    coupon: Mapping[str, Any] | None
+    shipping_option: Mapping[str, Any] | None
+    buyer: Mapping[str, Any]
+    """The columns for name, email, phone, document, address, payment_method and notes."""
+    expires_at: int
+    with_deal: bool
+
+
+async def reserve(tx: Tx, order_id: str, bought: Sequence[Line]) -> None:
+    """Take the products of the lines out of stock. Raises insufficient_stock."""
+    wanted: Counter[str] = Counter()
+    for line in bought:
+        assert line.product_id is not None, "an order is of products"
+        wanted[line.product_id] += line.quantity // 1000
+    await stock.reserve(tx, order_id, wanted)
+
+
+async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
+    """Create a pending order with its invoice and its deal; its stock is reserved already.
+
+    `digest` is the SHA-256 of the token that shows it. Emits deal.created and invoice.created. The
+    numbers are the last locks that it takes.
+    """
+    named = lines.text(lines.named(tx, what.lines, ()))
+    subtotal = sum(line.total for line in what.lines)
+    total = subtotal - what.discount + what.shipping
+    amounts = {
+        "items": named,
+        "subtotal": subtotal,
+        "discount": what.discount,
+        "shipping": what.shipping,
+        "total": total,
+    }
+    number = await numbering.take(tx, actor.owner_id, ORDERS.table, orders.PREFIX)
+    deal_id = None
+    if what.with_deal:
+        deal = await order_deals.begin(
+            tx, actor, title=f"Order {number}", value=total, contact_id=what.contact_id
+        )
+        deal_id = deal.id
+    parties = {"contact_id": what.contact_id, "deal_id": deal_id}
+    invoice = await documents.issue(
+        tx, actor, INVOICE,
+        {
+            **amounts, **parties, "order_id": what.order_id, "due_at": what.expires_at,
+            "due_day": False, "notes": f"Order {number}",
+        },
+    )  # fmt: skip
+    values = {
+        **amounts,
+        **parties,
+        **what.buyer,
+        "number": number,
+        "status": "pending",
+        "store_id": what.store_id,
+        "customer_id": what.customer_id,
+        "currency": "BRL",
+        "coupon": None if what.coupon is None else dumps(what.coupon),
+        "shipping_option": None if what.shipping_option is None else dumps(what.shipping_option),
+        "expires_at": what.expires_at,
+        "invoice_id": invoice.id,
+    }
+    order = await actions.insert(tx, actor, ORDERS, values, what.order_id)
+    await tx.run("insert into order_tokens (digest, order_id) values ($1, $2)", digest, order.id)
+    return order

@@ -1,0 +1,353 @@
+"""Tests orders over HTTP: what they show, and how payment, cancellation and expiry end them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gateway.domain.sales import order_verbs
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Database, Tx
+from tests.support.orders import cancel, order_of, pay, placed, product, stock_of
+from tests.support.rest import Person, RestApi
+from tests.support.shop import Shop, open_shop
+
+MINUTE = 60_000_000
+
+
+@pytest.fixture
+async def shop(api: RestApi) -> AsyncIterator[Shop]:
+    shop = await open_shop(api)
+    yield shop
+    await shop.close()
+
+
+async def reserved(db: Database) -> int:
+    async def unit(tx: Tx) -> int:
+        row = await tx.one("select count(*) as n from stock_reservations")
+        return int(row["n"]) if row else 0
+
+    return await db.read(unit)
+
+
+async def since(shop: Shop, before: int) -> list[str]:
+    """Return the names of the events after the first `before`."""
+    return [name for name, _ in (await shop.api.events())[before:]]
+
+
+async def deal_of(shop: Shop, order: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = (await shop.owner.get(f"/api/deals/{order['dealId']}")).body
+    return found
+
+
+async def invoice_of(shop: Shop, order: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = (await shop.owner.get(f"/api/invoices/{order['invoiceId']}")).body
+    return found
+
+
+async def test_a_placed_order_with_its_invoice_and_deal(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    before = len(await shop.api.events())
+    order = await placed(shop, {coffee: 2}, discount=500, shipping=1550)
+    assert await since(shop, before) == ["contact.created", "deal.created", "invoice.created"]
+    [item] = order.pop("items")
+    assert order == {
+        "id": order["id"], "number": "ORD-000001", "status": "pending",
+        "storeId": shop.store["id"], "subtotal": 60, "discount": 5, "shipping": 15.5,
+        "total": 70.5, "currency": "BRL", "name": "Maria da Silva", "email": "maria@example.com",
+        "paymentMethod": "pix", "expiresAt": order["expiresAt"], "contactId": order["contactId"],
+        "invoiceId": order["invoiceId"], "dealId": order["dealId"],
+        "createdAt": order["createdAt"],
+    }  # fmt: skip
+    assert item == {
+        "id": item["id"], "productId": coffee, "description": "Coffee", "quantity": 2,
+        "unitPrice": 30, "discount": 0, "total": 60,
+    }  # fmt: skip
+    invoice = await invoice_of(shop, order)
+    for name in ("subtotal", "discount", "shipping", "total", "contactId", "dealId"):
+        assert invoice[name] == order[name], name
+    assert invoice["items"] == [item]
+    assert (invoice["status"], invoice["orderId"]) == ("pending", order["id"])
+    assert invoice["dueDate"] == order["expiresAt"]
+    deal = await deal_of(shop, order)
+    assert (deal["title"], deal["value"], deal["stage"], deal["status"]) == (
+        "Order ORD-000001", 70.5, "checkout", "open",
+    )  # fmt: skip
+    assert deal["contactIds"] == [order["contactId"]]
+    assert await stock_of(shop.owner, coffee) == 8
+
+
+async def test_a_store_without_deals(shop: Shop) -> None:
+    order = await placed(shop, {await product(shop.owner): 1}, with_deal=False)
+    assert "dealId" not in order
+    assert (await pay(shop.owner, order)).status == 200
+    assert (await order_of(shop.owner, order["id"]))["status"] == "paid"
+
+
+async def test_numbers_have_no_gaps(shop: Shop) -> None:
+    coffee = await product(shop.owner, stock=2)
+    found = await asyncio.gather(
+        *(placed(shop, {coffee: 1}) for _ in range(5)), return_exceptions=True
+    )
+    numbers = sorted(one["number"] for one in found if isinstance(one, dict))
+    assert numbers == ["ORD-000001", "ORD-000002"]
+    refused = [one for one in found if isinstance(one, Refusal)]
+    assert [one.code for one in refused] == ["insufficient_stock"] * 3
+    assert await stock_of(shop.owner, coffee) == 0
+
+
+async def test_the_refusal_names_the_product(shop: Shop) -> None:
+    tea = await product(shop.owner, stock=3, name="Green tea")
+    with pytest.raises(Refusal, match="only 3 of 'Green tea' left"):
+        await placed(shop, {tea: 4})
+    await placed(shop, {tea: 3})
+    with pytest.raises(Refusal, match="'Green tea' is sold out"):
+        await placed(shop, {tea: 1})
+
+
+async def test_a_refused_order_takes_nothing(shop: Shop) -> None:
+    coffee, tea = await product(shop.owner), await product(shop.owner, stock=0)
+    before = await shop.api.events()
+    with pytest.raises(Refusal):
+        await placed(shop, {coffee: 1, tea: 1})
+    assert await stock_of(shop.owner, coffee) == 10
+    assert await reserved(shop.db) == 0
+    assert await shop.api.events() == before
+
+
+async def test_unlimited_stock_stays_unlimited(shop: Shop) -> None:
+    book = await product(shop.owner, stock=None)
+    order = await placed(shop, {book: 999})
+    assert await stock_of(shop.owner, book) is None
+    # The owner starts to count: what was never taken does not come back.
+    await shop.owner.put(f"/api/products/{book}", {"stock": 5})
+    await cancel(shop.owner, order)
+    assert await stock_of(shop.owner, book) == 5
+
+
+async def test_a_sale_changes_the_etag_of_a_product_without_an_event(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    first = await shop.owner.get(f"/api/products/{coffee}")
+    before = len(await shop.api.events())
+    await placed(shop, {coffee: 1})
+    second = await shop.owner.get(f"/api/products/{coffee}")
+    assert second.headers["ETag"] != first.headers["ETag"]
+    assert "updatedAt" in second.body
+    assert "product.updated" not in await since(shop, before)
+    stale = await shop.owner.put(
+        f"/api/products/{coffee}", {"stock": 50}, If_Match=first.headers["ETag"]
+    )
+    assert stale.status == 412
+
+
+async def test_a_paid_invoice_pays_the_order(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 2})
+    before = len(await shop.api.events())
+    assert (await pay(shop.owner, order)).status == 200
+    assert await since(shop, before) == ["invoice.paid", "deal.updated"]
+    after = await order_of(shop.owner, order["id"])
+    invoice = await invoice_of(shop, order)
+    assert (after["status"], after["paidAt"]) == ("paid", invoice["paidAt"])
+    deal = await deal_of(shop, order)
+    assert (deal["status"], deal["probability"]) == ("won", 100)
+    assert deal["closedAt"] == deal["updatedAt"]
+    assert await stock_of(shop.owner, coffee) == 8
+    assert await reserved(shop.db) == 0
+
+
+async def test_a_status_in_a_put_pays_too(shop: Shop) -> None:
+    order = await placed(shop, {await product(shop.owner): 1})
+    paid = await shop.owner.put(f"/api/invoices/{order['invoiceId']}", {"status": "paid"})
+    assert paid.status == 200
+    assert (await order_of(shop.owner, order["id"]))["status"] == "paid"
+
+
+@pytest.mark.parametrize("how", ["order", "invoice", "put"])
+async def test_a_cancellation_returns_everything(shop: Shop, how: str) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 2})
+    before = len(await shop.api.events())
+    if how == "order":
+        done = await cancel(shop.owner, order, reason="Ordered twice")
+    elif how == "invoice":
+        path = f"/api/invoices/{order['invoiceId']}/cancel"
+        done = await shop.owner.post(path, {"reason": "Ordered twice"})
+    else:
+        path = f"/api/invoices/{order['invoiceId']}"
+        done = await shop.owner.put(path, {"status": "canceled"})
+    assert done.status == 200, done.body
+    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
+    assert (after["status"], invoice["status"]) == ("canceled", "canceled")
+    assert "canceledAt" in after
+    reason = None if how == "put" else "Ordered twice"
+    assert after.get("reason") == invoice.get("reason") == reason
+    deal = await deal_of(shop, order)
+    assert (deal["status"], deal["lostReason"]) == ("lost", "The order ORD-000001 was canceled.")
+    assert await stock_of(shop.owner, coffee) == 10
+    assert await reserved(shop.db) == 0
+
+
+async def test_a_second_cancellation_changes_nothing(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 2})
+    first = await cancel(shop.owner, order, reason="Ordered twice")
+    before = len(await shop.api.events())
+    again = await cancel(shop.owner, order, reason="Another")
+    assert (again.status, again.body) == (200, first.body)
+    assert again.headers["ETag"] == first.headers["ETag"]
+    assert await since(shop, before) == []
+    assert await stock_of(shop.owner, coffee) == 10
+
+
+async def test_an_ended_order_is_final(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 1})
+    assert (await pay(shop.owner, order)).status == 200
+    refused = await cancel(shop.owner, order)
+    assert (refused.status, refused.body["code"]) == (409, "invalid_transition")
+    assert refused.body["allowed"] == []
+    other = await placed(shop, {coffee: 1})
+    assert (await cancel(shop.owner, other)).status == 200
+    refused = await pay(shop.owner, other)
+    assert (refused.status, refused.body["code"]) == (409, "invalid_transition")
+    assert await stock_of(shop.owner, coffee) == 9
+
+
+async def test_an_order_expires(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 2}, lasts=-MINUTE)
+    later = await placed(shop, {coffee: 1}, lasts=MINUTE)
+    before = len(await shop.api.events())
+    assert await shop.db.write(order_verbs.expire, 1) == 1
+    assert await shop.db.write(order_verbs.expire, 1) == 0
+    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
+    assert (after["status"], invoice["status"]) == ("expired", "canceled")
+    assert after["reason"] == invoice["reason"] == "The order expired."
+    assert (await deal_of(shop, order))["lostReason"] == "The order ORD-000001 expired."
+    assert await stock_of(shop.owner, coffee) == 9
+    assert (await order_of(shop.owner, later["id"]))["status"] == "pending"
+    assert (await cancel(shop.owner, order)).body["code"] == "invalid_transition"
+
+
+async def test_a_deal_closed_by_hand(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 1})
+    await shop.owner.put(f"/api/deals/{order['dealId']}", {"status": "won"})
+    await cancel(shop.owner, order)
+    assert (await deal_of(shop, order))["status"] == "won"
+    order = await placed(shop, {coffee: 1})
+    await shop.owner.put(f"/api/deals/{order['dealId']}", {"status": "lost", "lostReason": "Price"})
+    await pay(shop.owner, order)
+    deal = await deal_of(shop, order)
+    assert (deal["status"], deal["probability"]) == ("won", 100)
+    assert "lostReason" not in deal
+
+
+async def test_an_order_outlives_its_deal_contact_product_and_store(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 1})
+    paths = {
+        f"/api/deals/{order['dealId']}", f"/api/contacts/{order['contactId']}",
+        f"/api/products/{coffee}", f"/api/stores/{shop.store['id']}",
+    }  # fmt: skip
+    for path in paths:
+        assert (await shop.owner.delete(path)).status == 200, path
+    kept = await order_of(shop.owner, order["id"])
+    assert not {"dealId", "contactId", "storeId"} & kept.keys()
+    assert kept["items"] == order["items"]
+    before = len(await shop.api.events())
+    assert (await cancel(shop.owner, order)).status == 200
+    assert await since(shop, before) == ["invoice.updated"]
+
+
+async def test_filters_and_search(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    first, second = await placed(shop, {coffee: 1}), await placed(shop, {coffee: 1})
+    await cancel(shop.owner, second)
+
+    async def ids(query: str) -> list[str]:
+        reply = await shop.owner.get(f"/api/orders?{query}")
+        assert reply.status == 200
+        return [one["id"] for one in reply.body["data"]]
+
+    both = [second["id"], first["id"]]
+    assert await ids("") == both
+    assert await ids("status=pending") == [first["id"]]
+    assert await ids("status=canceled") == [second["id"]]
+    assert await ids("status=foo") == []
+    assert await ids(f"storeId={shop.store['id']}") == both
+    assert await ids(f"contactId={first['contactId']}") == both
+    assert await ids(f"dealId={first['dealId']}") == [first["id"]]
+    assert await ids("number=ORD-000002") == [second["id"]]
+    assert await ids("search=MARIA") == both
+    assert await ids("search=ord-000001") == [first["id"]]
+    assert await ids("from=2020-01-01&to=2999-01-01") == both
+    assert await ids("to=2020-01-01") == []
+    invoices = await shop.owner.get(f"/api/invoices?orderId={first['id']}")
+    assert [one["id"] for one in invoices.body["data"]] == [first["invoiceId"]]
+
+
+async def test_no_request_creates_changes_or_deletes_one(shop: Shop) -> None:
+    order = await placed(shop, {await product(shop.owner): 1})
+    path = f"/api/orders/{order['id']}"
+    assert (await shop.owner.post("/api/orders", {"name": "x"})).status == 405
+    for method in ("PUT", "PATCH", "DELETE"):
+        assert (await shop.owner.call(method, path, {"status": "paid"})).status == 405
+    invoice = f"/api/invoices/{order['invoiceId']}"
+    changed = await shop.owner.put(invoice, {"orderId": "0" * 24, "notes": "x"})
+    assert changed.headers["X-Ignored-Fields"] == "orderId"
+    assert changed.body["orderId"] == order["id"]
+
+
+async def test_orders_are_their_owners(shop: Shop, bia: Person) -> None:
+    order = await placed(shop, {await product(shop.owner): 1})
+    assert (await bia.get(f"/api/orders/{order['id']}")).status == 403
+    assert (await cancel(bia, order)).status == 403
+    assert (await bia.get("/api/orders")).body["data"] == []
+    reader = await shop.api.key_of(shop.owner.user_id, ("read",))
+    assert (await cancel(reader, order)).status == 403
+    assert (await order_of(shop.owner, order["id"]))["status"] == "pending"
+    assert (await shop.owner.post(f"/api/orders/{'0' * 24}/cancel")).status == 404
+
+
+async def test_payment_against_cancellation(shop: Shop) -> None:
+    for _ in range(5):
+        coffee = await product(shop.owner)
+        order = await placed(shop, {coffee: 2})
+        invoice = f"/api/invoices/{order['invoiceId']}/cancel"
+        before = len(await shop.api.events())
+        replies = await asyncio.gather(
+            pay(shop.owner, order), cancel(shop.owner, order), shop.owner.post(invoice),
+            pay(shop.owner, order), cancel(shop.owner, order),
+        )  # fmt: skip
+        after = await order_of(shop.owner, order["id"])
+        paid = after["status"] == "paid"
+        names = await since(shop, before)
+        assert names == ["invoice.paid" if paid else "invoice.updated", "deal.updated"]
+        statuses = [reply.status for reply in replies]
+        assert (statuses[0] == 200 or statuses[3] == 200) == paid
+        assert statuses.count(200) == 1 if paid else set(statuses) <= {200, 409}
+        assert await stock_of(shop.owner, coffee) == (8 if paid else 10)
+        assert (await deal_of(shop, order))["status"] == ("won" if paid else "lost")
+
+
+async def test_payment_against_expiry(shop: Shop) -> None:
+    for _ in range(5):
+        coffee = await product(shop.owner)
+        order = await placed(shop, {coffee: 2}, lasts=-MINUTE)
+        before = len(await shop.api.events())
+        paid, *_ = await asyncio.gather(
+            pay(shop.owner, order),
+            shop.db.write(order_verbs.expire, 1),
+            shop.db.write(order_verbs.expire, 1),
+        )
+        after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
+        ended = ("paid", "paid") if paid.status == 200 else ("expired", "canceled")
+        assert (after["status"], invoice["status"]) == ended
+        first = "invoice.paid" if paid.status == 200 else "invoice.updated"
+        assert await since(shop, before) == [first, "deal.updated"]
+        assert await stock_of(shop.owner, coffee) == (8 if paid.status == 200 else 10)
