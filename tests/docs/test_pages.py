@@ -15,6 +15,7 @@ from gateway.server.config import load
 from tests.architecture.tree import ROOT, modules
 from tests.docs.pages import Block, blocks, names, text_of
 from tests.docs.session import Session, agrees
+from tests.support.operations import FOLDER as OPERATIONS
 from tests.support.requirements import need
 
 APART = ("README.md", "docs/receivers.md")
@@ -22,7 +23,7 @@ APART = ("README.md", "docs/receivers.md")
 NOTES = {
     "", "demo", "file", "not run", "prints", "receiver", "run", "step", "terminal",
 }  # fmt: skip
-LANGUAGES = {"go", "ini", "js", "json", "php", "python", "sh", "step", "text", "toml"}
+LANGUAGES = {"go", "graphql", "ini", "js", "json", "php", "python", "sh", "step", "text", "toml"}
 PROGRAMS = {"go", "js", "php", "python"}
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 QUOTED = re.compile(r"“([^”]+)”")
@@ -55,6 +56,13 @@ def test_every_block_is_of_a_kind_that_the_tests_know() -> None:
             if block.language in PROGRAMS:
                 assert block.kind in ("file", "receiver", "run"), f"{block} is not run"
                 assert page in APART, f"{block} is not run"
+
+
+def test_every_graphql_document_is_one_that_the_tests_send() -> None:
+    sent = {path.read_text("utf-8") for path in OPERATIONS.glob("*.graphql")}
+    for page in names():
+        for block in blocks(page):
+            assert block.language != "graphql" or block.text in sent, block
 
 
 @pytest.mark.slow
