@@ -15,10 +15,11 @@ from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
-from gateway.domain.storefront import categories, stores
+from gateway.domain.storefront import categories, modals, stores
 from gateway.domain.storefront.categories import CATEGORIES
 from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.ebooks import EBOOKS
+from gateway.domain.storefront.modals import DISCOUNT_MODALS
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -70,6 +71,7 @@ CATALOGUE: tuple[Entry, ...] = (
     plain(EBOOKS),
     Entry(COUPONS, coupons.create, coupons.change),
     Entry(CUSTOMERS, None, plain(CUSTOMERS).change),
+    Entry(DISCOUNT_MODALS, modals.create, modals.change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
 

@@ -5,15 +5,13 @@ padding.
 """
 
 import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values import global_ids
 from outbox.ids import is_id
 
-
-def global_id(kind: str, record_id: str) -> str:
-    """Return the global id of a record; `kind` is its GraphQL type."""
-    return urlsafe_b64encode(f"{kind}:{record_id}".encode()).decode().rstrip("=")
+global_id = global_ids.global_id
 
 
 def parse(text: str) -> tuple[str, str] | None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from gateway.records.values import dates
 from gateway.records.values.format import Format
+from gateway.records.values.global_ids import global_id
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,6 +109,15 @@ class Derived:
     example: Any
     constant: bool = False
     """Whether it never changes, so that the ETag does not need it."""
+
+
+def global_id_of(kind: str) -> Derived:
+    """Return the field `globalId`: the id by which the storefront names a record of this type."""
+    return Derived(
+        "globalId", lambda row, now, zone: global_id(kind, row["id"]), {"type": "string"},
+        f"Id of the {kind} in the storefront.", global_id(kind, "018f3a5b7c9d1e2f3a4b5c6d"),
+        constant=True,
+    )  # fmt: skip
 
 
 Kind = Literal["text", "id", "boolean", "money", "cnpj", "from", "to"]

@@ -16,7 +16,14 @@ from gateway.domain.accounts import keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales import order_verbs, quotes
-from gateway.domain.storefront import carts, customer_sessions, mail_tokens, mails, nonces
+from gateway.domain.storefront import (
+    carts,
+    customer_sessions,
+    mail_tokens,
+    mails,
+    modal_coupons,
+    nonces,
+)
 from gateway.records import once
 from gateway.records.dependants import Dependants
 from gateway.server import config
@@ -51,9 +58,9 @@ class Batches:
 
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
-    Batches("carts-expired", 3600.0, carts.expire, 50),
     Batches("carts", 3600.0, carts.purge, 200, "carts"),
     Batches("orders", 60.0, order_verbs.expire, 1),
+    Batches("coupons", 3600.0, modal_coupons.purge, 100, "coupons"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),

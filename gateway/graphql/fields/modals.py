@@ -2,8 +2,45 @@
 
 from collections.abc import Mapping
 
-from gateway.graphql.visit import FieldResolver, Resolver
+from gateway.domain.storefront import modal_coupons, modals
+from gateway.graphql import ids
+from gateway.graphql.fields.cart import percent
+from gateway.graphql.ids import global_id
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.record import Record
 
-QUERIES: Mapping[str, Resolver] = {}
-MUTATIONS: Mapping[str, Resolver] = {}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}
+CODES = 3
+"""Codes to choose a free one from."""
+
+
+async def discount_modal(visit: Visit, args: Args) -> Record | None:
+    visitor = await visit.visitor(args["hostname"])
+    modal_id = args.get("id")
+    if modal_id is not None:
+        modal_id = ids.record_id(modal_id, "DiscountModal", "id", plain=True)
+    return await visit.read(modals.shown, visitor, modal_id)
+
+
+async def save_user_data(visit: Visit, sent: Args) -> Args:
+    visit.count_form()
+    visitor = await visit.visitor(sent["hostname"])
+    modal_id = ids.record_id(
+        sent["discountModalId"], "DiscountModal", "discountModalId", plain=True
+    )
+    random = [visit.token(modal_coupons.RANDOM) for _ in range(CODES)]
+    code = await visit.write(modal_coupons.save_user_data, visitor, modal_id, sent, random)
+    return {"couponCode": code, "success": True}
+
+
+QUERIES: Mapping[str, Resolver] = {"discountModal": discount_modal}
+MUTATIONS: Mapping[str, Resolver] = {"saveDiscountModalUserData": save_user_data}
+NODES = {"DiscountModal": modals.public}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
+    "DiscountModal": {
+        "id": lambda found, visit, args: global_id("DiscountModal", found.id),
+        "title": lambda found, visit, args: found["title"],
+        "discountPercentage": lambda found, visit, args: percent(found["discount_percentage"]),
+        "discountValue": lambda found, visit, args: found["discount_value"],
+        "validDays": lambda found, visit, args: found["valid_days"],
+    }
+}

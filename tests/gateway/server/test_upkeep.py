@@ -44,6 +44,8 @@ TEMPORARY = {
     "customer_tokens": "customer-tokens",
     "used_nonces": "nonces",
     "mails": "given-up-mails",
+    "carts": "carts",
+    "coupons": "coupons",
     "quotes": "quotes",
     "webhooks": "webhook-secrets",
     "pending_ends": "dependants",
@@ -77,6 +79,10 @@ LASTING = {
     "customer_emails": "as its record",
     "customer_addresses": "as its record",
     "customer_identities": "as its record",
+    "coupon_codes": "as its record",
+    "coupon_uses": "as its order",
+    "discount_modals": "records stay until they are deleted",
+    "modal_coupons": "as its coupon",
 }
 
 
@@ -173,6 +179,16 @@ async def _everything_old(db: Database) -> None:
             " values ('m', $1, 'reset', 1, 7, 1)",
             customer_id,
         )
+        await tx.run(
+            "insert into carts (id, owner_id, store_id, digest, state, lines, created_at,"
+            " touched_at, expires_at) values ($1, $2, $1, $3, 'active', '[]', 1, 1, 1)",
+            "1" * 24, user_id, b"c",
+        )  # fmt: skip
+        await tx.run(
+            "insert into coupons (id, owner_id, version, created_at, store_id, code, ends_at,"
+            " active, uses, modal_id, folded) values ($1, $2, 1, 1, $1, 'C', 1, true, 0, $1, 'c')",
+            "1" * 24, user_id,
+        )  # fmt: skip
         await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),

@@ -5,6 +5,6 @@ changes, and `lives` is how carts end.
 """
 
 from gateway.domain.storefront.carts.contents import Contents, current
-from gateway.domain.storefront.carts.lives import adopt, close, expire, purge
+from gateway.domain.storefront.carts.lives import adopt, close, purge
 
-__all__ = ["Contents", "adopt", "close", "current", "expire", "purge"]
+__all__ = ["Contents", "adopt", "close", "current", "purge"]

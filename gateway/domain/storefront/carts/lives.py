@@ -13,7 +13,7 @@ from outbox.database.plans import by_index
 from outbox.database.transaction import Tx
 
 KEPT = 30 * DAY
-"""How long an ended cart is stored."""
+"""How long a cart is stored that was ordered or merged."""
 _END = """
 update carts set state = $2, digest = null, expires_at = null, ended_at = $3, order_id = $4
 where id = $1 and state = 'active'
@@ -64,24 +64,18 @@ async def close(tx: Tx, cart: Cart, order_id: str) -> None:
         raise Refusal("cart_empty", "The cart is empty: it has been ordered.")
 
 
-_EXPIRE = """
-update carts set state = 'expired', digest = null, expires_at = null, ended_at = $1
-where id in (select id from carts where expires_at <= $1 order by expires_at limit $2
-  /*postgres for update skip locked*/)
-"""
-_PURGE = """
+_EXPIRED = """
 delete from carts where id in (
-  select id from carts where ended_at < $1 order by ended_at limit $2)
+  select id from carts where expires_at <= $1 order by expires_at limit $2)
 """
-
-
-async def expire(tx: Tx, limit: int) -> int:
-    """End up to `limit` carts of visitors who have not used them for LIFETIME; return how many."""
-    await by_index(tx)
-    return await tx.run(_EXPIRE, tx.now, limit)
+_ENDED = """
+delete from carts where id in (
+  select id from carts where ended_at <= $1 order by ended_at limit $2)
+"""
 
 
 async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` carts that ended KEPT ago; return how many."""
+    """Delete up to `limit` carts that expired, or that ended KEPT ago; return how many."""
     await by_index(tx)
-    return await tx.run(_PURGE, tx.now - KEPT, limit)
+    expired = await tx.run(_EXPIRED, tx.now, limit)
+    return expired + await tx.run(_ENDED, tx.now - KEPT, limit - expired)

@@ -58,10 +58,7 @@ where c.store_id = $1 and"""
 _OF_CUSTOMER = f"{_FIND} c.customer_id = $2 and c.state = 'active'"
 _OF_VISITOR = f"{_FIND} c.digest = $2 and c.expires_at > $3"
 _LOCK = " /*postgres for update of c*/"
-_EXPIRE = """
-update carts set state = 'expired', digest = null, expires_at = null, ended_at = $3
-where store_id = $1 and digest = $2 and expires_at <= $3
-"""
+_EXPIRED = "delete from carts where store_id = $1 and digest = $2 and expires_at <= $3"
 _CREATE = """
 insert into carts (id, owner_id, store_id, digest, customer_id, state, lines, created_at,
   touched_at, expires_at)
@@ -104,7 +101,7 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
         token = None if visitor.customer_id is not None else visitor.cart_token
         of = None if token is None else digest(token)
         if of is not None:
-            await tx.run(_EXPIRE, visitor.store.id, of, tx.now)
+            await tx.run(_EXPIRED, visitor.store.id, of, tx.now)
         await tx.run(
             _CREATE, tx.new_id(), visitor.store.owner_id, visitor.store.id, of,
             visitor.customer_id, tx.now, None if of is None else tx.now + LIFETIME,
