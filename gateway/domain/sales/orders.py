@@ -83,6 +83,10 @@ ORDERS = Resource(
             nested.object_text(
                 (
                     Member("code", formats.title(64), "Code.", required=True),
+                    Member(
+                        "discountPercentage", numbers.percentage(),
+                        "Discount in percent of the products, if it is relative.",
+                    ),
                     Member("discountValue", _MONEY, "Discount in BRL, if it is absolute."),
                 )
             ),

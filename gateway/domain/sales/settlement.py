@@ -6,7 +6,7 @@ so of two at once one is first, and the other finds the order ended.
 
 from typing import Any
 
-from gateway.domain.sales import order_deals, stock
+from gateway.domain.sales import coupons, order_deals, stock
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -40,12 +40,14 @@ async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> 
 
 
 async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
-    """Do what follows from the end of an order: keep or return its stock, close its deal."""
+    """Do what follows from the end of an order for its stock, its coupon and its deal."""
     if order["status"] == "paid":
         await stock.commit(tx, order.id)
+        await coupons.redeem(tx, order.id)
         await order_deals.win(tx, actor, order["deal_id"])
         return
     await stock.release(tx, order.id)
+    await coupons.release(tx, order.id)
     ended = "expired" if order["status"] == "expired" else "was canceled"
     reason = f"The order {order['number']} {ended}."
     await order_deals.lose(tx, actor, order["deal_id"], reason)

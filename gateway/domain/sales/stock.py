@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 
-_FIND = "select name, stock from products where id = $1 /*postgres for update*/"
+_FIND = "select name, stock from products where id = $1 /*postgres for no key update*/"
 _TAKE = """
 update products set stock = stock - $2, version = version + 1, updated_at = $3
 where id = $1 and stock >= $2
