@@ -105,7 +105,7 @@ class Auth(Struct, frozen=True):
 
 
 class Storefront(Struct, frozen=True):
-    pass
+    order_days: Annotated[int, Meta(ge=1, le=365)] = 3
 
 
 class Console(Struct, frozen=True):

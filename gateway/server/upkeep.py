@@ -24,6 +24,7 @@ from gateway.domain.storefront import (
     modal_coupons,
     nonces,
 )
+from gateway.domain.storefront.checkouts import repeats
 from gateway.records import once
 from gateway.records.dependants import Dependants
 from gateway.server import config
@@ -61,6 +62,7 @@ BATCHES = (
     Batches("carts", 3600.0, carts.purge, 200, "carts"),
     Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("coupons", 3600.0, modal_coupons.purge, 100, "coupons"),
+    Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),

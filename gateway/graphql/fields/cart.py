@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
-    visitor = await _visitor(visit, args["hostname"])
+    visitor = await visitor_of(visit, args["hostname"])
     found = await visit.read(carts.current, visitor)
     cart_id = found.cart.id
     if visitor.customer_id is None and cart_id is not None and found.cart.stale(visit.now):
@@ -99,7 +99,7 @@ async def _change(
     visit: Visit, sent: Args, unit: Callable[..., Awaitable[Contents]], *args: Any, **kwargs: Any
 ) -> dict[str, Any]:
     """Run a change of the visitor's cart and return its payload."""
-    visitor = await _visitor(visit, sent["hostname"])
+    visitor = await visitor_of(visit, sent["hostname"])
     changed = await visit.write(unit, visitor, *args, **kwargs)
     if visitor.customer_id is None:
         # The cookie lasts as long as the cart does.
@@ -108,7 +108,7 @@ async def _change(
     return {"shoppingCart": cart, "warnings": cart["warnings"]}
 
 
-async def _visitor(visit: Visit, hostname: str) -> Visitor:
+async def visitor_of(visit: Visit, hostname: str) -> Visitor:
     """Return the visitor of the store; a new one gets a token."""
     visitor = await visit.visitor(hostname)
     if visitor.customer_id is not None:
@@ -158,7 +158,7 @@ def _shown(visitor: Visitor, found: Contents) -> dict[str, Any]:
         "total": found.total,
         "cep": found.cart.cep,
         "shippingType": found.cart.shipping_type,
-        "warnings": [_warning(warn) for warn in found.warnings],
+        "warnings": [warning(warn) for warn in found.warnings],
     }  # fmt: skip
 
 
@@ -185,7 +185,8 @@ def _line(item: Item) -> dict[str, Any]:
     }
 
 
-def _warning(warn: Warn) -> dict[str, Any]:
+def warning(warn: Warn) -> dict[str, Any]:
+    """Return a warning in the form of the schema."""
     of = warn.product_id
     return {
         "code": warn.code,

@@ -48,6 +48,7 @@ TEMPORARY = {
     "coupons": "coupons",
     "quotes": "quotes",
     "orders": "orders",
+    "checkouts": "checkouts",
     "webhooks": "webhook-secrets",
     "pending_ends": "dependants",
 }

@@ -1,0 +1,189 @@
+"""Orders the cart of a visitor, in one transaction.
+
+It locks the cart, its products by id, the coupon, the contact, and then the numbers.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.domain.contacts.upsert import upsert
+from gateway.domain.sales import coupons, discounts, placing
+from gateway.domain.sales.discounts import Discount
+from gateway.domain.sales.lines import Line
+from gateway.domain.sales.orders import ORDERS
+from gateway.domain.sales.placing import Purchase
+from gateway.domain.storefront import carts, shipping
+from gateway.domain.storefront.carts import rows
+from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
+from gateway.domain.storefront.carts.rows import Cart
+from gateway.domain.storefront.checkouts import repeats
+from gateway.domain.storefront.checkouts.form import Wanted
+from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.shipping import Option
+from gateway.domain.storefront.visitor import Visitor
+from gateway.records import actions
+from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Record
+from outbox.database.transaction import Tx
+from outbox.webhooks.secrets import KeyRing
+
+DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The result of a checkout."""
+
+    order: Record
+    tokens: Tokens
+    warnings: tuple[Warn, ...] = ()
+
+
+async def checkout(
+    tx: Tx, visitor: Visitor, wanted: Wanted, tokens: Tokens, ring: KeyRing, days: int
+) -> Ordered | Refusal:
+    """Order the visitor's cart and return the order, which expires after `days` unless it is paid.
+
+    `tokens` are new ones. A repeat with the same idempotency key returns the first order. A cart
+    that does not hold what the buyer saw is stored as it is now and refused: then this returns the
+    refusal, so that the transaction stays. Raises cart_empty, insufficient_stock,
+    coupon_usage_limit, validation_error, idempotency_mismatch.
+    """
+    before = await _before(tx, visitor, wanted, ring)
+    if before is not None:
+        return before
+    cart = await rows.find(tx, visitor, lock=True)
+    if not cart.lines:
+        # The lock may have waited for the same request.
+        before = await _before(tx, visitor, wanted, ring)
+        if before is not None:
+            return before
+        raise Refusal("cart_empty", "The cart is empty; add a product first.")
+    ids = [line.product_id for line in cart.lines]
+    sold = await products(tx, visitor, ids, lock=True)
+    found = contents(visitor.store, cart, sold, tx.now)
+    refusal = _changed(cart, found, tx.now)
+    if refusal is not None:
+        await rows.save(tx, found.cart)
+        return refusal
+    option = _shipping(visitor.store, found, wanted)
+    order = await _place(tx, visitor, wanted, found, option, tokens, tx.now + days * DAY)
+    await repeats.keep(tx, visitor, wanted, order.id, tokens, ring)
+    return Ordered(order, tokens, tuple(found.warnings))
+
+
+async def _before(tx: Tx, visitor: Visitor, wanted: Wanted, ring: KeyRing) -> Ordered | None:
+    """Return the order that the same request made before."""
+    found = await repeats.find(tx, visitor, wanted, ring)
+    if found is None:
+        return None
+    order_id, tokens = found
+    return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), tokens)
+
+
+async def _place(
+    tx: Tx,
+    visitor: Visitor,
+    wanted: Wanted,
+    found: Contents,
+    option: Option | None,
+    tokens: Tokens,
+    expires_at: int,
+) -> Record:
+    actor, store, buyer = visitor.actor, visitor.store, wanted.buyer
+    bought = [
+        Line(
+            item.product.name, item.line.quantity * 1000, item.product.price,
+            item.line.quantity * item.product.price, product_id=item.product.id,
+        )
+        for item in found.items
+    ]  # fmt: skip
+    order_id = tx.new_id()
+    await placing.reserve(tx, order_id, bought)
+    if found.coupon is not None:
+        await coupons.reserve(tx, actor, found.coupon.id, order_id, email=buyer["email"])
+    contact = await upsert(
+        tx, actor, email=buyer["email"], name=buyer["name"], phone=buyer.get("phone")
+    )
+    what = Purchase(
+        order_id=order_id,
+        store_id=store.id,
+        customer_id=visitor.customer_id,
+        contact_id=contact.id,
+        lines=bought,
+        discount=found.total_discount,
+        shipping=0 if option is None else option.price,
+        coupon=None if found.coupon is None else _used(found.coupon),
+        shipping_option=None if option is None else _chosen(option),
+        buyer=buyer,
+        expires_at=expires_at,
+        with_deal=bool(store["deal_on_checkout"]),
+    )
+    assert tokens.access is not None, "a new order has a new token"
+    order = await placing.place(tx, actor, what, digest(tokens.access))
+    await carts.close(tx, found.cart, order_id)
+    return order
+
+
+def digest(access_token: str) -> bytes:
+    """Return the stored form of the token that shows an order."""
+    return hashlib.sha256(access_token.encode()).digest()
+
+
+def _changed(cart: Cart, found: Contents, now: int) -> Refusal | None:
+    """Return the refusal of a cart that lost a product, its coupon or its shipping option."""
+    if len(found.items) < len(cart.lines):
+        message = "The store no longer sells a product of the cart; it was removed from the cart."
+        return _refusal("product_not_found", "products", message)
+    if cart.coupon_id is not None and found.coupon is None:
+        if cart.coupon is None:
+            message = "The coupon of the cart no longer exists; it was removed."
+            return _refusal("coupon_not_found", "coupon", message)
+        try:
+            discounts.must_apply(cart.coupon, found.total_price, now)
+        except Refusal as refusal:
+            return _refusal(refusal.code, "coupon", f"{refusal.message} It was removed.")
+    if cart.shipping_type is not None and found.option is None:
+        message = "The store no longer offers the chosen shipping option; choose another one."
+        return _refusal("shipping_unavailable", "shipping", message)
+    return None
+
+
+def _shipping(store: Record, found: Contents, wanted: Wanted) -> Option | None:
+    """Return the chosen way to ship. Raises validation_error, shipping_unavailable.
+
+    The address may differ from the CEP of the cart, as long as the same option costs the same.
+    """
+    option, address = found.option, wanted.address
+    if option is None:
+        return None
+    if address is None:
+        message = "The address is required, because the cart has a shipping option."
+        raise _refusal("validation_error", "address", message, "required")
+    offered = shipping.options(store, address["cep"])
+    if option not in offered:
+        message = (
+            f"The chosen shipping option does not apply to the CEP {address['cep']}; set the "
+            "shipping of the cart for this CEP."
+        )
+        raise _refusal("shipping_unavailable", "address.cep", message)
+    return option
+
+
+def _used(coupon: Discount) -> dict[str, Any]:
+    kinds = {
+        "discountPercentage": coupon.discount_percentage, "discountValue": coupon.discount_value,
+    }  # fmt: skip
+    return {"code": coupon.code} | {k: v for k, v in kinds.items() if v is not None}
+
+
+def _chosen(option: Option) -> dict[str, Any]:
+    return {
+        "type": option.type, "name": option.name, "price": option.price,
+        "deadline": option.deadline,
+    }  # fmt: skip
+
+
+def _refusal(code: str, field: str, message: str, fault: str = "") -> Refusal:
+    return Refusal(code, message, faults=[Fault(field, fault or code, message)])

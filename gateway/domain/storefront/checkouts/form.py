@@ -1,0 +1,68 @@
+"""Checks what a buyer sends with a checkout."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import json
+
+from gateway.domain.sales import documents
+from gateway.domain.storefront.leads import filled
+from gateway.records.draft import check
+from gateway.records.resource import Field, Form
+from gateway.records.values import formats, nested, postal, taxpayer
+
+CHECKOUT = Form(
+    noun="checkout",
+    description="What a buyer sends with an order.",
+    fields=(
+        Field("email", "email", formats.email(), "Email.", "maria@example.com", required=True),
+        Field("name", "name", formats.title(), "Name.", "Maria da Silva", required=True),
+        Field("phone", "phone", formats.phone(), "Phone number.", "(11) 98888-7777"),
+        Field("document", "document", taxpayer.taxpayer(), "CPF or CNPJ.", "529.982.247-25"),
+        Field(
+            "address", "address", nested.object_text(postal.ADDRESS), "Address of the delivery.",
+            postal.EXAMPLE,
+        ),
+        Field(
+            "paymentMethod", "payment_method", formats.one_of(*documents.METHODS),
+            "Method of payment.", "pix", default="pix",
+        ),
+        Field("notes", "notes", formats.text(5_000), "Notes for the store.", "Ring twice."),
+        Field(
+            "idempotencyKey", "key", formats.title(255), "A key of the client.",
+            "6b7f0c1e-order-1042",
+        ),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A checked checkout."""
+
+    buyer: Mapping[str, Any]
+    """The buyer's columns of an order."""
+    key: str | None
+    fingerprint: bytes
+    """The same for two requests that ask for the same."""
+
+    @property
+    def address(self) -> Mapping[str, Any] | None:
+        kept = self.buyer.get("address")
+        found: Mapping[str, Any] | None = None if kept is None else json.decode(kept)
+        return found
+
+
+def read(sent: Mapping[str, Any]) -> Wanted:
+    """Check the input of a checkout. Raises every fault of its values."""
+    values = filled(sent)
+    if isinstance(values.get("address"), dict):
+        values["address"] = filled(values["address"])
+    draft = check(CHECKOUT, values, creating=True)
+    draft.must_hold()
+    buyer = dict(draft.values)
+    key = buyer.pop("key", None)
+    text = json.encode(buyer, order="sorted")
+    return Wanted(buyer, key, hashlib.sha256(text).digest())

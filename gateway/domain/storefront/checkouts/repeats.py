@@ -1,0 +1,97 @@
+"""Finds the order of a checkout that is sent again with the same idempotency key.
+
+A key belongs to one visitor of a store: to the customer, or to whoever has the cart's token. Of a
+visitor both tokens count, the one before the order and the one after it, because a client that
+lost the response repeats the request with the old one.
+"""
+
+from msgspec import Struct, json
+
+from gateway.domain.storefront.carts.rows import digest
+from gateway.domain.storefront.checkouts.form import Wanted
+from gateway.domain.storefront.visitor import Visitor
+from gateway.records.errors import Fault, Refusal
+from outbox.database.plans import by_index
+from outbox.database.transaction import Tx
+from outbox.webhooks.secrets import KeyRing, SealBroken
+
+KEPT = 24 * 3600 * 1_000_000
+
+
+class Tokens(Struct, frozen=True):
+    """The secrets of the response to a checkout."""
+
+    access: str | None
+    """Shows the order; None when the key that sealed it is gone."""
+    cart: str | None
+    """Names the visitor's next cart."""
+
+
+_FIND = """
+select order_id, fingerprint, sealed from checkouts
+where store_id = $1 and key = $2 and visitor = $3 and created_at > $4
+"""
+# A key can be used again after KEPT, even before it is pruned.
+_KEEP = """
+insert into checkouts (store_id, visitor, key, fingerprint, order_id, sealed, created_at)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (store_id, visitor, key) do update set fingerprint = excluded.fingerprint,
+  order_id = excluded.order_id, sealed = excluded.sealed, created_at = excluded.created_at
+"""
+PRUNE = """
+delete from checkouts where (store_id, visitor, key) in (
+  select store_id, visitor, key from checkouts where created_at < $1
+  order by created_at limit $2)
+"""
+
+
+async def find(
+    tx: Tx, visitor: Visitor, wanted: Wanted, ring: KeyRing
+) -> tuple[str, Tokens] | None:
+    """Return the id and the tokens of the order that this request made before, or None.
+
+    Raises idempotency_mismatch when the key came with something else.
+    """
+    name = _name(visitor, visitor.cart_token)
+    if wanted.key is None or name is None:
+        return None
+    row = await tx.one(_FIND, visitor.store.id, wanted.key, name, tx.now - KEPT)
+    if row is None:
+        return None
+    if bytes(row["fingerprint"]) != wanted.fingerprint:
+        message = "This key was used for another order; use a new one for a new order."
+        fault = Fault("idempotencyKey", "mismatch", message)
+        raise Refusal("idempotency_mismatch", message, faults=[fault])
+    try:
+        plain = ring.open(bytes(row["sealed"]), row["order_id"])
+    except SealBroken:
+        return row["order_id"], Tokens(None, None)
+    return row["order_id"], json.decode(plain, type=Tokens)
+
+
+async def keep(
+    tx: Tx, visitor: Visitor, wanted: Wanted, order_id: str, tokens: Tokens, ring: KeyRing
+) -> None:
+    """Remember the order under the key of the request, if it has one."""
+    if wanted.key is None:
+        return
+    sealed = ring.seal(json.encode(tokens), order_id)
+    names = {_name(visitor, visitor.cart_token), _name(visitor, tokens.cart)}
+    for name in sorted(filter(None, names)):
+        await tx.run(
+            _KEEP, visitor.store.id, name, wanted.key, wanted.fingerprint, order_id, sealed,
+            tx.now,
+        )  # fmt: skip
+
+
+async def prune(tx: Tx, limit: int) -> int:
+    """Forget up to `limit` keys that are older than a day; return how many."""
+    await by_index(tx)
+    return await tx.run(PRUNE, tx.now - KEPT, limit)
+
+
+def _name(visitor: Visitor, token: str | None) -> str | None:
+    """Return the name under which the visitor's keys are stored."""
+    if visitor.customer_id is not None:
+        return f"customer {visitor.customer_id}"
+    return None if token is None else f"cart {digest(token).hex()}"
