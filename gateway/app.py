@@ -14,6 +14,7 @@ from gateway.console.routes import add_console
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
+from gateway.domain.storefront.directory import Directory
 from gateway.graphql import responses as graphql
 from gateway.graphql.routes import add_graphql
 from gateway.records.errors import Refusal
@@ -91,6 +92,7 @@ def build_app(
     app[keys.PASSWORDS] = passwords
     app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
     app[keys.STOREFRONT] = build_storefront(db, keyring, passwords)
+    app[keys.DIRECTORY] = Directory(db)
     app[keys.DELIVERY] = delivery
 
     async def parts(_: web.Application) -> AsyncIterator[None]:

@@ -3,11 +3,16 @@
 from aiohttp import web
 
 from gateway.graphql import view
+from gateway.graphql.documents import Documents
+from gateway.graphql.schema import schema
 
 PATH = "/graphql"
 
 
 def add_graphql(app: web.Application) -> None:
     """Add the routes of the storefront to `app`."""
+    app[view.DOCUMENTS] = Documents(schema())
     app.router.add_get(PATH, view.get)
     app.router.add_post(PATH, view.post)
+    app.router.add_options(PATH, view.options)
+    app.router.add_route("*", PATH, view.refuse_method)

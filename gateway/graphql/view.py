@@ -1,67 +1,66 @@
-"""Serves /graphql: reads the request, executes its document, writes the response."""
+"""Serves /graphql: examines the request, executes its document, writes the response."""
 
-import inspect
 from typing import Any
 
 from aiohttp import web
-from graphql import ExecutionResult, GraphQLError, parse, validate
-from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
-from graphql.language import OperationType
-from graphql.utilities import get_operation_ast
 
 from gateway.graphql import asked
+from gateway.graphql.admission import admit
 from gateway.graphql.asked import Asked
+from gateway.graphql.documents import Documents
 from gateway.graphql.errors import render
+from gateway.graphql.execution import run
 from gateway.graphql.negotiation import GRAPHQL, chosen
-from gateway.graphql.responses import respond
-from gateway.graphql.schema import schema
+from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
+from gateway.graphql.responses import HEADERS, respond
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
+from gateway.server.keys import METRICS
+
+DOCUMENTS = web.AppKey("DOCUMENTS", Documents)
+ALLOW = "GET, HEAD, OPTIONS, POST"
 
 
 async def post(request: web.Request) -> web.Response:
     """Return the result of the document in the body."""
+    await admit(request)
     return await _answer(request, await asked.from_body(request))
 
 
 async def get(request: web.Request) -> web.Response:
     """Return the result of the query in the query string."""
+    await admit(request)
     return await _answer(request, asked.from_query(request.query))
+
+
+async def options(request: web.Request) -> web.Response:
+    """Return the permission of a preflight request, or the allowed methods."""
+    if "Access-Control-Request-Method" not in request.headers:
+        return web.Response(status=204, headers={"Allow": ALLOW, **VARY})
+    request[HEADERS] = dict(VARY)
+    headers = await must_be_allowed(request)
+    return web.Response(status=204, headers={"Allow": ALLOW, **headers, **PREFLIGHT})
+
+
+async def refuse_method(request: web.Request) -> web.Response:
+    """Refuse every other method."""
+    request[HEADERS] = dict(VARY)
+    request[HEADERS].update(await must_be_allowed(request))
+    raise Refusal("method_not_allowed", "Send GET or POST.", facts={"allow": ALLOW})
 
 
 async def _answer(request: web.Request, wanted: Asked) -> web.Response:
     visit = Visit(request)
-    result, executed = await _result(visit, wanted, reads_only=request.method != "POST")
+    found = await run(request.app[DOCUMENTS], visit, wanted, reads_only=request.method != "POST")
+    request.app[METRICS].operation(found.kind, found.outcome)
     members: dict[str, Any] = {}
-    if result.errors:
-        members["errors"] = [render(error, visit.request_id) for error in result.errors]
-    if executed:
-        members["data"] = result.data
+    if found.result.errors:
+        members["errors"] = [render(error, visit.request_id) for error in found.result.errors]
+    if found.executed:
+        members["data"] = found.result.data
     accepts = chosen(request.headers.get("Accept", ""))
-    response = respond(request, members, 400 if not executed and accepts == GRAPHQL else 200)
+    response = respond(request, members, 400 if not found.executed and accepts == GRAPHQL else 200)
+    if found.deprecated:
+        response.headers["X-API-Deprecated-Fields"] = found.deprecated
     visit.cookies.write(response)
     return response
-
-
-async def _result(visit: Visit, wanted: Asked, *, reads_only: bool) -> tuple[ExecutionResult, bool]:
-    """Return the result, and whether the operation was executed."""
-    try:
-        document = parse(wanted.query, max_tokens=1_000)
-    except GraphQLError as error:
-        return ExecutionResult(None, [error]), False
-    faults = validate(schema(), document, hide_suggestions=True)
-    if faults:
-        return ExecutionResult(None, faults), False
-    operation = get_operation_ast(document, wanted.operation)
-    if reads_only and operation is not None and operation.operation is not OperationType.QUERY:
-        raise Refusal("method_not_allowed", "Send mutations with POST.", facts={"allow": "POST"})
-    executor = ExecutorThrowingOnIncremental.build(
-        schema(), document, None, visit, wanted.variables, wanted.operation,
-        hide_suggestions=True,
-    )  # fmt: skip
-    if isinstance(executor, list):
-        return ExecutionResult(None, executor), False
-    found = executor.execute_operation()
-    result = await found if inspect.isawaitable(found) else found
-    assert isinstance(result, ExecutionResult)
-    return result, True

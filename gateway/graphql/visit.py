@@ -6,12 +6,14 @@ from typing import Any, Concatenate
 from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.arrival import arrive
+from gateway.domain.storefront.arrival import recognise
 from gateway.domain.storefront.visitor import Visitor
+from gateway.graphql import versions
 from gateway.graphql.cookies import Cookies
 from gateway.graphql.loaders import Loaders
+from gateway.graphql.origins import must_be_allowed_by
 from gateway.records.errors import Refusal
-from gateway.server.keys import CLIENT, DB, LIMITS, REQUEST_ID, STOREFRONT
+from gateway.server.keys import CLIENT, DB, DIRECTORY, LIMITS, REQUEST_ID, STOREFRONT
 from gateway.server.storefront import Storefront
 from outbox.database.places import Crowded
 from outbox.database.transaction import P, T, Tx
@@ -23,6 +25,8 @@ class Visit:
     def __init__(self, request: web.Request) -> None:
         self.request = request
         self.request_id = request[REQUEST_ID]
+        self.version = versions.effective(request.headers)
+        """The date of the behaviour that the request selects; see gateway.graphql.versions."""
         self.cookies = Cookies(request)
         self._db = request.app[DB]
         self._visitors: dict[str, Visitor] = {}
@@ -37,6 +41,11 @@ class Visit:
     def token(self, size: int = 32) -> bytes:
         """Return random bytes."""
         return self._db.ids.token(size)
+
+    def since(self, release: str) -> bool:
+        """Return whether the request selects the changes of a release (versions.RELEASES)."""
+        assert release in versions.RELEASES, f"{release} is not in RELEASES"
+        return self.version >= release
 
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -78,17 +87,22 @@ class Visit:
     async def visitor(self, hostname: str, *, strict: bool = True) -> Visitor:
         """Return the visitor of the store with this hostname.
 
-        Raises store_not_found, and invalid_token for an Authorization header without a live session
+        Raises store_not_found, origin_not_allowed for a page that is not one of the store's, and
+        invalid_token for an Authorization header without a live session
         of the store, unless not `strict`. A cookie without one is no error: browsers keep cookies.
         """
         found = self._visitors.get(hostname)
         if found is None:
+            store, zone = await self.request.app[DIRECTORY].find(hostname)
+            await must_be_allowed_by(self.request, store)
             cookies = self.cookies
             token = cookies.bearer or cookies.auth
             claim = None if token is None else self.storefront.tokens.read(token, self.now)
-            found = await self._db.read(
-                arrive, hostname, claim, cookies.cart, share_of(self.address)
+            found = Visitor(
+                store=store, zone=zone, cart_token=cookies.cart, address=share_of(self.address)
             )
+            if claim is not None:
+                found = await self._db.read(recognise, found, claim)
             self._visitors[hostname] = found
         if strict and self.cookies.bearer is not None and found.customer_id is None:
             raise Refusal(

@@ -44,6 +44,7 @@ CODES: Final = (
     "discount_modal_not_found",
     "invalid_api_version",
     "query_too_complex",
+    "execution_timeout",
     "origin_not_allowed",
 )
 

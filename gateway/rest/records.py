@@ -8,6 +8,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create
+from gateway.domain.storefront.stores import STORES
 from gateway.records import actions, once
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -26,7 +27,7 @@ from gateway.rest.replays import Response, keep, respond, respond_to_write, rest
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
 from gateway.server import bodies
-from gateway.server.keys import DB
+from gateway.server.keys import DB, DIRECTORY
 from outbox.database.transaction import Tx
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
@@ -48,7 +49,9 @@ def create(resource: Resource, unit: Create) -> Operation:
             headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
             return Response(201, headers | ignored(draft), _encode(found.shown))
 
-        return await _once(request, caller, body, response, unit, draft)
+        made = await _once(request, caller, body, response, unit, draft)
+        _changed(request, resource)
+        return made
 
     return describe.create(resource)(handle)
 
@@ -75,6 +78,7 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
             unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
+        _changed(request, resource)
         return show_change(caller, view(changed), draft)
 
     return describe.change(resource, refusals)(handle)
@@ -88,6 +92,7 @@ def remove(resource: Resource) -> Operation:
         record_id = request.match_info["id"]
         expected = expected_of(request.headers.get("If-Match"))
         await request.app[DB].write(actions.remove, caller, resource, record_id, expected)
+        _changed(request, resource)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
         return respond(Response(200, {}, _encode(body)))
 
@@ -176,6 +181,12 @@ def page(resource: Resource, **of: str) -> Operation:
         return lists.page(request, caller, resource, found, beside, headers)
 
     return describe.page(resource, **of)(handle)
+
+
+def _changed(request: web.Request, resource: Resource) -> None:
+    """Make a change visible at once to what this process keeps of the resource."""
+    if resource is STORES:
+        request.app[DIRECTORY].forget()
 
 
 async def _once(

@@ -7,6 +7,7 @@ from aiohttp import web
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
+from gateway.domain.storefront.directory import Directory
 from gateway.records.access import Actor
 from gateway.server.budgets import Budget
 from gateway.server.config import Config
@@ -37,6 +38,7 @@ EXPOSITION = web.AppKey("EXPOSITION", Exposition)
 HEALTH = web.AppKey("HEALTH", Health)
 LIMITS = web.AppKey("LIMITS", RateLimits)
 CREDENTIALS = web.AppKey("CREDENTIALS", Credentials)
+DIRECTORY = web.AppKey("DIRECTORY", Directory)
 DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")
 SIGN_IN = web.AppKey("SIGN_IN", SignIn)
 PASSWORDS = web.AppKey("PASSWORDS", Passwords)

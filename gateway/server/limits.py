@@ -69,10 +69,15 @@ class RateLimits:
                 limits.write_per_second, limits.write_per_second * limits.burst, clock
             ),
         }
-        self.policies = {
+        self.policies: dict[str, str] = {
             kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
         }
         per_minute = limits.sign_in_per_minute
+        visits = limits.storefront_per_minute
+        self._visits = {
+            worth: Buckets(visits * worth / 60, visits * worth, clock) for worth in WORTHS
+        }
+        self.policies["storefront"] = f'"storefront";q={visits};w=60'
         forms = limits.forms_per_minute
         self._forms = Buckets(forms / 60, forms, clock)
         self._codes = Buckets(forms / 60, forms, clock)
@@ -100,6 +105,33 @@ class RateLimits:
                 "retry_after": retry,
                 "rate_limit": f'"{kind}";r=0;t={retry}',
                 "rate_limit_policy": self.policies[kind],
+            },
+        )
+
+    def visit(self, session: str | None, address: str) -> tuple[str, str] | None:
+        """Count a storefront request; return its RateLimit headers, None without a limit.
+
+        Visitors of one address each have a session of their own, but a client can invent sessions,
+        so all sessions of an address share a bucket of ten times the size. Raise rate_limited.
+        """
+        own, shared = self._visits[1], self._visits[WORTHS[-1]]
+        if not own.rate:
+            return None
+        left, wait = own.take(address if session is None else f"{address} {session}")
+        if left >= 0 and session is not None:
+            all_left, wait = shared.take(address)
+            left = min(left, all_left)
+        policy = self.policies["storefront"]
+        if left >= 0:
+            return f'"storefront";r={int(left)};t=60', policy
+        retry = math.ceil(wait)
+        raise Refusal(
+            "rate_limited",
+            f"The limit is {own.depth:g} requests per minute; try again after {retry} s.",
+            facts={
+                "retry_after": retry,
+                "rate_limit": f'"storefront";r=0;t={retry}',
+                "rate_limit_policy": policy,
             },
         )
 

@@ -39,6 +39,8 @@ REASONS: dict[str, Reason] = {
     "unauthenticated": "auth",
     "conflicting_credentials": "auth",
     "forbidden": "forbidden",
+    "origin_not_allowed": "csrf",
+    "invalid_api_version": "bad_request",
     "rate_limited": "rate_limited",
     "payload_too_large": "too_large",
     "invalid_json": "bad_request",

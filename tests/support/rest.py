@@ -16,7 +16,13 @@ from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 
 UNLIMITED = Config(
-    limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
+    limits=Limits(
+        read_per_second=0,
+        write_per_second=0,
+        sign_in_per_minute=0,
+        forms_per_minute=0,
+        storefront_per_minute=0,
+    )
 )
 
 

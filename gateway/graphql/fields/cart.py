@@ -92,7 +92,7 @@ async def shipping_quote(visit: Visit, args: Args) -> Sequence[Option]:
 
 
 def _limiting(visit: Visit) -> bool:
-    return visit.request.headers.get("X-API-Version", LIMITS_QUANTITIES) >= LIMITS_QUANTITIES
+    return visit.since(LIMITS_QUANTITIES)
 
 
 async def _change(

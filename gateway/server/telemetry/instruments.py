@@ -82,6 +82,9 @@ class Instruments:
         self._rejected = counter(
             "http_requests_rejected_total", "Requests refused by a guard.", "surface", "reason"
         )
+        self._operations = counter(
+            "graphql_operations_total", "GraphQL operations.", "type", "outcome"
+        )
         self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
         self.password_hashed = timing(
             "password_hash_duration_seconds",
@@ -216,5 +219,8 @@ class Instruments:
             self.collection_errors[(collector,)]
         for outcome in ("ok", "bad"):
             self._auth["api_key", outcome]
+        for kind in ("query", "mutation"):
+            for outcome in ("ok", "error"):
+                self._operations[kind, outcome]
         for why in ("auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request"):
             self._rejected["api", why]

@@ -42,6 +42,10 @@ class Metrics(Instruments):
         """Count a request that a guard refused."""
         self._rejected[surface, reason].inc()
 
+    def operation(self, kind: str, outcome: str) -> None:
+        """Count a GraphQL operation; `outcome` is ok, error or the limit that rejected it."""
+        self._operations[kind, outcome].inc()
+
     def authenticated(self, scheme: Scheme, outcome: AuthOutcome) -> None:
         """Count a checked credential."""
         self._auth[scheme, outcome].inc()

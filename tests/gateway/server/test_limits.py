@@ -69,7 +69,11 @@ def test_the_headers_of_the_default_limits() -> None:
     limits = RateLimits(Limits(), Hand(), Counted())
     assert limits.call("read", "k") == '"read";r=99;t=1'
     assert limits.call("write", "k") == '"write";r=49;t=1'
-    assert limits.policies == {"read": '"read";q=100;w=1', "write": '"write";q=50;w=1'}
+    assert limits.policies == {
+        "read": '"read";q=100;w=1',
+        "write": '"write";q=50;w=1',
+        "storefront": '"storefront";q=300;w=60',
+    }
 
 
 def test_past_the_burst_a_caller_is_told_when_to_come_back() -> None:

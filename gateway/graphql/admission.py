@@ -1,0 +1,35 @@
+"""Examines a request before anything of it is read: its page, its version and its rate."""
+
+import hashlib
+
+from aiohttp import web
+
+from gateway.domain.accounts.networks import share_of
+from gateway.graphql import versions
+from gateway.graphql.cookies import Cookies
+from gateway.graphql.origins import VARY, must_be_allowed
+from gateway.graphql.responses import HEADERS
+from gateway.server.keys import CLIENT, LIMITS, RATE_LIMIT
+
+
+async def admit(request: web.Request) -> None:
+    """Set the headers of every response to the request.
+
+    Raises origin_not_allowed, invalid_api_version or rate_limited.
+    """
+    # A browser hides a response without CORS headers, an error too.
+    headers = request[HEADERS] = dict(VARY)
+    headers.update(await must_be_allowed(request))
+    headers[versions.HEADER] = versions.effective(request.headers)
+    count(request)
+
+
+def count(request: web.Request) -> None:
+    """Count the request of this session or address. Raises rate_limited."""
+    cookies = Cookies(request)
+    token = cookies.auth or cookies.cart
+    # A digest, because a client chooses the length of its token.
+    session = token and hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:32]
+    limit = request.app[LIMITS].visit(session, share_of(request[CLIENT].address))
+    if limit is not None:
+        request[RATE_LIMIT] = limit

@@ -1,0 +1,155 @@
+"""Keeps parsed and validated documents, so that a repeated one costs a look-up.
+
+A document that fails is not kept: a client can write as many of them as it likes.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    GraphQLError,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    OperationType,
+    TypeInfo,
+    TypeInfoVisitor,
+    Visitor,
+    parse,
+    validate,
+    visit,
+)
+
+from gateway.graphql.costs import Bill, prices
+from gateway.graphql.limits import fragments_of, must_be_modest
+from gateway.graphql.overlaps import must_hardly_overlap
+from gateway.graphql.tokens import TOKENS, must_be_short
+from gateway.records.errors import Refusal
+
+KEPT_CHARACTERS: Final = 500_000
+"""Characters of all kept documents; each takes some hundred bytes once it is parsed."""
+
+
+class Invalid(Exception):
+    """A document that is not executed; `errors` says why, `outcome` in which step."""
+
+    def __init__(self, errors: list[GraphQLError], outcome: str) -> None:
+        super().__init__(outcome)
+        self.errors = errors
+        self.outcome = outcome
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """A valid document."""
+
+    schema: GraphQLSchema
+    document: DocumentNode
+    deprecated: str
+    """The deprecated fields that it selects, such as `Product.groups`, with commas between."""
+    affordable: set[int]
+    """The operations (by `id`) whose cost is checked and depends on no variables."""
+
+    def operation(self, name: str | None) -> OperationDefinitionNode | None:
+        """Return the operation with this name, or the only one; None when there is none."""
+        found = [
+            definition
+            for definition in self.document.definitions
+            if isinstance(definition, OperationDefinitionNode)
+            and (name is None or (definition.name and definition.name.value == name))
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def must_be_affordable(
+        self, operation: OperationDefinitionNode, variables: Mapping[str, Any] | None
+    ) -> None:
+        """Raise query_too_complex for an operation that costs too much with these variables."""
+        if id(operation) in self.affordable:
+            return
+        bill = Bill(prices(self.schema), fragments_of(self.document), operation, variables)
+        bill.must_be_affordable(introspection=only_introspects(operation))
+        if not bill.varies:
+            self.affordable.add(id(operation))
+
+
+class Documents:
+    """The documents that were used last."""
+
+    def __init__(self, schema: GraphQLSchema, most: int = KEPT_CHARACTERS) -> None:
+        self._schema = schema
+        self._most = most
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._characters = 0
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def read(self, text: str, variables: Mapping[str, Any] | None = None) -> Known:
+        """Return a valid document. Raises Invalid.
+
+        `variables` set the sizes of pages, and so the cost of its operations.
+        """
+        known = self._known.get(text)
+        if known is not None:
+            self._known.move_to_end(text)
+            return known
+        known = self._examine(text, variables)
+        self._known[text] = known
+        self._characters += len(text)
+        while self._characters > self._most:
+            dropped, _ = self._known.popitem(last=False)
+            self._characters -= len(dropped)
+        return known
+
+    def _examine(self, text: str, variables: Mapping[str, Any] | None) -> Known:
+        try:
+            must_be_short(text)
+            document = parse(text, max_tokens=TOKENS)
+            must_be_modest(document)
+            must_hardly_overlap(document, fragments_of(document))
+            known = Known(self._schema, document, "", set())
+            for definition in document.definitions:
+                if isinstance(definition, OperationDefinitionNode):
+                    known.must_be_affordable(definition, variables)
+        except GraphQLError as error:
+            raise Invalid([error], "rejected_parse") from None
+        except Refusal as refusal:
+            limit = refusal.facts.get("limit", "cost")
+            raise Invalid([of_refusal(refusal)], f"rejected_{limit}") from None
+        faults = validate(self._schema, document, hide_suggestions=True, max_errors=20)
+        if faults:
+            raise Invalid(faults, "rejected_parse")
+        return Known(
+            self._schema, document, deprecated_in(self._schema, document), known.affordable
+        )
+
+
+def of_refusal(refusal: Refusal) -> GraphQLError:
+    """Return the error of a refusal that no field raised."""
+    return GraphQLError(refusal.message, original_error=refusal)
+
+
+def only_introspects(operation: OperationDefinitionNode) -> bool:
+    """Return whether an operation reads nothing but the schema."""
+    return operation.operation is OperationType.QUERY and all(
+        isinstance(selection, FieldNode) and selection.name.value.startswith("__")
+        for selection in operation.selection_set.selections
+    )
+
+
+def deprecated_in(schema: GraphQLSchema, document: DocumentNode) -> str:
+    """Return the deprecated fields that a document selects, sorted, with commas between."""
+    info = TypeInfo(schema)
+    found: set[str] = set()
+
+    class Finder(Visitor):
+        def enter_field(self, node: FieldNode, *_: Any) -> None:
+            field, parent = info.get_field_def(), info.get_parent_type()
+            if field is not None and parent is not None and field.deprecation_reason is not None:
+                found.add(f"{parent.name}.{node.name.value}")
+
+    visit(document, TypeInfoVisitor(info, Finder()))
+    return ", ".join(sorted(found))

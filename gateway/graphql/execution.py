@@ -1,0 +1,88 @@
+"""Executes an operation of a document within a time limit."""
+
+import asyncio
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from graphql import ExecutionResult, GraphQLError, OperationDefinitionNode, OperationType
+from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
+
+from gateway.graphql.asked import Asked
+from gateway.graphql.documents import Documents, Invalid, Known, of_refusal, only_introspects
+from gateway.graphql.visit import Visit
+from gateway.records.errors import Refusal
+
+SECONDS = 5.0
+_INTROSPECTING = asyncio.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a request."""
+
+    result: ExecutionResult
+    executed: bool
+    """Whether the operation was executed; if not, the response has no data."""
+    kind: str
+    """`query` or `mutation`; `unknown` when the document has no such operation."""
+    outcome: str
+    """`ok`, `error` or the step that rejected the document."""
+    deprecated: str = ""
+    """The deprecated fields of the document."""
+
+
+async def run(
+    documents: Documents, visit: Visit, wanted: Asked, *, reads_only: bool, seconds: float = SECONDS
+) -> Outcome:
+    """Execute an operation. Raises method_not_allowed for a mutation when `reads_only`."""
+    try:
+        known = documents.read(wanted.query, wanted.variables)
+    except Invalid as invalid:
+        return _rejected(invalid.errors, invalid.outcome)
+    operation = known.operation(wanted.operation)
+    kind = "unknown" if operation is None else operation.operation.value
+    if operation is not None:
+        if reads_only and operation.operation is not OperationType.QUERY:
+            raise Refusal(
+                "method_not_allowed", "Send mutations with POST.", facts={"allow": "POST"}
+            )
+        try:
+            known.must_be_affordable(operation, wanted.variables)
+        except Refusal as refusal:
+            return _rejected([of_refusal(refusal)], "rejected_cost", kind)
+    try:
+        async with asyncio.timeout(seconds):
+            found = await _execute(known, operation, visit, wanted)
+    except TimeoutError:
+        message = f"The operation took longer than {seconds:g} seconds."
+        found = ExecutionResult(None, [of_refusal(Refusal("execution_timeout", message))])
+    if isinstance(found, list):
+        return _rejected(found, "rejected_parse", kind)
+    return Outcome(found, True, kind, "error" if found.errors else "ok", known.deprecated)
+
+
+def _rejected(errors: list[GraphQLError], outcome: str, kind: str = "unknown") -> Outcome:
+    return Outcome(ExecutionResult(None, errors), False, kind, outcome)
+
+
+async def _execute(
+    known: Known, operation: OperationDefinitionNode | None, visit: Visit, wanted: Asked
+) -> ExecutionResult | list[GraphQLError]:
+    """Return the result, or the errors of the variables or of the operation's name."""
+    executor = ExecutorThrowingOnIncremental.build(
+        known.schema, known.document, None, visit, wanted.variables, wanted.operation,
+        hide_suggestions=True,
+    )  # fmt: skip
+    if isinstance(executor, list):
+        return executor
+    if operation is not None and only_introspects(operation):
+        # It takes a tenth of a second of pure computation, in which the loop serves others.
+        async with _INTROSPECTING:
+            found: Any = await asyncio.to_thread(executor.execute_operation)
+    else:
+        found = executor.execute_operation()
+    if inspect.isawaitable(found):
+        found = await found
+    assert isinstance(found, ExecutionResult)
+    return found
