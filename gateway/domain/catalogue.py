@@ -20,6 +20,7 @@ from gateway.domain.storefront.categories import CATEGORIES
 from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.ebooks import EBOOKS
 from gateway.domain.storefront.modals import DISCOUNT_MODALS
+from gateway.domain.storefront.reviews import REVIEWS
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -69,6 +70,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(STORES, stores.create, stores.change),
     Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
+    plain(REVIEWS),
     Entry(COUPONS, coupons.create, coupons.change),
     Entry(CUSTOMERS, None, plain(CUSTOMERS).change),
     Entry(DISCOUNT_MODALS, modals.create, modals.change),

@@ -34,8 +34,8 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
         return
     for cascade in resource.cascades:
         match cascade:
-            case Unset(table, column):
-                await tx.run(statements.unset(table, column), owner_id, record_id, tx.now)
+            case Unset(table, column, also):
+                await tx.run(statements.unset(table, column, also), owner_id, record_id, tx.now)
             case Drop(table, column, listed_in):
                 sql = statements.drop(table, column, listed_in)
                 await tx.run(sql, owner_id, record_id, tx.now)
@@ -84,8 +84,8 @@ async def _piece(
     if not rows:
         return 0
     match cascade:
-        case Unset(table, column):
-            await tx.run(statements.unset_these(table, column), ids, record_id, tx.now)
+        case Unset(table, column, also):
+            await tx.run(statements.unset_these(table, column, also), ids, record_id, tx.now)
         case Drop(table, column, listed_in):
             await tx.run(statements.drop_these(table, column), ids, record_id, tx.now)
             await tx.run(statements.unlist_these(listed_in), ids, owner_id, record_id)

@@ -157,10 +157,14 @@ BY_NAME = Sort("name", "sort_name")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Unset:
-    """On delete of a record, null the column in the records that point to it."""
+    """On delete of a record, null the column in the records that point to it.
+
+    `also` are columns that say something of the deleted record, and become null with it.
+    """
 
     table: str
     column: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -170,12 +170,16 @@ def remove_of(table: str, column: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def unset(table: str, column: str) -> str:
-    """Return the UPDATE that nulls the column in records with the id $2; their ETag changes."""
+def unset(table: str, column: str, also: tuple[str, ...] = ()) -> str:
+    """Return the UPDATE that nulls the columns in records with the id $2; their ETag changes."""
     return (
-        f"update {table} set {column} = null, version = version + 1, updated_at = $3"
+        f"update {table} set {_nulls(column, *also)}, version = version + 1, updated_at = $3"
         f" where owner_id = $1 and {column} = $2"
     )
+
+
+def _nulls(*columns: str) -> str:
+    return ", ".join(f"{column} = null" for column in columns)
 
 
 @lru_cache(maxsize=64)
@@ -223,10 +227,10 @@ def _pointing(cascade: Cascade) -> str:
 
 
 @lru_cache(maxsize=64)
-def unset_these(table: str, column: str) -> str:
-    """Return the UPDATE that nulls the column where it still has the id $2."""
+def unset_these(table: str, column: str, also: tuple[str, ...] = ()) -> str:
+    """Return the UPDATE that nulls the columns where the first still has the id $2."""
     return (
-        f"update {table} set {column} = null, version = version + 2, updated_at = $3"
+        f"update {table} set {_nulls(column, *also)}, version = version + 2, updated_at = $3"
         f" where id in {IDS} and {column} = $2"
     )
 

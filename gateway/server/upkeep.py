@@ -23,6 +23,7 @@ from gateway.domain.storefront import (
     mails,
     modal_coupons,
     nonces,
+    reviews,
 )
 from gateway.domain.storefront.checkouts import repeats
 from gateway.records import once
@@ -72,6 +73,7 @@ BATCHES = (
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("nonces", 3600.0, nonces.purge, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
+    Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
     Batches("api-keys", 86_400.0, keys.purge, 200, "api_keys"),
 )
 

@@ -12,6 +12,7 @@ from gateway.records.resource import (
     Field,
     Filter,
     Reference,
+    Remove,
     Resource,
     Sort,
     Unique,
@@ -118,6 +119,7 @@ PRODUCTS = Resource(
             "storeId", f"store_id = {{}} and {LASTS}", "id", "Only products of this store.",
         ),
     ),
+    cascades=(Remove("reviews", "product_id"),),
 )  # fmt: skip
 
 

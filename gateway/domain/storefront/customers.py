@@ -9,7 +9,16 @@ from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record, record_of
-from gateway.records.resource import BY_NAME, BY_TIME, LASTS, Field, Filter, Reference, Resource
+from gateway.records.resource import (
+    BY_NAME,
+    BY_TIME,
+    LASTS,
+    Field,
+    Filter,
+    Reference,
+    Resource,
+    Unset,
+)
 from gateway.records.values import formats
 from outbox.database.transaction import Tx
 
@@ -56,6 +65,7 @@ CUSTOMERS = Resource(
             "storeId", f"store_id = {{}} and {LASTS}", "id", "Only the customers of this store.",
         ),
     ),
+    cascades=(Unset("reviews", "customer_id", also=("author",)),),
 )  # fmt: skip
 
 _BY_EMAIL = """

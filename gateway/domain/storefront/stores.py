@@ -151,6 +151,7 @@ STORES = Resource(
         Unset("orders", "store_id"),
         Remove("ebooks", "store_id"),
         Remove("customers", "store_id"),
+        Remove("reviews", "store_id"),
         Remove("coupons", "store_id"),
         Remove("discount_modals", "store_id"),
         Remove("carts", "store_id", counted=False),

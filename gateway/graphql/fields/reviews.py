@@ -1,9 +1,74 @@
 """Resolves reviews."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from gateway.graphql.visit import FieldResolver, Resolver
+from gateway.domain.storefront import review_lists, reviews
+from gateway.graphql import ids
+from gateway.graphql.connections import connection, stretch
+from gateway.graphql.fields.nodes import Public
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.record import Record
 
-QUERIES: Mapping[str, Resolver] = {}
-MUTATIONS: Mapping[str, Resolver] = {}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}
+
+async def of_hostname(visit: Visit, args: Args) -> Any:
+    visitor = await visit.visitor(args["hostname"])
+    product_id = ids.record_id(args["productId"], "Product", "productId")
+    await visit.read(reviews.shown, visitor, product_id)
+    return await _page(visit, product_id, args)
+
+
+async def of_product(product: Record, visit: Visit, args: Args) -> Any:
+    return await _page(visit, product.id, args)
+
+
+async def _page(visit: Visit, product_id: str, args: Args) -> Any:
+    wanted = stretch(args)
+    found = await visit.loaders.load(review_lists.first, product_id, wanted)
+    assert found is not None, "each product has a list"
+
+    async def count() -> int:
+        return (await _totals(visit, product_id))[0]
+
+    return connection(found, wanted, count)
+
+
+async def _totals(visit: Visit, product_id: str) -> tuple[int, int]:
+    """Return the number of published reviews and the sum of their stars."""
+    return await visit.loaders.load(review_lists.totals, product_id) or (0, 0)
+
+
+async def reviews_count(product: Record, visit: Visit, args: Args) -> int:
+    return (await _totals(visit, product.id))[0]
+
+
+async def average_stars(product: Record, visit: Visit, args: Args) -> float | None:
+    count, stars = await _totals(visit, product.id)
+    return round(stars / count, 2) if count else None
+
+
+async def create_review(visit: Visit, sent: Args) -> Args:
+    visitor = await visit.visitor(sent["hostname"])
+    visitor.must_be_customer()
+    product_id = ids.record_id(sent["productId"], "Product", "productId")
+    made = await visit.write(reviews.create, visitor, product_id, sent)
+    return {"review": made}
+
+
+NODES: Public = {"Review": review_lists.public}
+QUERIES: Mapping[str, Resolver] = {"reviews": of_hostname}
+MUTATIONS: Mapping[str, Resolver] = {"createReview": create_review}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
+    "Product": {
+        "reviews": of_product,
+        "reviewsCount": reviews_count,
+        "averageStars": average_stars,
+    },
+    "Review": {
+        "id": lambda found, visit, args: ids.global_id("Review", found.id),
+        "stars": lambda found, visit, args: found["stars"],
+        "text": lambda found, visit, args: found["text"],
+        "author": lambda found, visit, args: found["author"],
+        "createdAt": lambda found, visit, args: found.shown("createdAt"),
+    },
+}

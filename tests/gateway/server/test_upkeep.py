@@ -49,6 +49,7 @@ TEMPORARY = {
     "quotes": "quotes",
     "orders": "orders",
     "checkouts": "checkouts",
+    "review_quotas": "review-quotas",
     "webhooks": "webhook-secrets",
     "pending_ends": "dependants",
 }
@@ -77,6 +78,9 @@ LASTING = {
     "stores": "records stay until they are deleted",
     "order_tokens": "as its order",
     "stock_reservations": "goes when its order ends",
+    "reviews": "records stay until they are deleted",
+    "review_claims": "as its record",
+    "review_totals": "running totals of a product, gone with it",
     "ebooks": "records stay until they are deleted",
     "store_hosts": "as its record",
     "customers": "records stay until they are deleted",
@@ -178,6 +182,7 @@ async def _everything_old(db: Database) -> None:
         await tx.run(
             "insert into used_nonces (store_id, digest, expires_at) values ('s', $1, 1)", b"n"
         )
+        await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
         await tx.run(
             "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
             " values ('m', $1, 'reset', 1, 7, 1)",
