@@ -1,5 +1,6 @@
 """The number of reads of a list is fixed: the same for two products and for fifty."""
 
+from gateway.server.keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
 from tests.support.counted import Counted
@@ -28,6 +29,7 @@ async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
             await _fill(shop)
             costs = []
             for first in (2, 50):
+                site.app[DIRECTORY].forget()
                 counted.reset()
                 answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
                 found = answer.data["products"]["nodes"]

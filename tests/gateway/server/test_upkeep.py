@@ -78,6 +78,11 @@ LASTING = {
     "stores": "records stay until they are deleted",
     "order_tokens": "as its order",
     "stock_reservations": "goes when its order ends",
+    "product_slugs": "as its record",
+    "product_shelves": "as its record",
+    "categories": "records stay until they are deleted",
+    "category_slugs": "as its record",
+    "category_names": "as its record",
     "reviews": "records stay until they are deleted",
     "review_claims": "as its record",
     "review_totals": "running totals of a product, gone with it",
@@ -198,6 +203,11 @@ async def _everything_old(db: Database) -> None:
             " active, uses, modal_id, folded) values ($1, $2, 1, 1, $1, 'C', 1, true, 0, $1, 'c')",
             "1" * 24, user_id,
         )  # fmt: skip
+        await tx.run(
+            "insert into checkouts (store_id, visitor, key, fingerprint, order_id, sealed,"
+            " created_at) values ('s', 'v', 'k', $1, 'o', $1, 1)",
+            b"x",
+        )
         await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),
