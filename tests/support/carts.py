@@ -50,6 +50,14 @@ async def edit(shop: Shop, product: str, **columns: Any) -> None:
     await shop.db.write(unit)
 
 
+async def offer(shop: Shop, code: str, **values: Any) -> Any:
+    """Create a coupon of the store by REST; return its body."""
+    body = {"storeId": shop.store["id"], "code": code, **values}
+    made = await shop.owner.post("/api/coupons", body)
+    assert made.status == 201, made.body
+    return made.body
+
+
 async def cart(browser: Browser) -> Any:
     """Return the browser's cart."""
     found = await browser.ask(f"shoppingCart(hostname: $h) {{ {CART} }}")

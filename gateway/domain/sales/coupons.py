@@ -30,7 +30,7 @@ COUPONS = Resource(
             reference=Reference("store", "stores", owns=True),
         ),
         Field(
-            "code", "code", formats.code(64),
+            "code", "code", discounts.CODE,
             "Code, without blanks; unique in its store, whatever its case and accents.",
             "WELCOME10", required=True, unique=Unique("coupon_codes", "store", folded=True),
         ),

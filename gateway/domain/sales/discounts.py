@@ -10,14 +10,18 @@ from gateway.domain.sales.lines import half_up
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field
-from gateway.records.values import dates, numbers
+from gateway.records.values import dates, formats, numbers
 from gateway.records.values.folding import fold
+from gateway.records.values.format import Wrong
 from outbox.database.transaction import Row, Tx
 
 COLUMNS = (
     "id", "code", "discount_percentage", "discount_value", "min_total", "max_uses", "per_customer",
     "starts_at", "ends_at", "active", "uses",
 )  # fmt: skip
+
+
+CODE = formats.code(64)
 
 
 class Discount(Struct, frozen=True):
@@ -78,7 +82,11 @@ _BY_ID = f"select {', '.join(COLUMNS)} from coupons where id = $1 and store_id =
 
 async def by_code(tx: Tx, store_id: str, code: str) -> Discount | None:
     """Return the store's coupon with this code, whatever its case, or None."""
-    row = await tx.one(_BY_CODE, store_id, fold(code.strip()))
+    try:
+        code = CODE.check(code.strip())
+    except Wrong:
+        return None
+    row = await tx.one(_BY_CODE, store_id, fold(code))
     return None if row is None else of_row(row)
 
 

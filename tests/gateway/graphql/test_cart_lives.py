@@ -1,0 +1,196 @@
+"""The cart of a customer, and what a sign-in, a sign-out and an order make of a cart."""
+
+from typing import Any
+
+from gateway.domain.storefront import carts, stores
+from gateway.domain.storefront.carts.lives import KEPT
+from gateway.domain.storefront.carts.rows import LIFETIME
+from gateway.domain.storefront.visitor import Visitor
+from outbox.database.transaction import Row, Tx
+from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
+from tests.gateway.graphql.test_carts import rows
+from tests.support.carts import cart, change, offer, sell
+from tests.support.shop import Browser, Shop
+
+RULE = {
+    "type": "express", "name": "Express", "price": 25, "deadline": 2,
+    "cepFrom": "01000000", "cepTo": "05999999",
+}  # fmt: skip
+
+
+def held(found: Any) -> dict[str, int]:
+    """Return the quantities of a cart by product."""
+    return {line["productId"]: line["quantity"] for line in found["products"]}
+
+
+def token_of(browser: Browser) -> str:
+    [found] = [c.value for c in browser.http.cookie_jar if c.key == "cartSession"]
+    return found
+
+
+async def test_a_customer_has_one_cart_on_every_device(shop: Shop) -> None:
+    product, phone, laptop = await sell(shop), shop.browser(), shop.browser()
+    assert (await sign_up(phone)).data
+    await change(phone, "AddProduct", productId=product)
+    assert (await log_in(laptop)).data
+    payload = await change(laptop, "AddProduct", productId=product)
+    assert payload["shoppingCart"] == await cart(phone)
+    assert held(payload["shoppingCart"]) == {product: 2}
+    [row] = await shop.db.read(rows)
+    # It does not expire, and no token names it.
+    assert (row["expires_at"], row["digest"]) == (None, None)
+
+
+async def test_a_sign_in_merges_the_cart_of_the_visitor(shop: Shop) -> None:
+    both, own, new = [await sell(shop, 1, name=f"P{n}") for n in range(3)]
+    browser = shop.browser()
+    assert (await sign_up(browser)).data
+    await change(browser, "AddProduct", productId=both, quantity=9)
+    await change(browser, "AddProduct", productId=own, quantity=2)
+    guest = shop.browser()
+    await change(guest, "AddProduct", productId=both, quantity=4)
+    await change(guest, "AddProduct", productId=new, quantity=3)
+    before, token = await cart(guest), token_of(guest)
+    assert (await log_in(guest)).data
+    found = await cart(guest)
+    assert held(found) == {own: 2, both: 4, new: 3}
+    assert found["id"] != before["id"]
+    assert found == await cart(browser)
+    states = sorted(row["state"] for row in await shop.db.read(rows))
+    assert states == ["active", "merged"]
+    # The token of the visitor is another one now, and the old one names nothing.
+    assert token_of(guest) != token
+    other = shop.browser()
+    document = "query ($h: String!) { shoppingCart(hostname: $h) { products { id } } }"
+    for old in (token, token_of(guest)):
+        answer = await other.send(document, {"h": shop.hostname}, X_Cart_Session=old)
+        assert answer.data["shoppingCart"]["products"] == []
+
+
+async def test_a_merge_keeps_within_100_lines_and_takes_the_visitors_first(shop: Shop) -> None:
+    products = [await sell(shop, 1, name=f"P{n}") for n in range(101)]
+    browser = shop.browser()
+    assert (await sign_up(browser)).data
+    for product in products[:99]:
+        await change(browser, "AddProduct", productId=product)
+    guest = shop.browser()
+    for product in products[99:]:
+        await change(guest, "AddProduct", productId=product)
+    assert (await log_in(guest)).data
+    # The oldest line of the customer gave way.
+    assert list(held(await cart(guest))) == products[1:]
+
+
+async def test_a_merge_takes_the_visitors_coupon_and_shipping(shop: Shop) -> None:
+    await offer(shop, "MINE", discountValue=1)
+    await offer(shop, "GUEST", discountValue=2)
+    await shop.owner.put(f"/api/stores/{shop.store['id']}", {"shippingRules": [RULE]})
+    browser, product = shop.browser(), await sell(shop)
+    assert (await sign_up(browser)).data
+    await change(browser, "AddProduct", productId=product)
+    await change(browser, "ApplyCoupon", code="MINE")
+    guest = shop.browser()
+    await change(guest, "AddProduct", productId=product)
+    assert (await log_in(guest)).data
+    assert (await cart(guest))["coupon"]["code"] == "MINE"
+    guest = shop.browser()
+    await change(guest, "ApplyCoupon", code="GUEST")
+    await change(guest, "SetShipping", cep="01310100", type="express")
+    assert (await log_in(guest)).data
+    found = await cart(guest)
+    assert (found["coupon"]["code"], found["shippingType"]) == ("GUEST", "express")
+
+
+async def test_a_visitor_with_an_empty_cart_changes_nothing(shop: Shop) -> None:
+    browser, product = shop.browser(), await sell(shop)
+    assert (await sign_up(browser)).data
+    await change(browser, "AddProduct", productId=product)
+    guest = shop.browser()
+    await change(guest, "AddProduct", productId=product, quantity=5)
+    await change(guest, "Clear")
+    assert (await log_in(guest)).data
+    assert held(await cart(guest)) == {product: 1}
+
+
+async def test_a_sign_out_starts_an_empty_cart(shop: Shop) -> None:
+    browser, product = shop.browser(), await sell(shop)
+    await change(browser, "AddProduct", productId=product)
+    assert (await sign_up(browser)).data
+    assert held(await cart(browser)) == {product: 1}
+    assert (await browser.do("clientLogout", "success")).data
+    assert held(await cart(browser)) == {}
+    await change(browser, "AddProduct", productId=product, quantity=7)
+    # The cart of the customer waited, and the visitor's quantity wins.
+    assert (await log_in(browser)).data
+    assert held(await cart(browser)) == {product: 7}
+
+
+async def test_customers_do_not_see_each_others_carts(shop: Shop) -> None:
+    ana, bia, product = shop.browser(), shop.browser(), await sell(shop)
+    assert (await sign_up(ana)).data
+    assert (await sign_up(bia, email="bia@example.com", name="Bia")).data
+    await change(ana, "AddProduct", productId=product)
+    assert held(await cart(bia)) == {}
+    assert ANA["email"] != "bia@example.com"
+    await change(bia, "AddProduct", productId=product, quantity=3)
+    assert held(await cart(ana)) == {product: 1}
+
+
+async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> None:
+    browser, product = shop.browser(), await sell(shop)
+    await change(browser, "AddProduct", productId=product)
+    before = await cart(browser)
+    store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
+    visitor = Visitor(store=store, zone=zone, cart_token=token_of(browser))
+
+    async def order(tx: Tx) -> carts.Contents:
+        found = await carts.current(tx, visitor, lock=True)
+        await carts.close(tx, found.cart, "1" * 24)
+        return found
+
+    ordered = await shop.db.write(order)
+    assert (ordered.total, ordered.items[0].line.quantity) == (8990, 1)
+    after = await cart(browser)
+    assert (after["id"], held(after)) == (before["id"], {})
+    await change(browser, "AddProduct", productId=product, quantity=2)
+    assert held(await cart(browser)) == {product: 2}
+    found = {row["state"]: row["order_id"] for row in await shop.db.read(rows)}
+    assert found == {"ordered": "1" * 24, "active": None}
+
+
+async def test_expired_and_ended_carts_are_purged(shop: Shop) -> None:
+    product = await sell(shop)
+    visitor, merged = shop.browser(), shop.browser()
+    for browser in (visitor, merged):
+        await change(browser, "AddProduct", productId=product)
+    assert (await sign_up(merged)).data
+
+    async def age(tx: Tx, by: int) -> list[Row]:
+        sql = "update carts set expires_at = expires_at - $1, ended_at = ended_at - $1"
+        await tx.run(sql, by)
+        return await tx.all("select id from carts")
+
+    assert await shop.db.write(carts.purge, 10) == 0
+    assert len(await shop.db.write(age, max(LIFETIME, KEPT))) == 3
+    assert await shop.db.write(carts.purge, 1) == 1
+    assert await shop.db.write(carts.purge, 10) == 1
+    assert await shop.db.write(carts.purge, 10) == 0
+    # The customer's own cart is kept.
+    assert held(await cart(merged)) == {product: 1}
+    assert held(await cart(visitor)) == {}
+
+
+async def test_a_store_takes_its_carts_coupons_and_modals_with_it(shop: Shop) -> None:
+    await change(shop.browser(), "AddProduct", productId=await sell(shop))
+    await offer(shop, "GONE", discountValue=1)
+    path = f"/api/stores/{shop.store['id']}"
+    gone = await shop.owner.delete(path)
+    assert gone.status == 200, gone.body
+    assert await shop.db.read(rows) == []
+    assert (await shop.owner.get("/api/coupons")).body["data"] == []
+
+    async def totals(tx: Tx) -> Any:
+        sql = "select count(*) as n from tallies where n < 0 or (kind = 'coupons' and n <> 0)"
+        return (await tx.all(sql))[0]["n"]
+
+    assert await shop.db.read(totals) == 0
