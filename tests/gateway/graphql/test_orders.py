@@ -1,0 +1,182 @@
+"""Orders of a store's customers and visitors: who sees them, and who cancels them."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.carts import sell
+from tests.support.checkouts import ORDER, bought, ordered, put, see, sign_up
+from tests.support.rest import RestApi
+from tests.support.shop import Browser, Shop, open_shop
+
+ORDERS = (
+    "query ($h: String!, $first: Int, $after: String) {"
+    " orders(hostname: $h, first: $first, after: $after) {"
+    " nodes { number } edges { cursor node { number } } totalCount"
+    " pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }"
+)
+
+
+async def listed(browser: Browser, **args: Any) -> Any:
+    answer = await browser.send(ORDERS, {"h": browser.hostname, **args})
+    return answer.data["orders"]
+
+
+async def cancel(browser: Browser, number: str, token: str | None = None) -> Any:
+    return await browser.do("orderCancel", f"order {{ {ORDER} }}", number=number, accessToken=token)
+
+
+async def customer(shop: Shop, email: str = "maria@example.com") -> tuple[Browser, Any]:
+    """Return a customer who is signed in, and an order of that customer."""
+    browser = shop.browser()
+    await sign_up(browser, email)
+    await put(browser, await sell(shop, 30, stock=10))
+    return browser, await ordered(browser, email=email)
+
+
+async def test_the_token_shows_the_order_to_anybody(shop: Shop) -> None:
+    _, order = await bought(shop)
+    stranger = shop.browser()
+    found = await see(stranger, order["number"], order["accessToken"])
+    assert found == {**order, "accessToken": None}
+
+
+async def test_without_the_right_token_there_is_no_order(shop: Shop) -> None:
+    browser, order = await bought(shop)
+    _, other = await bought(shop)
+    number, token = order["number"], order["accessToken"]
+    for wrong in (None, "", "x", token[:-1], token + "x", other["accessToken"], "x" * 9_999):
+        assert await see(browser, number, wrong) is None
+        answer = await cancel(browser, number, wrong)
+        assert (answer.code, answer.error["extensions"]["field"]) == ("NOT_FOUND", "number")
+    for wrong in ("ORD-000009", "", "' or 1=1", "x" * 9_999):
+        assert await see(browser, wrong, token) is None
+        unknown = await cancel(browser, wrong, token)
+        assert unknown.error["message"] == answer.error["message"]
+    assert (await see(browser, number, token))["status"] == "pending"
+
+
+async def test_characters_that_no_order_has(shop: Shop) -> None:
+    browser, order = await bought(shop)
+    query = (
+        '{ a: order(hostname: "shop.example", number: "\\u0000", accessToken: "x") { id }'
+        ' b: order(hostname: "shop.example", number: "%s", accessToken: "\\u0000") { id } }'
+    )
+    answer = await browser.send(query % order["number"])
+    assert answer.data == {"a": None, "b": None}
+
+
+async def test_a_visitor_cancels_with_the_token(shop: Shop) -> None:
+    _, order = await bought(shop, 2)
+    stranger = shop.browser()
+    before = len(await shop.api.events())
+    answer = await cancel(stranger, order["number"], order["accessToken"])
+    done = answer.data["orderCancel"]["order"]
+    assert done["status"] == "canceled"
+    assert done["canceledAt"] is not None
+    names = [name for name, _ in (await shop.api.events())[before:]]
+    assert names == ["invoice.updated", "deal.updated"]
+    [kept] = (await shop.owner.get("/api/orders")).body["data"]
+    assert kept["reason"] == "Canceled by the customer."
+    product = kept["items"][0]["productId"]
+    assert (await shop.owner.get(f"/api/products/{product}")).body["stock"] == 10
+    again = await cancel(stranger, order["number"], order["accessToken"])
+    assert again.data["orderCancel"]["order"] == done
+    assert len(await shop.api.events()) == before + 2
+
+
+async def test_a_paid_order_is_not_canceled(shop: Shop) -> None:
+    browser, order = await bought(shop)
+    [kept] = (await shop.owner.get("/api/orders")).body["data"]
+    await shop.owner.post(f"/api/invoices/{kept['invoiceId']}/pay", {})
+    answer = await cancel(browser, order["number"], order["accessToken"])
+    assert answer.code == "INVALID_TRANSITION"
+    assert "paid is final" in answer.error["message"]
+
+
+async def test_a_customer_sees_and_cancels_without_a_token(shop: Shop) -> None:
+    browser, order = await customer(shop)
+    [kept] = (await shop.owner.get("/api/orders")).body["data"]
+    assert re.fullmatch("[0-9a-f]{24}", kept["customerId"])
+    assert await see(browser, order["number"]) == {**order, "accessToken": None}
+    found = await shop.owner.get(f"/api/orders?customerId={kept['customerId']}")
+    assert [one["number"] for one in found.body["data"]] == [order["number"]]
+    done = await cancel(browser, order["number"])
+    assert done.data["orderCancel"]["order"]["status"] == "canceled"
+
+
+async def test_a_customer_lists_the_orders_by_pages(shop: Shop) -> None:
+    browser, _ = await customer(shop)
+    product = await sell(shop, 30, stock=10)
+    for _ in range(4):
+        await put(browser, product)
+        await ordered(browser)
+    everything = await listed(browser)
+    numbers = [node["number"] for node in everything["nodes"]]
+    assert numbers == [f"ORD-{n:06d}" for n in (5, 4, 3, 2, 1)]
+    assert everything["totalCount"] == 5
+    first = await listed(browser, first=2)
+    assert [edge["node"]["number"] for edge in first["edges"]] == numbers[:2]
+    assert first["pageInfo"]["hasNextPage"] is True
+    rest = await listed(browser, first=9, after=first["pageInfo"]["endCursor"])
+    assert [node["number"] for node in rest["nodes"]] == numbers[2:]
+    assert rest["pageInfo"]["hasNextPage"] is False
+
+
+async def test_a_visitor_has_no_list(shop: Shop) -> None:
+    browser, _ = await bought(shop)
+    answer = await browser.send(ORDERS, {"h": shop.hostname})
+    assert answer.code == "UNAUTHENTICATED"
+
+
+async def test_three_people_see_nothing_of_each_other(shop: Shop, api: RestApi) -> None:
+    other_shop = await open_shop(api, "other.example")
+    try:
+        maria, hers = await customer(shop, "maria@example.com")
+        ana, anas = await customer(shop, "ana@example.com")
+        # The same person has another account in another store, and the same numbers exist there.
+        there, theirs = await customer(other_shop, "maria@example.com")
+        assert (hers["number"], theirs["number"]) == ("ORD-000001", "ORD-000001")
+
+        assert await see(maria, anas["number"]) is None
+        assert await see(ana, hers["number"]) is None
+        for browser, order in ((maria, hers), (ana, anas), (there, theirs)):
+            assert [n["number"] for n in (await listed(browser))["nodes"]] == [order["number"]]
+            assert (await listed(browser))["totalCount"] == 1
+        assert (await see(there, theirs["number"]))["id"] == theirs["id"] != hers["id"]
+
+        # Neither a cookie nor a token opens an order of another store.
+        there.hostname, maria.hostname = shop.hostname, other_shop.hostname
+        for browser, order in ((there, hers), (there, theirs), (maria, hers), (maria, theirs)):
+            assert await see(browser, order["number"]) is None
+            assert (await cancel(browser, order["number"])).code == "NOT_FOUND"
+            answer = await browser.send(ORDERS, {"h": browser.hostname})
+            assert answer.code == "UNAUTHENTICATED"
+        assert await see(maria, hers["number"], hers["accessToken"]) is None
+        assert await see(there, theirs["number"], theirs["accessToken"]) is None
+        assert (await cancel(ana, hers["number"], anas["accessToken"])).code == "NOT_FOUND"
+
+        for owner in (shop.owner, other_shop.owner):
+            found = (await owner.get("/api/orders")).body["data"]
+            assert {one["status"] for one in found} == {"pending"}
+        assert len((await other_shop.owner.get("/api/orders")).body["data"]) == 1
+    finally:
+        await other_shop.close()
+
+
+@pytest.mark.parametrize("signed_in", [False, True])
+async def test_two_stores_of_one_owner_do_not_mix(shop: Shop, signed_in: bool) -> None:
+    body = {"hostname": "second.example", "name": "Second"}
+    made = await shop.owner.post("/api/stores", body)
+    second = Shop(shop.api, shop.owner, made.body)
+    try:
+        browser, order = await (customer(shop) if signed_in else bought(shop))
+        token = None if signed_in else order["accessToken"]
+        assert (await see(browser, order["number"], token))["id"] == order["id"]
+        browser.hostname = second.hostname
+        assert await see(browser, order["number"], order["accessToken"]) is None
+        answer = await cancel(browser, order["number"], order["accessToken"])
+        assert answer.code == "NOT_FOUND"
+    finally:
+        await second.close()
