@@ -70,7 +70,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(STORES, stores.create, stores.change),
     Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
-    plain(REVIEWS),
+    Entry(REVIEWS, None, plain(REVIEWS).change),
     Entry(COUPONS, coupons.create, coupons.change),
     Entry(CUSTOMERS, None, plain(CUSTOMERS).change),
     Entry(DISCOUNT_MODALS, modals.create, modals.change),

@@ -1,6 +1,6 @@
 """Declares e-books, which a store gives for the data of a lead."""
 
-from gateway.records.resource import BY_TIME, Field, Filter, Reference, Resource, Sort
+from gateway.records.resource import BY_TIME, Field, Filter, Reference, Resource, Sort, global_id_of
 from gateway.records.values import formats
 
 EBOOKS = Resource(
@@ -25,6 +25,7 @@ EBOOKS = Resource(
         ),
     ),
     events={},
+    derived=(global_id_of("Ebook"),),
     search=("title",),
     folded_sort="title",
     sorts=(*BY_TIME, Sort("title", "sort_name")),

@@ -16,7 +16,7 @@ from gateway.records import actions, store
 from gateway.records.draft import check, refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
-from gateway.records.resource import Field, Filter, Form, Reference, Resource
+from gateway.records.resource import Field, Filter, Form, Reference, Resource, global_id_of
 from gateway.records.values import dates, formats, numbers
 from outbox.database.transaction import Tx
 
@@ -73,6 +73,7 @@ REVIEWS = Resource(
         ),
     ),
     events={},
+    derived=(global_id_of("Review"),),
     filters=(
         Filter("status", "status = {}", "text", "Only reviews with this status.", STATUSES),
         Filter("productId", "product_id = {}", "id", "Only reviews of this product."),

@@ -11,6 +11,7 @@ from gateway.domain.storefront import customers, review_lists, reviews, stores
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from gateway.records.values.global_ids import global_id
 from gateway.records.walk import Stretch
 from gateway.server.upkeep import BATCHES
 from outbox.database.transaction import Tx
@@ -106,7 +107,7 @@ async def test_a_review_is_stored_as_written(shop: Shop) -> None:
     assert shown == {
         "id": made.id, "storeId": shop.store["id"], "productId": product_id, "customerId": ana,
         "author": "Customer ana", "stars": 4, "text": text, "status": "published",
-        "createdAt": shown["createdAt"],
+        "globalId": global_id("Review", made.id), "createdAt": shown["createdAt"],
     }  # fmt: skip
     [note] = (await shop.owner.get(f"/api/activities?relatedTo={contact['id']}")).body["data"]
     assert (note["type"], note["description"]) == (
