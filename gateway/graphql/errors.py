@@ -1,11 +1,13 @@
 """Renders errors as `errors[]` members with `extensions`: code, field, requestId."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from graphql import GraphQLError
 
 from gateway.records.errors import Refusal
+from gateway.server.telemetry.logs import logger
 from outbox.errors import DatabaseUnavailable
 
 CODES: Mapping[str, str] = {
@@ -20,6 +22,14 @@ CODES: Mapping[str, str] = {
 }
 """The codes of `extensions` that are not the refusal's own code in upper case."""
 INTERNAL = "Internal server error; report it with the requestId."
+LONGEST = 500
+_FIELDS = (
+    re.compile(r"^Variable '\$\w+' has invalid value at \.?([\w.\[\]]+):"),
+    re.compile(r"required field '(\w+)'"),
+    re.compile(r"unknown field '(\w+)'"),
+    re.compile(r"^(?:Argument|Variable) '(?:\w+\.\w+\()?\$?(\w+)"),
+)
+"""The places of the field's name in messages of the library."""
 
 
 def refusal_of(error: BaseException | None) -> Refusal | None:
@@ -48,21 +58,55 @@ def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
 
 def render(error: GraphQLError, request_id: str) -> dict[str, Any]:
     """Return the member of `errors[]` for an error; internal faults show no detail."""
-    original = error.original_error
-    member: dict[str, Any] = {"message": error.message}
+    member: dict[str, Any] = {"message": shortened(error.message)}
     if error.locations:
         member["locations"] = [{"line": at.line, "column": at.column} for at in error.locations]
     if error.path:
         member["path"] = list(error.path)
-    if original is None:
-        code = (error.extensions or {}).get("code", "BAD_USER_INPUT")
-        member["extensions"] = {"code": code, "requestId": request_id}
-        return member
+    original: BaseException | None = error
+    while isinstance(original, GraphQLError):
+        original = original.original_error
     refusal = refusal_of(original)
-    if refusal is None:
+    if refusal is not None:
+        member["message"] = refusal.message
+        member["extensions"] = extensions(refusal, request_id)
+        _log_unavailable(original, request_id)
+    elif original is None and (error.path is None or error.message.startswith("Argument ")):
+        # Of the document, its variables or its arguments: errors of the client.
+        field = _field_of(error.message)
+        member["extensions"] = {
+            "code": "BAD_USER_INPUT", **({"field": field} if field else {}),
+            "requestId": request_id,
+        }  # fmt: skip
+    else:
+        _log_fault(original or error, request_id)
         member["message"] = INTERNAL
         member["extensions"] = {"code": "INTERNAL_SERVER_ERROR", "requestId": request_id}
-        return member
-    member["message"] = refusal.message
-    member["extensions"] = extensions(refusal, request_id)
     return member
+
+
+def shortened(message: str) -> str:
+    """Return a message of the library, without Python's names and with an end."""
+    message = message.replace("not to be None.", "not to be null.")
+    return message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
+
+
+def _field_of(message: str) -> str | None:
+    """Return the field that an error of a variable or an argument names."""
+    for pattern in _FIELDS:
+        match = pattern.search(message)
+        if match is not None:
+            return match[1]
+    return None
+
+
+def _log_unavailable(error: BaseException | None, request_id: str) -> None:
+    if isinstance(error, DatabaseUnavailable):
+        logger().warning("graphql", error_kind=f"db_{error.kind}", request_id=request_id)
+
+
+def _log_fault(error: BaseException, request_id: str) -> None:
+    # The text of an exception may contain data of a client, so only the log gets it.
+    logger().error(
+        "graphql", error_kind=type(error).__name__, exc_info=error, request_id=request_id
+    )

@@ -27,7 +27,10 @@ FIELDS = 100
 """Fields in one selection set, those of its fragments included."""
 MUTATIONS = 5
 DIRECTIVES = 50
-OPERATIONS = 20
+OPERATIONS = 10
+FRAGMENTS = 50
+SHARED = 120
+"""Operations times fragments: validation follows the fragments of each operation."""
 
 
 class Size(NamedTuple):
@@ -54,7 +57,10 @@ def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
 
 def must_be_modest(document: DocumentNode) -> None:
     """Raise query_too_complex, or GraphQLError for fragments that spread themselves."""
-    measured = Measured(fragments_of(document))
+    fragments = fragments_of(document)
+    if len(fragments) > FRAGMENTS:
+        raise too_complex("cost", f"A document must not have more than {FRAGMENTS} fragments.")
+    measured = Measured(fragments)
     operations = 0
     for definition in document.definitions:
         if isinstance(definition, FragmentDefinitionNode):
@@ -72,6 +78,8 @@ def must_be_modest(document: DocumentNode) -> None:
                 )
     if operations > OPERATIONS:
         raise too_complex("cost", f"A document must not have more than {OPERATIONS} operations.")
+    if operations * len(fragments) > SHARED:
+        raise too_complex("cost", "The document has too many operations for its fragments.")
 
 
 class Measured:
@@ -119,7 +127,8 @@ class Measured:
                     assert isinstance(selection, FragmentSpreadNode)
                     inner = self.fragment(selection.name.value)
                 depth = max(depth, inner.depth)
-                fields += inner.fields
+                # An empty fragment counts too: validation compares each with each.
+                fields += max(inner.fields, 1)
             aliases += inner.aliases
             directives += inner.directives
         if fields > FIELDS:

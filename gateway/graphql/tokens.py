@@ -8,18 +8,23 @@ import re
 
 from gateway.records.errors import Refusal
 
-CHARACTERS = 65_536
+CHARACTERS = 32_768
 TOKENS = 1_000
+"""Comments count too, as they do for the parser."""
+ARGUMENTS = 500
+"""Tokens inside of parentheses: an error of such a value takes long to print."""
+TEXT = 10_000
+"""Characters of all strings in a document: the lexer reads them one by one."""
 BRACKETS = 60
 """Levels of nested brackets of any kind: selection sets, lists, objects and arguments."""
 
 # Possessive, so that no text makes it try the same characters twice.
 _TOKEN = re.compile(
-    r"""(?:[\s,\ufeff]|\#[^\n\r]*+)*+
-    (?: (?P<open>[{\[(]) | (?P<close>[}\])]) | [!$&:=@|] | \.\.\.
+    r"""[\s,\ufeff]*+
+    (?: \#[^\n\r]*+ | (?P<open>[{\[(]) | (?P<close>[}\])]) | [!$&:=@|] | \.\.\.
       | [A-Za-z_0-9.+-]++
-      | \"\"\"(?:[^"\\]|\\(?:\"\"\")?+|\"(?!\"\"))*+\"\"\"
-      | \"(?:[^"\\\n\r]|\\.)*+\" )""",
+      | (?P<text> \"\"\"(?:[^"\\]|\\(?:\"\"\")?+|\"(?!\"\"))*+\"\"\"
+      | \"(?!\"\")(?:[^"\\\n\r]|\\.)*+\" ) )""",
     re.VERBOSE,
 )
 
@@ -29,23 +34,42 @@ def must_be_short(text: str) -> None:
     if len(text) > CHARACTERS:
         raise too_complex("tokens", f"The document must not exceed {CHARACTERS} characters.")
     match = _TOKEN.match
-    place = level = 0
+    place = level = arguments = characters = 0
+    outer: list[int] = []
     for _ in range(TOKENS):
         found = match(text, place)
         if found is None:
-            # The end, or a text that the parser refuses here.
-            return
+            # The end, or a text that the parser refuses, such as a string that never ends.
+            characters += len(text) - place
+            break
         place = found.end()
-        if found["open"] is not None:
+        arguments += bool(outer)
+        bracket = found["open"]
+        if bracket is not None:
             level += 1
+            if bracket == "(":
+                outer.append(level)
             if level > BRACKETS:
                 raise too_complex(
                     "depth", f"The document must not nest more than {BRACKETS} brackets."
                 )
         elif found["close"] is not None:
+            if outer and outer[-1] == level:
+                outer.pop()
             level -= 1
-    if match(text, place) is not None:
-        raise too_complex("tokens", f"The document must not exceed {TOKENS} tokens.")
+        elif found["text"] is not None:
+            characters += len(found["text"])
+        if arguments > ARGUMENTS:
+            raise too_complex(
+                "tokens", f"The arguments must not exceed {ARGUMENTS} tokens; use variables."
+            )
+    else:
+        if match(text, place) is not None:
+            raise too_complex("tokens", f"The document must not exceed {TOKENS} tokens.")
+    if characters > TEXT and not text[place:].isspace():
+        raise too_complex(
+            "tokens", f"The strings must not exceed {TEXT} characters; use variables."
+        )
 
 
 def too_complex(limit: str, message: str) -> Refusal:

@@ -80,10 +80,6 @@ def test_no_setting_of_a_user_reaches_the_tests() -> None:
 
 def test_every_setting_is_read_somewhere() -> None:
     """A key that no code reads does nothing, and is to go."""
-    reserved = {
-        # A name that programs outside set (CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE).
-        "limits.storefront_per_minute",
-    }
     sources = [
         path.read_text()
         for package in ("gateway", "outbox")
@@ -98,7 +94,7 @@ def test_every_setting_is_read_somewhere() -> None:
         if not any(re.search(rf"\b(?:{section}|settings|server)\.{key}\b", s) for s in sources)
         and not any(re.search(rf"\b{section.title()}\b", s) and f".{key}" in s for s in sources)
     }
-    assert unread == reserved
+    assert unread == set()
 
 
 def test_names_that_programs_outside_rely_on() -> None:
