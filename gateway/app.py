@@ -24,6 +24,7 @@ from gateway.server import answers, keys, startup
 from gateway.server.config import Config
 from gateway.server.delivery import Delivery
 from gateway.server.limits import RateLimits
+from gateway.server.mailer import Mailer
 from gateway.server.middleware import frame, surface_of
 from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
@@ -66,7 +67,8 @@ def build_app(
     if role != "api":
         delivery = Delivery(config, db, keyring, guard, metrics)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
-    upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention)
+    mailer = Mailer(db, config.mail)
+    upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
 
     health = Health(db, metrics, delivers=delivery is not None)
     proxies = Proxies(config.server.trusted_proxies)
@@ -91,7 +93,7 @@ def build_app(
     app[keys.CREDENTIALS] = credentials
     app[keys.PASSWORDS] = passwords
     app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
-    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords)
+    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, mailer)
     app[keys.DIRECTORY] = Directory(db)
     app[keys.DELIVERY] = delivery
 

@@ -15,7 +15,7 @@ from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
-from gateway.domain.storefront import categories, modals, stores
+from gateway.domain.storefront import categories, erasure, modals, stores
 from gateway.domain.storefront.categories import CATEGORIES
 from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.ebooks import EBOOKS
@@ -31,6 +31,7 @@ from outbox.database.transaction import Tx
 
 Create = Callable[[Tx, Actor, Draft], Awaitable[Record]]
 Change = Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Record]]
+Delete = Callable[[Tx, Actor, str, frozenset[str] | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,6 +42,8 @@ class Entry:
     create: Create | None = None
     change: Change | None = None
     """None: no request does it."""
+    remove: Delete | None = None
+    """The unit of a delete that does more than actions.remove."""
 
 
 def plain(resource: Resource) -> Entry:
@@ -72,7 +75,7 @@ CATALOGUE: tuple[Entry, ...] = (
     plain(EBOOKS),
     Entry(REVIEWS, None, plain(REVIEWS).change),
     Entry(COUPONS, coupons.create, coupons.change),
-    Entry(CUSTOMERS, None, plain(CUSTOMERS).change),
+    Entry(CUSTOMERS, None, plain(CUSTOMERS).change, erasure.remove),
     Entry(DISCOUNT_MODALS, modals.create, modals.change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import msgspec
 from aiohttp import web
 
-from gateway.domain.catalogue import Change, Create
+from gateway.domain.catalogue import Change, Create, Delete
 from gateway.domain.storefront.stores import STORES
 from gateway.records import actions, once
 from gateway.records.access import Actor
@@ -84,14 +84,17 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
     return describe.change(resource, refusals)(handle)
 
 
-def remove(resource: Resource) -> Operation:
+def remove(resource: Resource, unit: Delete | None = None) -> Operation:
     """Return DELETE of one record: 200 with a message and its id."""
+
+    async def plain(tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None) -> None:
+        await actions.remove(tx, actor, resource, record_id, expected)
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
         expected = expected_of(request.headers.get("If-Match"))
-        await request.app[DB].write(actions.remove, caller, resource, record_id, expected)
+        await request.app[DB].write(unit or plain, caller, record_id, expected)
         _changed(request, resource)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
         return respond(Response(200, {}, _encode(body)))

@@ -52,7 +52,7 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
         changing = records.change(of, entry.change, MOVES if of in MOVED else ())
         routes += (("PUT", one, changing), ("PATCH", one, changing))
     if of.deletable:
-        routes.append(("DELETE", one, records.remove(of)))
+        routes.append(("DELETE", one, records.remove(of, entry.remove)))
     return tuple(routes)
 
 

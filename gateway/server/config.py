@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gateway.server import config_faults
-from gateway.server.config_checks import CHECKS, NORMAL
+from gateway.server.config_checks import CHECKS, NORMAL, together
 
 PREFIX = "CARTEIRO_"
 FILE_VARIABLE = "CARTEIRO_CONFIG"
@@ -133,7 +133,13 @@ class Tracing(Struct, frozen=True):
 
 
 class Mail(Struct, frozen=True):
-    pass
+    host: str = ""
+    port: Port = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    username: str = ""
+    password: str = ""
+    from_address: str = ""
+    timeout_seconds: Annotated[float, Meta(ge=1, le=120)] = 10.0
 
 
 class Config(Struct, frozen=True):
@@ -158,7 +164,7 @@ class Config(Struct, frozen=True):
 
 
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
-SECRET_KEYS = frozenset({"database.url", "database.direct_url", "metrics.token"})
+SECRET_KEYS = frozenset({"database.url", "database.direct_url", "metrics.token", "mail.password"})
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
 
 
@@ -206,6 +212,7 @@ def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -
                 else:
                     values[key] = value
         sections[section] = kind(**values)
+    faults += together(sections)
     if faults:
         raise ConfigFaults(faults)
     return Config(**sections)

@@ -1,12 +1,14 @@
 """Checks of configuration values beyond their types; each raises ValueError with the fix."""
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gateway.server.origins import normal
 from outbox.sending.addresses import parse_place
 
+MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
 POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -46,12 +48,26 @@ def _origins(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(normal, values)))
 
 
+def _mailbox(value: str) -> None:
+    if value and MAILBOX.fullmatch(value) is None:
+        raise ValueError("must be an address such as shop@example.com")
+
+
+def together(sections: Mapping[str, Any]) -> list[str]:
+    """Return the faults of keys that need each other."""
+    mail = sections["mail"]
+    if mail.host and not mail.from_address:
+        return ["mail.from_address: must be set when mail.host is set"]
+    return []
+
+
 CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
     "database.url": _database_url,
     "database.direct_url": _direct_url,
     "egress.allow": _places,
     "metrics.allow": _networks,
+    "mail.from_address": _mailbox,
 }
 
 NORMAL: Mapping[str, Callable[[Any], Any]] = {

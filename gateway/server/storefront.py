@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.session_tokens import TokenRing
+from gateway.domain.storefront.tries import Tries
+from gateway.server.mailer import Mailer
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import KeyRing
 
@@ -15,8 +17,15 @@ class Storefront:
 
     tokens: TokenRing
     passwords: CustomerPasswords
+    resets: Tries
+    """How often an address may ask for new passwords and set them."""
+    mails: bool
+    """Whether the installation sends mails."""
 
 
-def build_storefront(db: Database, ring: KeyRing, passwords: Passwords) -> Storefront:
+def build_storefront(
+    db: Database, ring: KeyRing, passwords: Passwords, mailer: Mailer
+) -> Storefront:
     """Return the parts."""
-    return Storefront(TokenRing(ring), CustomerPasswords(db, passwords))
+    resets = Tries(db.clock, 20, 900.0, "Too many requests for new passwords; try again later.")
+    return Storefront(TokenRing(ring), CustomerPasswords(db, passwords), resets, mailer.enabled)

@@ -29,6 +29,7 @@ from gateway.domain.storefront.checkouts import repeats
 from gateway.records import once
 from gateway.records.dependants import Dependants
 from gateway.server import config
+from gateway.server.mailer import Mailer
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from outbox.database.transaction import Database, Tx
@@ -88,6 +89,7 @@ class Upkeep:
         credentials: Credentials,
         file: Path | None,
         kept: config.Retention,
+        mailer: Mailer | None = None,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -107,6 +109,8 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        if mailer is not None:
+            self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)
         self._lag: asyncio.Task[None] | None = None
 

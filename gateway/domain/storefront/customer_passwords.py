@@ -62,8 +62,8 @@ class CustomerPasswords:
 
     async def check_own(
         self, store_id: str, customer_id: str, password: str, address: str, field: str
-    ) -> None:
-        """Check the password of a customer who is signed in, sent as `field`.
+    ) -> str:
+        """Check the password of a customer who is signed in, sent as `field`; return its hash.
 
         Raises invalid_credentials, rate_limited, unavailable.
         """
@@ -77,9 +77,10 @@ class CustomerPasswords:
         except BaseException:
             self._tries.undo(address, *holder)
             raise
-        if not right:
+        if not right or stored is None:
             raise invalid_credentials(field)
         self._tries.forgive(address, *holder)
+        return stored
 
     async def hash(self, password: str, address: str) -> str:
         """Return the hash of a new password. Raises unavailable."""

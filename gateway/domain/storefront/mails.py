@@ -16,13 +16,14 @@ LEASE = 300
 """Seconds after which an attempt that did not end counts as failed."""
 KEPT = 30 * 86_400_000_000
 """How long a mail that was given up is stored."""
-MOST_WAITING = 5
-"""Mails of one kind that may wait for one customer."""
+MOST = 5
+"""Mails of one kind for one customer that may wait, or have a token that is valid still."""
 
 _ADD = """
 insert into mails (id, customer_id, kind, created_at, attempts, due_at)
-select $1, $2, $3, $4, 0, $4 where (
-  select count(*) from mails where customer_id = $2 and kind = $3 and due_at is not null) < $5
+select $1, $2, $3, $4, 0, $4 where $5 > (
+  select count(*) from mails where customer_id = $2 and kind = $3 and due_at is not null) + (
+  select count(*) from customer_tokens where customer_id = $2 and kind = $3 and expires_at > $4)
 """
 _TAKE = """
 update mails set attempts = attempts + 1, due_at = $1 + $2 where id in (
@@ -42,8 +43,8 @@ class Taken(NamedTuple):
 
 
 async def add(tx: Tx, customer_id: str, kind: Kind) -> None:
-    """Queue a mail to a customer, unless many of its kind wait already."""
-    await tx.run(_ADD, tx.new_id(), customer_id, kind, tx.now, MOST_WAITING)
+    """Queue a mail to a customer, unless MOST of its kind wait or were sent lately."""
+    await tx.run(_ADD, tx.new_id(), customer_id, kind, tx.now, MOST)
 
 
 async def any_due(tx: Tx) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.domain.storefront import carts, customer_sessions, customers
+from gateway.domain.storefront import carts, customer_sessions, customers, mails
 from gateway.domain.storefront.customer_passwords import invalid_credentials
 from gateway.domain.storefront.customer_sessions import Session
 from gateway.domain.storefront.customers import CUSTOMERS, Credential
@@ -58,9 +58,18 @@ def check_sign_up(values: Mapping[str, Any]) -> Draft:
 
 
 async def sign_up(
-    tx: Tx, visitor: Visitor, values: Mapping[str, Any], hashed: str, cart_token: str
+    tx: Tx,
+    visitor: Visitor,
+    values: Mapping[str, Any],
+    hashed: str,
+    cart_token: str,
+    *,
+    mail: bool,
 ) -> SignedIn:
-    """Create an account and sign it in. Raises email_already_exists."""
+    """Create an account and sign it in. Raises email_already_exists.
+
+    With `mail` the customer gets a mail to verify the email.
+    """
     made = await customers.create(
         tx, visitor, name=values["name"], email=values["email"], phone=values.get("phone"),
         accepts_marketing=bool(values.get("accepts_marketing")), hashed=hashed,
@@ -68,6 +77,8 @@ async def sign_up(
     welcomed = await welcome(tx, visitor, made, cart_token)
     # After the cart: everybody locks carts before contacts.
     await customers.meet_owner(tx, visitor, made)
+    if mail:
+        await mails.add(tx, made.id, "verify")
     return welcomed
 
 
@@ -85,15 +96,19 @@ async def sign_in(tx: Tx, visitor: Visitor, checked: Credential, cart_token: str
 async def welcome(tx: Tx, visitor: Visitor, customer: Record, cart_token: str) -> SignedIn:
     """Start a session for a customer, and give them the visitor's cart under a new token."""
     await carts.adopt(tx, visitor, customer.id)
+    return await renew(tx, visitor, customer, cart_token)
+
+
+async def renew(tx: Tx, visitor: Visitor, customer: Record, cart_token: str | None) -> SignedIn:
+    """Continue as the customer who is signed in, with another session and the same cart."""
     session = await customer_sessions.start(tx, customer.id, visitor.store.id, visitor.session_id)
-    signed_in = replace(
+    renewed = replace(
         visitor, customer_id=customer.id, session_id=session.id, cart_token=cart_token
     )
-    return SignedIn(customer, session, signed_in)
+    return SignedIn(customer, session, renewed)
 
 
-async def sign_out(tx: Tx, visitor: Visitor) -> Visitor:
-    """End the session of the visitor; return the visitor without customer and cart."""
+async def sign_out(tx: Tx, visitor: Visitor) -> None:
+    """End the session of the visitor."""
     if visitor.session_id is not None:
         await customer_sessions.end(tx, visitor.session_id)
-    return replace(visitor, customer_id=None, session_id=None, cart_token=None)

@@ -15,12 +15,13 @@ from gateway.graphql.fields import (
     nodes,
     orders,
     products,
+    profile,
     reviews,
     stores,
 )
 from gateway.graphql.visit import FieldResolver, Resolver
 
-_PARTS: tuple[Any, ...] = (stores, products, reviews, cart, orders, account, leads, modals)
+_PARTS: tuple[Any, ...] = (stores, products, reviews, cart, orders, account, profile, leads, modals)
 
 NODES: nodes.Public = {k: v for part in _PARTS for k, v in getattr(part, "NODES", {}).items()}
 """The loader of each type that `node` returns, from the parts that have one."""

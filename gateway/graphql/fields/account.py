@@ -2,10 +2,12 @@
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gateway.domain.storefront import customer_passwords, customers, sign_in
 from gateway.domain.storefront.sign_in import SignedIn
+from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Refusal
@@ -38,8 +40,10 @@ async def sign_up(visit: Visit, given: Args) -> Payload:
     if await visit.read(customers.by_email, visitor.store.id, values["email"]) is not None:
         raise customers.taken()
     hashed = await visit.storefront.passwords.hash(password, visit.address)
-    done = await visit.write(sign_in.sign_up, visitor, values, hashed, cart_token(visit))
-    return welcome(visit, given["hostname"], done)
+    done = await visit.write(
+        sign_in.sign_up, visitor, values, hashed, cart_token(visit), mail=visit.storefront.mails
+    )
+    return greet(visit, given["hostname"], done)
 
 
 async def log_in(visit: Visit, given: Args) -> Payload:
@@ -49,17 +53,14 @@ async def log_in(visit: Visit, given: Args) -> Payload:
         visitor.store.id, given["email"], given["password"], visit.address
     )
     done = await visit.write(sign_in.sign_in, visitor, checked, cart_token(visit))
-    return welcome(visit, given["hostname"], done)
+    return greet(visit, given["hostname"], done)
 
 
 async def log_out(visit: Visit, given: Args) -> Payload:
     """End the session and forget the cart."""
     visitor = await visit.visitor(given["hostname"], strict=False)
-    left = await visit.write(sign_in.sign_out, visitor)
-    same_site = visitor.store["cookie_same_site"]
-    visit.cookies.set_auth(None, same_site)
-    visit.cookies.set_cart(None, same_site)
-    visit.become(given["hostname"], left)
+    await visit.write(sign_in.sign_out, visitor)
+    forget(visit, given["hostname"], visitor)
     return {"success": True}
 
 
@@ -68,12 +69,22 @@ def cart_token(visit: Visit) -> str:
     return urlsafe_b64encode(visit.token()).rstrip(b"=").decode()
 
 
-def welcome(visit: Visit, hostname: str, done: SignedIn) -> Payload:
+def forget(visit: Visit, hostname: str, visitor: Visitor) -> None:
+    """Clear the cookies of a visitor who continues without customer and cart."""
+    same_site = visitor.store["cookie_same_site"]
+    visit.cookies.set_auth(None, same_site)
+    visit.cookies.set_cart(None, same_site)
+    left = replace(visitor, customer_id=None, session_id=None, cart_token=None)
+    visit.become(hostname, left)
+
+
+def greet(visit: Visit, hostname: str, done: SignedIn) -> Payload:
     """Set the cookies of a new session, and return its token and customer."""
     token = visit.storefront.tokens.sign(done.session)
     same_site = done.visitor.store["cookie_same_site"]
     visit.cookies.set_auth(token, same_site)
-    visit.cookies.set_cart(done.visitor.cart_token, same_site)
+    if done.visitor.cart_token is not None:
+        visit.cookies.set_cart(done.visitor.cart_token, same_site)
     visit.become(hostname, done.visitor)
     return {"token": token, "user": done.customer}
 

@@ -1,0 +1,138 @@
+"""Resolves what customers do with their own accounts: data, passwords, addresses, the end."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.storefront import (
+    account_changes,
+    addresses,
+    customer_passwords,
+    customers,
+    erasure,
+)
+from gateway.domain.storefront.visitor import Visitor
+from gateway.graphql.fields.account import forget, greet
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.errors import Refusal
+
+Payload = dict[str, Any]
+NO_MAIL = "This server sends no mails, so it cannot reset passwords; its operator sets [mail] host."
+
+
+async def update(visit: Visit, given: Args) -> Payload:
+    """Change name, phone and marketing."""
+    visitor = await _customer(visit, given)
+    return {"user": await visit.write(account_changes.update, visitor, given)}
+
+
+async def change_password(visit: Visit, given: Args) -> Payload:
+    """Change the password; only this browser stays signed in."""
+    visitor = await _customer(visit, given)
+    _must_do(given["newPassword"], "newPassword")
+    checked = await _checked(visit, visitor, given["currentPassword"], "currentPassword")
+    hashed = await visit.storefront.passwords.hash(given["newPassword"], visit.address)
+    done = await visit.write(
+        account_changes.change_password, visitor, checked, hashed, visitor.cart_token
+    )
+    return greet(visit, given["hostname"], done)
+
+
+async def request_reset(visit: Visit, given: Args) -> Payload:
+    """Send the mail for a new password."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    if not visit.storefront.mails:
+        raise Refusal("unavailable", NO_MAIL)
+    visit.storefront.resets.begin(visit.address, visitor.store.id)
+    await visit.write(account_changes.request_reset, visitor.store.id, given["email"])
+    return {"success": True}
+
+
+async def reset_password(visit: Visit, given: Args) -> Payload:
+    """Set a new password with the token of the mail."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    _must_do(given["password"], "password")
+    visit.storefront.resets.begin(visit.address, visitor.store.id)
+    hashed = await visit.storefront.passwords.hash(given["password"], visit.address)
+    await visit.write(account_changes.reset_password, visitor, given["token"], hashed)
+    return {"success": True}
+
+
+async def verify_email(visit: Visit, given: Args) -> Payload:
+    """Verify the email with the token of the mail."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    await visit.write(account_changes.verify_email, visitor, given["token"])
+    return {"success": True}
+
+
+async def save_address(visit: Visit, given: Args) -> Payload:
+    """Create or change an address."""
+    visitor = await _customer(visit, given)
+    customer_id = visitor.must_be_customer()
+    values = addresses.check(given)
+    saved = await visit.write(addresses.save, customer_id, given.get("id"), values)
+    return {"address": saved, "addresses": await visit.read(addresses.listed, customer_id)}
+
+
+async def delete_address(visit: Visit, given: Args) -> Payload:
+    """Delete an address."""
+    visitor = await _customer(visit, given)
+    await visit.write(addresses.delete, visitor.must_be_customer(), given["id"])
+    return {"success": True}
+
+
+async def export(visit: Visit, given: Args) -> Payload:
+    """Return all data of the customer."""
+    visitor = await _customer(visit, given)
+    return {"data": await visit.read(erasure.export, visitor), "success": True}
+
+
+async def delete_account(visit: Visit, given: Args) -> Payload:
+    """Erase the account."""
+    visitor = await _customer(visit, given)
+    checked = await visit.read(customers.password_hash, visitor.must_be_customer())
+    if checked is not None:
+        checked = await _checked(visit, visitor, given.get("password") or "", "password")
+    await visit.write(erasure.erase_own, visitor, checked)
+    forget(visit, given["hostname"], visitor)
+    return {"success": True}
+
+
+async def client_addresses(found: Payload, visit: Visit, args: Args) -> list[addresses.Address]:
+    """Return the addresses of the customer, or none."""
+    user = found["user"]
+    return [] if user is None else await visit.read(addresses.listed, user.id)
+
+
+async def _customer(visit: Visit, given: Args) -> Visitor:
+    """Return the visitor, who is signed in. Raises unauthenticated."""
+    visitor = await visit.visitor(given["hostname"])
+    visitor.must_be_customer()
+    return visitor
+
+
+async def _checked(visit: Visit, visitor: Visitor, password: str, field: str) -> str:
+    """Return the hash of the customer's own password, sent as `field`."""
+    return await visit.storefront.passwords.check_own(
+        visitor.store.id, visitor.must_be_customer(), password, visit.address, field
+    )
+
+
+def _must_do(password: str, field: str) -> None:
+    wrong = customer_passwords.fault_of(password, field)
+    if wrong is not None:
+        raise wrong
+
+
+QUERIES: Mapping[str, Resolver] = {}
+MUTATIONS: Mapping[str, Resolver] = {
+    "clientUpdate": update,
+    "clientChangePassword": change_password,
+    "clientRequestPasswordReset": request_reset,
+    "clientResetPassword": reset_password,
+    "clientVerifyEmail": verify_email,
+    "clientAddressSave": save_address,
+    "clientAddressDelete": delete_address,
+    "clientExportData": export,
+    "clientDeleteAccount": delete_account,
+}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {"Client": {"addresses": client_addresses}}

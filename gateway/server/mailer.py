@@ -1,0 +1,110 @@
+"""Sends the queued mails to customers by SMTP, on the leading node, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+
+import aiosmtplib
+
+from gateway.domain.storefront import mail_texts, mail_tokens, mails
+from gateway.domain.storefront.mail_texts import Letter
+from gateway.server.config import Mail
+from gateway.server.telemetry.logs import logger
+from outbox.database.transaction import Database
+
+MOST = 50
+"""Mails of one run of the duty; the next look continues."""
+STEPS = 6
+"""Commands of one mail, each with the timeout of the settings."""
+FINAL = (aiosmtplib.SMTPRecipientRefused, aiosmtplib.SMTPDataError)
+"""Refusals that concern one mail; every other failure may end when the operator mends it."""
+
+
+class Mailer:
+    """The sender of mails; without a host in the settings it sends none."""
+
+    def __init__(self, db: Database, settings: Mail) -> None:
+        self._db = db
+        self._settings = settings
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self._settings.host)
+
+    async def any_due(self) -> bool:
+        """Return whether there is a mail to send now."""
+        return self.enabled and await self._db.read(mails.any_due)
+
+    async def run_once(self) -> None:
+        """Send the mails that are due."""
+        for _ in range(MOST):
+            token = mail_tokens.make(self._db.ids)
+            letter = await self._db.write(mail_texts.next_letter, token)
+            if letter is None:
+                return
+            await self._attempt(letter)
+
+    async def _attempt(self, letter: Letter) -> None:
+        mail = letter.mail
+        told = {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds * STEPS):
+                await self._send(letter)
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            reason = _reason(error)
+            again = await self._db.write(mails.failed, mail, reason, final=_is_final(error))
+            event = "mail_put_off" if again else "mail_given_up"
+            logger().warning(event, error=reason, **told)
+            return
+        await self._db.write(mails.sent, mail)
+        logger().info("mail_sent", **told)
+
+    async def _send(self, letter: Letter) -> None:
+        settings = self._settings
+        await aiosmtplib.send(
+            self._message(letter),
+            hostname=settings.host,
+            port=settings.port,
+            username=settings.username or None,
+            password=settings.password or None,
+            timeout=settings.timeout_seconds,
+            use_tls=settings.security == "tls",
+            start_tls=settings.security == "starttls",
+            # Otherwise the library looks up this machine's name, which blocks.
+            local_hostname=settings.from_address.rpartition("@")[2],
+        )
+
+    def _message(self, letter: Letter) -> EmailMessage:
+        sender = self._settings.from_address
+        message = EmailMessage(policy=SMTP)
+        message["From"] = Address(letter.store, addr_spec=sender)
+        message["To"] = letter.to
+        message["Subject"] = letter.subject
+        message["Date"] = datetime.fromtimestamp(self._db.clock.wall() // 1_000_000, UTC)
+        mail = letter.mail
+        message["Message-ID"] = f"<{mail.id}.{mail.attempts}@{sender.rpartition('@')[2]}>"
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(letter.text)
+        return message
+
+
+def _is_final(error: BaseException) -> bool:
+    """Return whether the server will never accept this mail."""
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+        return all(_is_final(one) for one in error.recipients)
+    if isinstance(error, aiosmtplib.SMTPNotSupported):
+        # Its address has letters that this server cannot take.
+        return True
+    return isinstance(error, FINAL) and 500 <= getattr(error, "code", 0) < 600
+
+
+def _reason(error: BaseException) -> str:
+    """Return the kind of a failure without the words of the server, which may name a person."""
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused) and error.recipients:
+        error = error.recipients[0]
+    code = getattr(error, "code", None)
+    return type(error).__name__ if code is None else f"{type(error).__name__} {code}"

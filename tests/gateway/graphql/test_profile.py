@@ -1,0 +1,241 @@
+"""What customers do with their own accounts, and that nobody reaches another's."""
+
+import json
+from typing import Any
+
+import pytest
+
+from outbox.database.transaction import Row, Tx
+from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
+from tests.support.shop import Answer, Browser, Shop
+
+ADDRESS = {
+    "street": "Avenida Paulista", "number": "1578", "city": "São Paulo", "state": "sp",
+    "cep": "01310-200",
+}  # fmt: skip
+FIELDS = "id name street number complement district city state cep"
+
+
+async def save(browser: Browser, **values: Any) -> Answer:
+    selection = f"address {{ {FIELDS} }} addresses {{ id }}"
+    return await browser.do("clientAddressSave", selection, **(ADDRESS | values))
+
+
+async def addresses_of(browser: Browser) -> list[dict[str, Any]]:
+    found = await browser.ask(f"client(hostname: $h) {{ addresses {{ {FIELDS} }} }}")
+    listed: list[dict[str, Any]] = found["client"]["addresses"]
+    return listed
+
+
+async def test_customers_change_their_data(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser, phone="11 98888-7777")
+    answer = await browser.do(
+        "clientUpdate", "user { name phone acceptsMarketing }", name="Ana Lima", phone=None,
+        acceptsMarketing=True,
+    )  # fmt: skip
+    user = answer.data["clientUpdate"]["user"]
+    assert user == {"name": "Ana Lima", "phone": None, "acceptsMarketing": True}
+    assert (await user_of(browser))["name"] == "Ana Lima"
+    refused = await browser.do("clientUpdate", "user { name }", name=None)
+    assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", "name")
+
+
+async def test_a_new_password_ends_the_other_sessions(shop: Shop) -> None:
+    browser, other = shop.browser(), shop.browser()
+    await sign_up(browser)
+    await log_in(other)
+    wrong = await browser.do(
+        "clientChangePassword", "token", currentPassword="guess-1", newPassword="segredo-2"
+    )
+    assert wrong.code == "INVALID_CREDENTIALS"
+    assert wrong.error["extensions"]["field"] == "currentPassword"
+    short = await browser.do(
+        "clientChangePassword", "token", currentPassword=ANA["password"], newPassword="12345"
+    )
+    assert short.code == "PASSWORD_TOO_SHORT"
+    assert short.error["extensions"]["field"] == "newPassword"
+    done = await browser.do(
+        "clientChangePassword", "token user { name }", currentPassword=ANA["password"],
+        newPassword="segredo-2",
+    )  # fmt: skip
+    assert done.data["clientChangePassword"]["token"] in done.cookies["authJwtClient"]
+    assert await user_of(browser) is not None
+    assert await user_of(other) is None
+    assert (await log_in(other)).code == "INVALID_CREDENTIALS"
+    assert (await log_in(other, password="segredo-2")).data
+
+
+async def test_addresses(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    made = (await save(browser)).data["clientAddressSave"]
+    address = made["address"]
+    assert address["cep"] == "01310200"
+    assert address["state"] == "SP"
+    assert made["addresses"] == [{"id": address["id"]}]
+    await save(browser, number="2", district="Centro")
+    changed = await save(browser, id=address["id"], number="3", complement="ap 4")
+    assert changed.data["clientAddressSave"]["address"]["complement"] == "ap 4"
+    assert [one["number"] for one in await addresses_of(browser)] == ["3", "2"]
+    done = await browser.do("clientAddressDelete", "success", id=address["id"])
+    assert done.data == {"clientAddressDelete": {"success": True}}
+    assert [one["number"] for one in await addresses_of(browser)] == ["2"]
+    for field, value in (("cep", "123"), ("state", "XX"), ("street", " ")):
+        refused = await save(browser, **{field: value})
+        assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+
+
+@pytest.mark.parametrize("field", ["id", "missing"])
+async def test_addresses_of_nobody(shop: Shop, field: str) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    address_id = "nonsense" if field == "id" else "0" * 24
+    assert (await save(browser, id=address_id)).code == "NOT_FOUND"
+    gone = await browser.do("clientAddressDelete", "success", id=address_id)
+    assert (gone.code, gone.error["extensions"]["field"]) == ("NOT_FOUND", "id")
+
+
+async def test_an_export_holds_everything(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser, phone="11 98888-7777")
+    await save(browser)
+    answer = await browser.do("clientExportData", "data success")
+    found = json.loads(answer.data["clientExportData"]["data"])
+    assert found["account"]["email"] == "Ana@Example.com"
+    assert found["account"]["phone"] == "11 98888-7777"
+    assert found["addresses"][0]["city"] == "São Paulo"
+    assert len(found["sessions"]) == 1
+    assert found["orders"] == []
+    assert "password" not in answer.body["data"]["clientExportData"]["data"]
+
+
+async def everything_of(tx: Tx) -> dict[str, list[Row]]:
+    tables = (
+        "customers", "customer_emails", "customer_sessions", "customer_addresses",
+        "customer_identities", "customer_tokens", "mails",
+    )  # fmt: skip
+    return {table: await tx.all(f"select * from {table}") for table in tables}
+
+
+async def erase(browser: Browser, **values: Any) -> Answer:
+    return await browser.do("clientDeleteAccount", "success", **values)
+
+
+async def test_an_erased_account_is_gone(shop: Shop) -> None:
+    browser, other = shop.browser(), shop.browser()
+    await sign_up(browser)
+    await log_in(other)
+    await save(browser)
+    for values in ({}, {"password": "wrong-1"}):
+        assert (await erase(browser, **values)).code == "INVALID_CREDENTIALS"
+    done = await erase(browser, password=ANA["password"])
+    assert done.data == {"clientDeleteAccount": {"success": True}}
+    assert "Max-Age=0" in done.cookies["authJwtClient"]
+    assert await user_of(browser) is None
+    assert await user_of(other) is None
+    left = await shop.db.read(everything_of)
+    assert {table: len(rows) for table, rows in left.items() if rows} == {}
+    assert (await shop.owner.get("/api/clients")).body["total"] == 0
+    assert (await log_in(browser)).code == "INVALID_CREDENTIALS"
+    # The email is free again.
+    assert (await sign_up(browser)).data["clientSignup"]["token"]
+
+
+async def verified(tx: Tx) -> None:
+    await tx.run("update customers set email_verified = true")
+
+
+async def test_the_contact_of_a_proven_email_goes_with_the_account(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    await shop.db.write(verified)
+    await erase(browser, password=ANA["password"])
+    assert (await shop.owner.get("/api/contacts")).body["total"] == 0
+    assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.deleted"]
+
+
+async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    await erase(browser, password=ANA["password"])
+    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+    path = f"/api/activities/entity/{contact['id']}"
+    [note] = (await shop.owner.get(path)).body["data"]
+    assert "erased" in note["description"]
+
+
+async def test_a_contact_that_the_owner_made_stays(shop: Shop) -> None:
+    body = {"name": "Ana", "email": "ana@example.com", "tags": ["vip"], "consent": True}
+    await shop.owner.post("/api/contacts", body)
+    browser = shop.browser()
+    await sign_up(browser)
+    await shop.db.write(verified)
+    await erase(browser, password=ANA["password"])
+    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
+    assert (contact["tags"], contact["consent"]) == (["vip"], False)
+
+
+async def test_a_contact_with_an_account_elsewhere_stays(shop: Shop) -> None:
+    other = {"hostname": "other.example", "name": "Other"}
+    assert (await shop.owner.post("/api/stores", other)).status == 201
+    browser = shop.browser()
+    await sign_up(browser)
+    await sign_up(shop.browser(), hostname="other.example")
+    await shop.db.write(verified)
+    await erase(browser, password=ANA["password"])
+    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+
+
+OPERATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "clientUpdate": ("user { id }", {"name": "Eve"}),
+    "clientChangePassword": (
+        "token", {"currentPassword": ANA["password"], "newPassword": "segredo-2"},
+    ),
+    "clientAddressSave": ("address { id }", ADDRESS),
+    "clientAddressDelete": ("success", {}),
+    "clientExportData": ("data", {}),
+    "clientDeleteAccount": ("success", {"password": ANA["password"]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_three_people(shop: Shop, operation: str) -> None:
+    """A visitor is refused; another customer and another store's reach only what is theirs."""
+    other = {"hostname": "other.example", "name": "Other"}
+    assert (await shop.owner.post("/api/stores", other)).status == 201
+    ana, bia, eve, nobody = (shop.browser() for _ in range(4))
+    await sign_up(ana)
+    await sign_up(bia, email="bia@example.com", name="Bia")
+    token = (await sign_up(eve, hostname="other.example")).data["clientSignup"]["token"]
+    address = (await save(ana)).data["clientAddressSave"]["address"]["id"]
+    selection, values = OPERATIONS[operation]
+    if "Address" in operation:
+        values = values | {"id": address}
+    before = await shop.db.read(everything_of)
+
+    # Nobody is signed in; another store's customer is nobody here, with a header or a cookie.
+    assert (await nobody.do(operation, selection, **values)).code == "UNAUTHENTICATED"
+    assert (await eve.do(operation, selection, **values)).code == "UNAUTHENTICATED"
+    header: dict[str, Any] = {"Authorization": f"Bearer {token}"}
+    kind = operation[0].upper() + operation[1:]
+    document = (
+        f"mutation ($input: {kind}MutationInput!)"
+        f" {{ {operation}(input: $input) {{ {selection} }} }}"
+    )
+    sent = {"input": {"hostname": shop.hostname, **values}}
+    assert (await nobody.send(document, sent, **header)).code == "INVALID_TOKEN"
+    left = await shop.db.read(everything_of)
+    assert {t: len(rows) for t, rows in left.items()} == {t: len(r) for t, r in before.items()}
+    # Another customer of the same store changes nothing of Ana's.
+    answer = await bia.do(operation, selection, **values)
+    if "Address" in operation:
+        assert answer.code == "NOT_FOUND"
+    else:
+        assert "errors" not in answer.body
+        assert "Ana" not in json.dumps(answer.body)
+    assert (await user_of(ana))["name"] == "Ana Souza"
+    assert [one["number"] for one in await addresses_of(ana)] == ["1578"]
+    assert (await log_in(shop.browser())).data
