@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.graphql import view
+from gateway.graphql import pages, view
 from gateway.graphql.documents import Documents
 from gateway.graphql.schema import schema
 
@@ -15,4 +15,6 @@ def add_graphql(app: web.Application) -> None:
     app.router.add_get(PATH, view.get)
     app.router.add_post(PATH, view.post)
     app.router.add_options(PATH, view.options)
+    app.router.add_get(pages.SCHEMA, pages.schema_text)
+    app.router.add_get(pages.ASSETS, pages.asset)
     app.router.add_route("*", PATH, view.refuse_method)

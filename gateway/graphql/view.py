@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.graphql import asked
+from gateway.graphql import asked, pages
 from gateway.graphql.admission import admit
 from gateway.graphql.asked import Asked
 from gateway.graphql.documents import Documents
@@ -28,7 +28,9 @@ async def post(request: web.Request) -> web.Response:
 
 
 async def get(request: web.Request) -> web.Response:
-    """Return the result of the query in the query string."""
+    """Return the result of the query in the query string; GraphiQL for a browser."""
+    if pages.wanted(request):
+        return pages.graphiql()
     await admit(request)
     return await _answer(request, asked.from_query(request.query))
 

@@ -105,6 +105,7 @@ class Auth(Struct, frozen=True):
 
 
 class Storefront(Struct, frozen=True):
+    graphiql: bool = True
     order_days: Annotated[int, Meta(ge=1, le=365)] = 3
 
 

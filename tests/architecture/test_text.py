@@ -6,6 +6,8 @@ import hashlib
 import re
 import tomllib
 
+import pytest
+
 from tests.architecture.tree import ROOT, texts
 
 # Split so that this file does not match itself.
@@ -16,7 +18,7 @@ REGISTRY = re.compile(
     r"py" r"pi\.org|python" r"hosted\.org|np" r"mjs\.(?:org|com)|proxy\.go" r"lang"
 )
 LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-browser.lock")
-VENDOR = ROOT / "gateway/console/static/vendor"
+VENDORS = ("gateway/console/static/vendor", "gateway/graphql/static/vendor")
 
 
 def lines_with(pattern: re.Pattern[str]) -> list[str]:
@@ -70,12 +72,14 @@ def test_locks_agree_on_what_they_share() -> None:
     assert [name for lock in (serving, dev) for name in lock if lock[name] != both[name]] == []
 
 
-def test_vendored_files_are_the_ones_listed() -> None:
-    table = (VENDOR / "VERSIONS.md").read_text()
-    rows = re.findall(r"^\| (\S+) \|.*\(([\w.]+)\)\) \| ([0-9a-f]{64}) \|$", table, re.MULTILINE)
+@pytest.mark.parametrize("name", VENDORS)
+def test_vendored_files_are_the_ones_listed(name: str) -> None:
+    vendor = ROOT / name
+    table = (vendor / "VERSIONS.md").read_text()
+    rows = re.findall(r"^\| (\S+) \|.*\(([\w.-]+)\)\) \| ([0-9a-f]{64}) \|$", table, re.MULTILINE)
     assert {name: digest for name, _, digest in rows} == {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in VENDOR.iterdir()
+        for path in vendor.iterdir()
         if path.suffix in {".js", ".css"}
     }
-    assert [licence for _, licence, _ in rows if not (VENDOR / licence).is_file()] == []
+    assert [licence for _, licence, _ in rows if not (vendor / licence).is_file()] == []

@@ -62,7 +62,7 @@ class Directory:
 
 def origins_of(store: Record) -> frozenset[str]:
     """Return the origins that a store allows, besides its own hostnames."""
-    return frozenset(json.decode(store["allowedOrigins"]))
+    return frozenset(json.decode(store["allowed_origins"]))
 
 
 def is_hostname_of(store: Record, host: str) -> bool:
