@@ -32,9 +32,7 @@ class Outcome:
     """The deprecated fields of the document."""
 
 
-async def run(
-    documents: Documents, visit: Visit, wanted: Asked, *, reads_only: bool, seconds: float = SECONDS
-) -> Outcome:
+async def run(documents: Documents, visit: Visit, wanted: Asked, *, reads_only: bool) -> Outcome:
     """Execute an operation. Raises method_not_allowed for a mutation when `reads_only`."""
     try:
         known = documents.read(wanted.query, wanted.variables)
@@ -52,10 +50,10 @@ async def run(
         except Refusal as refusal:
             return _rejected([of_refusal(refusal)], "rejected_cost", kind)
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(SECONDS):
             found = await _execute(known, operation, visit, wanted)
     except TimeoutError:
-        message = f"The operation took longer than {seconds:g} seconds."
+        message = f"The operation took longer than {SECONDS:g} seconds."
         found = ExecutionResult(None, [of_refusal(Refusal("execution_timeout", message))])
     if isinstance(found, list):
         return _rejected(found, "rejected_parse", kind)

@@ -19,7 +19,7 @@ def chosen(accept: str, *, html: bool = False) -> str:
         quality = _quality(accept, kind)
         # On a tie the type that the client names first wins; JSON when it names none.
         if quality > best or (
-            quality == best and 0 <= accept.lower().find(kind) < _place(accept, chosen_type)
+            quality == best > 0 and 0 <= accept.lower().find(kind) < _place(accept, chosen_type)
         ):
             best, chosen_type = quality, kind
     return chosen_type

@@ -1,0 +1,239 @@
+"""Statuses, media types and headers of /graphql, beside the audits of graphql-http."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from gateway.graphql import execution
+from gateway.graphql.negotiation import GRAPHQL, HTML, JSON, chosen
+from gateway.server.config import Config, Limits
+from gateway.server.keys import DIRECTORY
+from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
+from tests.support.rest import Reply, RestApi
+from tests.support.shop import Shop, open_shop
+from tests.support.site import serving
+
+QUERY = {"query": "{ __typename }"}
+STORE = 'query { store(hostname: "shop.example") { name } }'
+
+
+async def broken(hostname: str) -> Any:
+    raise RuntimeError("a secret detail")
+
+
+async def away(hostname: str) -> Any:
+    raise DatabaseUnavailable("connection", "the database is away")
+
+
+async def forever(hostname: str) -> Any:
+    await asyncio.Event().wait()
+
+
+def code(reply: Reply) -> str:
+    return str(reply.body["errors"][0]["extensions"]["code"])
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", JSON), ("*/*", JSON), (JSON, JSON), (GRAPHQL, GRAPHQL),
+        (f"{GRAPHQL}, {JSON}", GRAPHQL),
+        (f"{JSON}, {GRAPHQL}", JSON), (f"{GRAPHQL};q=0.5, {JSON};q=0.4", GRAPHQL),
+        (f"{GRAPHQL};q=0.1, */*;q=0.9", JSON), (f"{JSON};q=0, {GRAPHQL}", GRAPHQL),
+        ("application/*", JSON), ("text/plain", JSON), (f"{GRAPHQL};q=x", JSON), (HTML, JSON),
+    ],
+)  # fmt: skip
+def test_the_media_type_is_negotiated(accept: str, expected: str) -> None:
+    assert chosen(accept) == expected
+
+
+async def test_bodies_that_are_no_request(api: RestApi) -> None:
+    bodies: list[Any] = [
+        [], [QUERY], "x", 1, None, {}, {"query": None}, {"query": 1}, {"query": ["{ a }"]},
+        {**QUERY, "variables": []}, {**QUERY, "variables": "{}"}, {**QUERY, "operationName": 1},
+        {**QUERY, "extensions": 1},
+    ]  # fmt: skip
+    texts = [json.dumps(body).encode() for body in bodies]
+    texts += [
+        b"",
+        b"{",
+        b"\xff",
+        b'{"query": NaN}',
+        b"[" * 100_000,
+        b'{"query":"{a}","query":"{b}"}',
+    ]
+    for text in texts:
+        for accept in (JSON, GRAPHQL):
+            reply = await api.nobody.call(
+                "POST", "/graphql", data=text, Content_Type=JSON, Accept=accept
+            )
+            assert (reply.status, code(reply)) == (400, "BAD_USER_INPUT"), text[:40]
+            assert reply.headers["Content-Type"] == f"{accept}; charset=utf-8"
+            assert "data" not in reply.body
+            assert reply.body["errors"][0]["extensions"]["requestId"]
+
+
+async def test_unknown_members_and_null_parameters_are_ignored(api: RestApi) -> None:
+    body = {**QUERY, "variables": None, "operationName": None, "extensions": None, "id": 1}
+    assert (await api.nobody.post("/graphql", body)).body == {"data": {"__typename": "Query"}}
+
+
+async def test_only_json_is_read(api: RestApi) -> None:
+    text = json.dumps(QUERY).encode()
+    for kind in (
+        "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+        "application/graphql", "application/json; charset=utf-16", "application/jsonx",
+    ):  # fmt: skip
+        headers = {"Content_Type": kind} if kind else {}
+        for accept in (JSON, GRAPHQL):
+            reply = await api.nobody.call("POST", "/graphql", data=text, Accept=accept, **headers)
+            assert (reply.status, code(reply)) == (415, "BAD_USER_INPUT"), kind
+    zipped = await api.nobody.call(
+        "POST", "/graphql", data=text, Content_Type=JSON, Content_Encoding="gzip"
+    )
+    assert zipped.status == 415
+
+
+async def test_a_body_may_have_a_megabyte(api: RestApi) -> None:
+    for size, status in ((1_048_576, 200), (1_048_577, 413)):
+        text = json.dumps({**QUERY, "x": ""})[:-2] + '"}'
+        text = text.replace('"x": "', '"x": "' + "a" * (size - len(text)))
+        assert len(text) == size
+        reply = await api.nobody.call("POST", "/graphql", data=text.encode(), Content_Type=JSON)
+        assert reply.status == status
+
+
+async def test_get_runs_queries_only(shop: Shop) -> None:
+    get = shop.api.nobody.get
+    assert (await get(f"/graphql?query={STORE}")).body["data"]["store"]["name"] == "Coffee Shop"
+    text = "query ($h: String!) { store(hostname: $h) { name } }"
+    variables = json.dumps({"h": "shop.example"})
+    found = await get(f"/graphql?query={text}&variables={variables}")
+    assert found.body["data"]["store"]["name"] == "Coffee Shop"
+    mutation = (
+        'mutation { shoppingCartClear(input: {hostname: "shop.example"}) { clientMutationId } }'
+    )
+    refused = await get(f"/graphql?query={mutation}")
+    assert (refused.status, refused.headers["Allow"]) == (405, "POST")
+    both = f"query A {{ __typename }} {mutation.replace('mutation', 'mutation B', 1)}"
+    assert (await get(f"/graphql?query={both}&operationName=A")).status == 200
+    assert (await get(f"/graphql?query={both}&operationName=B")).status == 405
+    assert (await get("/graphql")).status == 400
+    assert (await get("/graphql?query={__typename}&variables=x")).status == 400
+
+
+async def test_other_methods_are_refused_in_the_form_of_graphql(api: RestApi) -> None:
+    for method in ("PUT", "PATCH", "DELETE"):
+        reply = await api.nobody.call(method, "/graphql")
+        assert (reply.status, code(reply)) == (405, "METHOD_NOT_ALLOWED")
+        assert reply.headers["Allow"] == "GET, HEAD, OPTIONS, POST"
+    missing = await api.nobody.get("/graphql/none")
+    assert (missing.status, code(missing)) == (404, "NOT_FOUND")
+
+
+async def test_errors_of_a_document_have_the_status_of_the_media_type(shop: Shop) -> None:
+    cases: list[dict[str, Any]] = [
+        {"query": "{"}, {"query": "{ unknown }"}, {"query": "query A { a } query B { b }"},
+        {"query": "query A { __typename }", "operationName": "B"},
+        {"query": "query ($h: String!) { store(hostname: $h) { id } }"},
+        {"query": "{ " + "a " * 2_000 + "}"},
+    ]  # fmt: skip
+    for body in cases:
+        for accept, status in ((JSON, 200), (GRAPHQL, 400)):
+            reply = await shop.api.nobody.post("/graphql", body, Accept=accept)
+            assert reply.status == status
+            assert "data" not in reply.body
+            assert code(reply) in ("BAD_USER_INPUT", "QUERY_TOO_COMPLEX")
+    # A field that fails is no error of the request.
+    failed = await shop.api.nobody.post(
+        "/graphql", {"query": '{ store(hostname: "none") { id } }'}, Accept=GRAPHQL
+    )
+    assert (failed.status, failed.body["data"]) == (200, {"store": None})
+
+
+async def test_an_error_of_a_variable_names_its_field(shop: Shop) -> None:
+    query = "mutation ($input: LeadMutationInput!) { lead(input: $input) { success } }"
+    for sent, field in (
+        ({"hostname": "shop.example", "email": 5}, "email"),
+        ({"hostname": "shop.example", "email": None}, "email"),
+        ({"hostname": "shop.example"}, "email"),
+        ({"hostname": "shop.example", "email": "a@b.example", "none": 1}, "none"),
+        (None, "input"),
+    ):
+        answer = await shop.browser().send(query, {"input": sent})
+        assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+        assert "None" not in answer.error["message"]
+
+
+async def test_numbers_of_variables_are_numbers(shop: Shop) -> None:
+    query = 'query ($n: Int) { products(hostname: "shop.example", first: $n) { totalCount } }'
+    body = json.dumps({"query": query, "variables": {"n": 0}})
+    for number, fails in (("2", False), ("2.0", False), ("2e0", False), ("2.5", True)):
+        text = body.replace('"n": 0', f'"n": {number}').encode()
+        reply = await shop.api.nobody.call("POST", "/graphql", data=text, Content_Type=JSON)
+        assert ("errors" in reply.body) is fails, reply.body
+
+
+async def test_an_internal_fault_is_masked_and_logged(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The directory of stores fails as no code of ours should.
+    shop.api.site.app[DIRECTORY].find = broken  # type: ignore[method-assign]
+    answer = await shop.browser().send(STORE, X_Request_Id="fault-1")
+    assert (answer.status, answer.code) == (200, "INTERNAL_SERVER_ERROR")
+    assert answer.error["extensions"]["requestId"] == "fault-1"
+    assert "secret" not in str(answer.body)
+    logged = capsys.readouterr().out
+    assert "a secret detail" in logged
+    assert "fault-1" in logged
+
+
+async def test_an_operation_ends_at_its_deadline(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "SECONDS", 0.05)
+    shop.api.site.app[DIRECTORY].find = forever  # type: ignore[method-assign]
+    answer = await shop.browser().send(STORE)
+    assert (answer.status, answer.code) == (200, "EXECUTION_TIMEOUT")
+    assert answer.body["data"] is None
+
+
+async def test_an_unavailable_database_is_said_so(shop: Shop) -> None:
+    shop.api.site.app[DIRECTORY].find = away  # type: ignore[method-assign]
+    answer = await shop.browser().send(STORE)
+    assert answer.code == "UNAVAILABLE"
+    assert answer.error["extensions"]["retryAfter"] == 1
+
+
+async def test_rates_belong_to_sessions_and_addresses(db: Database) -> None:
+    config = Config(limits=Limits(storefront_per_minute=5))
+    async with serving(db, config) as site:
+        shop = await open_shop(RestApi(site))
+        try:
+            visitors = [shop.browser() for _ in range(9)]
+            for number, visitor in enumerate(visitors):
+                statuses = [
+                    (await visitor.send("{ __typename }", X_Cart_Session=f"s{number}")).status
+                    for _ in range(6)
+                ]
+                # The sessions of one address share ten times the limit.
+                expected = [200] * 5 + [429]
+                assert statuses == expected, number
+            plain = [(await visitors[0].send("{ __typename }")).status for _ in range(6)]
+            assert plain == [200] * 5 + [429]
+            invented = [
+                (await visitors[0].send("{ __typename }", X_Cart_Session=f"t{number}")).status
+                for number in range(6)
+            ]
+            assert invented == [200] * 5 + [429]
+            refused = await visitors[0].send("{ __typename }", Accept=GRAPHQL)
+            assert (refused.status, refused.code) == (429, "RATE_LIMITED")
+            assert refused.error["extensions"]["retryAfter"] >= 1
+            assert refused.headers["Retry-After"]
+            assert refused.headers["RateLimit"].startswith('"storefront";r=0')
+            assert refused.headers["RateLimit-Policy"] == '"storefront";q=5;w=60'
+        finally:
+            await shop.close()

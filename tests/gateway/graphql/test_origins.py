@@ -1,0 +1,189 @@
+"""Which web pages may call the storefront: CSRF and CORS."""
+
+from typing import Any
+
+import pytest
+
+from gateway.server.config import Config, Limits, Server
+from outbox.database.transaction import Database
+from tests.support.rest import Reply, RestApi
+from tests.support.shop import Shop, open_shop
+from tests.support.site import serving
+
+PAGE = "https://pages.example"
+BODY = {"query": 'query Q { store(hostname: "shop.example") { name } }'}
+TYPENAME = {"query": "{ __typename }"}
+ALLOW = "Access-Control-Allow-Origin"
+
+
+async def ask(shop: Shop, body: Any = BODY, **headers: str) -> Reply:
+    return await shop.api.nobody.post("/graphql", body, **headers)
+
+
+def code(reply: Reply) -> str:
+    errors = reply.body.get("errors")
+    return str(errors[0]["extensions"]["code"]) if errors else ""
+
+
+async def allow(shop: Shop, *origins: str) -> None:
+    changed = await shop.owner.put(
+        f"/api/stores/{shop.store['id']}", {"allowedOrigins": list(origins)}
+    )
+    assert changed.status == 200, changed.body
+
+
+async def test_a_program_without_origin_is_allowed(shop: Shop) -> None:
+    answer = await ask(shop)
+    assert (answer.status, code(answer)) == (200, "")
+    assert answer.headers["Vary"] == "Origin"
+    assert ALLOW not in answer.headers
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_an_allowed_origin_is_echoed_exactly(shop: Shop) -> None:
+    await allow(shop, PAGE)
+    answer = await ask(shop, Origin=PAGE)
+    assert (answer.status, code(answer)) == (200, "")
+    assert answer.headers[ALLOW] == PAGE
+    assert answer.headers["Access-Control-Allow-Credentials"] == "true"
+    assert answer.headers["Vary"] == "Origin"
+    exposed = answer.headers["Access-Control-Expose-Headers"].lower().split(", ")
+    assert {"x-request-id", "x-api-version", "ratelimit", "ratelimit-policy", "retry-after",
+            "x-cart-session"} <= set(exposed)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example", "null", "https://pages.example.evil.example", "http://pages.example",
+        "https://evilpages.example", "https://pages.example:8443", "https://sub.pages.example",
+        "https://pages.example@evil.example", "https://pages.example evil", "pages.example", "*",
+        "https://évil.example", "file://", "https://pages.example%00.evil.example",
+    ],
+)  # fmt: skip
+async def test_any_other_origin_is_refused(shop: Shop, origin: str) -> None:
+    await allow(shop, PAGE)
+    for accept in ("application/json", "application/graphql-response+json"):
+        answer = await ask(shop, TYPENAME, Origin=origin, Accept=accept)
+        assert (answer.status, code(answer)) == (403, "ORIGIN_NOT_ALLOWED")
+        assert ALLOW not in answer.headers
+        assert answer.headers["Vary"] == "Origin"
+    got = await shop.api.nobody.get("/graphql?query={__typename}", Origin=origin)
+    assert got.status == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site"])
+async def test_a_page_elsewhere_without_origin_is_refused(shop: Shop, site: str) -> None:
+    answer = await ask(shop, TYPENAME, Sec_Fetch_Site=site)
+    assert (answer.status, code(answer)) == (403, "ORIGIN_NOT_ALLOWED")
+    await allow(shop, PAGE)
+    assert (await ask(shop, TYPENAME, Sec_Fetch_Site=site, Origin=PAGE)).status == 200
+    for same in ("same-origin", "none"):
+        assert (await ask(shop, TYPENAME, Sec_Fetch_Site=same)).status == 200
+
+
+async def test_the_hostnames_of_a_store_are_its_own_pages(shop: Shop) -> None:
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"aliases": ["www.shop.example"]})).status == 200
+    for origin in ("https://shop.example", "https://www.shop.example", "http://shop.example"):
+        answer = await ask(shop, Origin=origin)
+        assert (answer.status, code(answer)) == (200, ""), origin
+        assert answer.headers[ALLOW] == origin
+    # Behind https, a page of plain http is another site.
+    refused = await ask(shop, Origin="http://shop.example", X_Forwarded_Proto="https")
+    assert refused.status == 403
+
+
+async def test_each_store_allows_its_own_origins_only(shop: Shop) -> None:
+    await allow(shop, PAGE)
+    other = await open_shop(
+        shop.api, "other.example", allowedOrigins=["https://other-pages.example"]
+    )
+    for origin in ("https://other-pages.example", "https://other.example"):
+        answer = await ask(shop, Origin=origin)
+        assert (answer.status, code(answer)) == (200, "ORIGIN_NOT_ALLOWED")
+        assert answer.body["data"] == {"store": None}
+        message = answer.body["errors"][0]["message"]
+        assert origin in message
+        assert f"/api/stores/{shop.store['id']}" in message
+        assert answer.headers[ALLOW] == origin
+    await other.close()
+
+
+async def test_this_server_is_an_own_page_unless_a_store_lives_there(shop: Shop) -> None:
+    own = shop.api.site.url
+    answer = await ask(shop, Origin=own)
+    assert (answer.status, code(answer)) == (200, "")
+    await open_shop(shop.api, "127.0.0.1")
+    assert code(await ask(shop, Origin=own)) == "ORIGIN_NOT_ALLOWED"
+
+
+async def test_a_change_of_origins_is_visible_at_once(shop: Shop) -> None:
+    assert (await ask(shop, Origin=PAGE)).status == 403
+    await allow(shop, PAGE)
+    assert (await ask(shop, Origin=PAGE)).status == 200
+    await allow(shop)
+    assert (await ask(shop, Origin=PAGE)).status == 403
+    assert code(await ask(shop)) == ""
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"active": False})).status == 200
+    assert code(await ask(shop)) == "STORE_NOT_FOUND"
+    assert (await ask(shop, Origin="https://shop.example")).status == 403
+
+
+async def test_preflight(shop: Shop) -> None:
+    await allow(shop, PAGE)
+    asked: dict[str, Any] = {"Access_Control_Request_Method": "POST",
+             "Access_Control_Request_Headers": "content-type,x-api-version"}  # fmt: skip
+    allowed = await shop.api.nobody.call("OPTIONS", "/graphql", Origin=PAGE, **asked)
+    assert allowed.status == 204
+    assert allowed.headers[ALLOW] == PAGE
+    assert allowed.headers["Access-Control-Allow-Credentials"] == "true"
+    assert allowed.headers["Access-Control-Allow-Methods"] == "GET, POST"
+    accepted = allowed.headers["Access-Control-Allow-Headers"].split(", ")
+    assert set(accepted) == {
+        "content-type", "authorization", "x-api-version", "x-cart-session", "x-request-id",
+    }  # fmt: skip
+    refused = await shop.api.nobody.call(
+        "OPTIONS", "/graphql", Origin="https://evil.example", **asked
+    )
+    assert (refused.status, refused.headers.get(ALLOW)) == (403, None)
+    plain = await shop.api.nobody.call("OPTIONS", "/graphql")
+    assert (plain.status, plain.headers["Allow"]) == (204, "GET, HEAD, OPTIONS, POST")
+
+
+async def test_errors_have_the_headers_too(shop: Shop) -> None:
+    await allow(shop, PAGE)
+    too_long = {"query": "a" * 1_100_000}
+    for status, answer in (
+        (400, await ask(shop, {}, Origin=PAGE)),
+        (400, await ask(shop, Origin=PAGE, X_API_Version="tomorrow")),
+        (413, await ask(shop, too_long, Origin=PAGE)),
+        (405, await shop.api.nobody.call("PUT", "/graphql", Origin=PAGE)),
+        (415, await shop.api.nobody.call(
+            "POST", "/graphql", data=b"{}", Content_Type="text/plain", Origin=PAGE)),
+    ):  # fmt: skip
+        assert answer.status == status
+        assert answer.headers[ALLOW] == PAGE
+        assert answer.headers["Vary"] == "Origin"
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.body["errors"][0]["extensions"]["requestId"]
+
+
+async def test_a_refused_rate_has_the_headers_too(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(storefront_per_minute=1))) as site:
+        shop = await open_shop(RestApi(site), allowedOrigins=[PAGE])
+        answers = [await ask(shop, TYPENAME, Origin=PAGE) for _ in range(2)]
+        assert [answer.status for answer in answers] == [200, 429]
+        assert answers[1].headers[ALLOW] == PAGE
+
+
+async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) -> None:
+    config = Config(server=Server(trusted_proxies=("10.0.0.0/8",)))
+    async with serving(db, config) as site:
+        shop = await open_shop(RestApi(site))
+        forged = await ask(
+            shop, Origin="https://evil.example", X_Forwarded_Host="evil.example",
+            X_Forwarded_Proto="https", X_Forwarded_For="1.2.3.4",
+        )  # fmt: skip
+        assert forged.status == 403
