@@ -18,7 +18,7 @@ from gateway.domain.accounts.users import fold_email
 from gateway.domain.contacts import upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import order_privacy
-from gateway.domain.storefront import addresses, customers
+from gateway.domain.storefront import addresses, carts, customers
 from gateway.domain.storefront.customers import CUSTOMERS, TAG
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, cascades, store
@@ -64,6 +64,10 @@ async def export(tx: Tx, visitor: Visitor) -> str:
         "sessions": [
             {"startedAt": dates.show(row["created_at"]), "endsAt": dates.show(row["expires_at"])}
             for row in await tx.all(_SESSIONS, customer.id)
+        ],
+        "cart": [
+            {"title": item.product.name, "quantity": item.line.quantity}
+            for item in (await carts.current(tx, visitor)).items
         ],
         "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
     }  # fmt: skip

@@ -37,16 +37,12 @@ def cep_of(text: str) -> str:
 
 
 def options(store: Record, cep: str) -> Sequence[Option]:
-    """Return the store's ways to ship to a CEP of eight digits; empty when it does not ship there.
-
-    Of two rules with one type, the first counts.
-    """
-    found: dict[str, Option] = {}
-    for rule in _rules(store["shipping_rules"]):
-        if rule.cep_from <= cep <= rule.cep_to:
-            option = Option(rule.type, rule.name, rule.price, rule.deadline)
-            found.setdefault(rule.type, option)
-    return [*found.values()]
+    """Return the ways to ship to a CEP of eight digits; none where the store does not ship."""
+    return [
+        Option(rule.type, rule.name, rule.price, rule.deadline)
+        for rule in _rules(store["shipping_rules"])
+        if rule.cep_from <= cep <= rule.cep_to
+    ]
 
 
 def chosen(store: Record, cep: str, wanted: str | None) -> Option | None:
@@ -64,6 +60,29 @@ def chosen(store: Record, cep: str, wanted: str | None) -> Option | None:
             return option
     types = ", ".join(option.type for option in offered)
     raise _refusal("shipping_unavailable", "type", f"Send one of the types: {types}.")
+
+
+def faults(kept: str) -> list[Fault]:
+    """Return the faults of a store's rules in their stored form.
+
+    A range begins before it ends, and no CEP has two rules of one type.
+    """
+    found = []
+    rules = _rules(kept)
+    for place, rule in enumerate(rules):
+        at = f"shippingRules[{place}]"
+        if rule.cep_from > rule.cep_to:
+            message = "cepFrom must not be after cepTo."
+            found.append(Fault(f"{at}.cepTo", "disagrees", message))
+        elif any(_overlap(rule, other) for other in rules[:place]):
+            message = "An earlier rule has this type for a CEP of the range."
+            found.append(Fault(f"{at}.type", "taken", message))
+    return found
+
+
+def _overlap(one: _Rule, other: _Rule) -> bool:
+    met = one.cep_from <= other.cep_to and other.cep_from <= one.cep_to
+    return met and one.type == other.type
 
 
 @lru_cache(maxsize=256)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import json
 
+from gateway.domain.storefront import shipping
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -162,7 +163,7 @@ STORES = Resource(
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     """Create a store. Raises forbidden, the faults of the draft, conflict for a taken hostname."""
     actor.must("write")
-    values = await actions.check(tx, actor, STORES, draft)
+    values = await actions.check(tx, actor, STORES, draft, faults=rules(draft))
     made = await actions.insert(tx, actor, STORES, values)
     await _claim(tx, made)
     return made
@@ -173,7 +174,7 @@ async def change(
 ) -> Record:
     """Change a store. See actions.change; raises conflict for a taken hostname."""
     before = await actions.own(tx, actor, STORES, record_id, "write", lock=True)
-    values = await actions.check(tx, actor, STORES, draft, before)
+    values = await actions.check(tx, actor, STORES, draft, before, rules(draft))
     actions.must_match(before, expected)
     changes = actions.changes_of(before, values)
     if not changes:
@@ -183,6 +184,12 @@ async def change(
         await tx.run("delete from store_hosts where record_id = $1", after.id)
         await _claim(tx, after)
     return after
+
+
+def rules(draft: Draft) -> list[Fault]:
+    """Return the faults of the sent shipping rules that depend on each other."""
+    sent = draft.sent.get("shippingRules")
+    return [] if sent is None else shipping.faults(sent)
 
 
 async def _claim(tx: Tx, record: Record) -> None:

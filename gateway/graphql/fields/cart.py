@@ -38,12 +38,12 @@ async def add(visit: Visit, sent: Args) -> dict[str, Any]:
     quantity = sent["quantity"]
     if quantity is None:
         quantity = 1
-    limiting = _limiting(visit)
+    limiting = visit.since(LIMITS_QUANTITIES)
     return await _change(visit, sent, changes.add, product_id, quantity, limiting=limiting)
 
 
 async def update(visit: Visit, sent: Args) -> dict[str, Any]:
-    limiting = _limiting(visit)
+    limiting = visit.since(LIMITS_QUANTITIES)
     return await _change(
         visit, sent, changes.update, sent["quantity"], limiting=limiting, **_named(sent["id"])
     )
@@ -89,10 +89,6 @@ async def shipping_quote(visit: Visit, args: Args) -> Sequence[Option]:
             changes.must_sell, visitor, product_id, 1 if quantity is None else quantity
         )
     return shipping.options(visitor.store, cep)
-
-
-def _limiting(visit: Visit) -> bool:
-    return visit.since(LIMITS_QUANTITIES)
 
 
 async def _change(

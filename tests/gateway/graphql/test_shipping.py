@@ -19,7 +19,7 @@ RULES: list[dict[str, Any]] = [
     },
     {
         "type": "express", "name": "Late express", "price": 40, "deadline": 4,
-        "cepFrom": "05000000", "cepTo": "09999999",
+        "cepFrom": "06000000", "cepTo": "09999999",
     },
 ]  # fmt: skip
 EXPRESS = {"type": "express", "name": "Express", "price": 2500, "deadline": 2}
@@ -144,3 +144,23 @@ async def test_a_quote_is_of_a_product_or_of_the_cart(shop: Shop, browser: Brows
     refused(await quote(productId=product), "PRODUCT_NOT_FOUND", "productId")
     # A look makes no cart.
     assert len(await shop.db.read(rows)) == before
+
+
+@pytest.mark.parametrize(
+    ("second", "faults"),
+    [
+        ({"cepFrom": "05999999"}, {"shippingRules[1].type": "taken"}),
+        ({"cepFrom": "00000000", "cepTo": "01000000"}, {"shippingRules[1].type": "taken"}),
+        ({"cepFrom": "06000001", "cepTo": "06000000"}, {"shippingRules[1].cepTo": "disagrees"}),
+        ({"cepFrom": "06000000"}, {}),
+        ({"cepFrom": "01000000", "type": "other"}, {}),
+    ],
+)
+async def test_no_cep_has_two_rules_of_one_type(
+    shop: Shop, second: dict[str, str], faults: dict[str, str]
+) -> None:
+    rules = [RULES[0], {**RULES[0], "cepTo": "99999999", **second}]
+    changed = await shop.owner.put(f"/api/stores/{shop.store['id']}", {"shippingRules": rules})
+    assert (changed.status, changed.faults) == (400 if faults else 200, faults)
+    body = {"hostname": "new.example", "name": "New", "shippingRules": rules}
+    assert (await shop.owner.post("/api/stores", body)).faults == faults
