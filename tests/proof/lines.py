@@ -9,7 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import attacks, crm, edges, nodes, rooms
+from tests.proof import attacks, crm, edges, nodes, purchases, rooms
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
@@ -157,6 +157,7 @@ LINES: dict[str, Line] = {
     **nodes.LINES,
     **edges.LINES,
     **rooms.LINES,
+    **purchases.LINES,
     **attacks.LINES,
     "browser": browser,
     "lint": lint,
