@@ -23,6 +23,7 @@ from gateway.rest.routes import add_routes
 from gateway.server import answers, keys, startup
 from gateway.server.config import Config
 from gateway.server.delivery import Delivery
+from gateway.server.fetching import Fetcher
 from gateway.server.limits import RateLimits
 from gateway.server.mailer import Mailer
 from gateway.server.middleware import frame, surface_of
@@ -67,6 +68,7 @@ def build_app(
     if role != "api":
         delivery = Delivery(config, db, keyring, guard, metrics)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
+    fetcher = Fetcher(guard)
     mailer = Mailer(db, config.mail)
     upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
 
@@ -93,7 +95,7 @@ def build_app(
     app[keys.CREDENTIALS] = credentials
     app[keys.PASSWORDS] = passwords
     app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
-    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, mailer)
+    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer)
     app[keys.DIRECTORY] = Directory(db)
     app[keys.DELIVERY] = delivery
 
@@ -105,6 +107,7 @@ def build_app(
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
         await upkeep.stop()
+        await fetcher.close()
         await guard.close()
         passwords.close()
         exposition.close()

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.customer_passwords import CustomerPasswords
+from gateway.domain.storefront.idp_keys import Providers
 from gateway.domain.storefront.session_tokens import TokenRing
 from gateway.domain.storefront.tries import Tries
+from gateway.server.fetching import Fetcher
 from gateway.server.mailer import Mailer
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import KeyRing
@@ -19,13 +21,17 @@ class Storefront:
     passwords: CustomerPasswords
     resets: Tries
     """How often an address may ask for new passwords and set them."""
+    providers: Providers
     mails: bool
     """Whether the installation sends mails."""
 
 
 def build_storefront(
-    db: Database, ring: KeyRing, passwords: Passwords, mailer: Mailer
+    db: Database, ring: KeyRing, passwords: Passwords, fetcher: Fetcher, mailer: Mailer
 ) -> Storefront:
     """Return the parts."""
     resets = Tries(db.clock, 20, 900.0, "Too many requests for new passwords; try again later.")
-    return Storefront(TokenRing(ring), CustomerPasswords(db, passwords), resets, mailer.enabled)
+    return Storefront(
+        TokenRing(ring), CustomerPasswords(db, passwords), resets,
+        Providers(db.clock, fetcher), mailer.enabled,
+    )  # fmt: skip

@@ -62,7 +62,8 @@ async def mailbox(
         server: Any, session: Any, envelope: Any, mechanism: str, data: Any
     ) -> AuthResult:
         assert isinstance(data, LoginPassword)
-        return AuthResult(success=(data.login.decode(), data.password.decode()) == login)
+        right = (data.login.decode(), data.password.decode()) == login
+        return AuthResult(success=right, handled=False)
 
     def protocol() -> SMTP:
         return SMTP(

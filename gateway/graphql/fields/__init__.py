@@ -10,6 +10,7 @@ from typing import Any
 from gateway.graphql.fields import (
     account,
     cart,
+    identity,
     leads,
     modals,
     nodes,
@@ -21,7 +22,18 @@ from gateway.graphql.fields import (
 )
 from gateway.graphql.visit import FieldResolver, Resolver
 
-_PARTS: tuple[Any, ...] = (stores, products, reviews, cart, orders, account, profile, leads, modals)
+_PARTS: tuple[Any, ...] = (
+    stores,
+    products,
+    reviews,
+    cart,
+    orders,
+    account,
+    profile,
+    identity,
+    leads,
+    modals,
+)
 
 NODES: nodes.Public = {k: v for part in _PARTS for k, v in getattr(part, "NODES", {}).items()}
 """The loader of each type that `node` returns, from the parts that have one."""

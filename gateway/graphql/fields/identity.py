@@ -1,0 +1,69 @@
+"""Resolves sign-ins with identity providers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from gateway.domain.storefront import identities, idp_tokens
+from gateway.domain.storefront.identities import Raced
+from gateway.domain.storefront.idp_tokens import Identity
+from gateway.domain.storefront.sign_in import SignedIn
+from gateway.domain.storefront.visitor import Visitor
+from gateway.graphql.fields.account import cart_token, greet
+from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.errors import Refusal
+
+Payload = dict[str, Any]
+NONCE = "idpNonce"
+"""The cookie with the nonce of the sign-in, for pages that do not send it in the input."""
+ATTEMPTS = 3
+
+
+async def log_in(visit: Visit, given: Args) -> Payload:
+    """Sign in with an id_token; create the account when there is none."""
+    visitor = await visit.visitor(given["hostname"], strict=False)
+    identity = await _verified(visit, visitor, given)
+    token, mail = cart_token(visit), visit.storefront.mails
+
+    async def enter() -> SignedIn:
+        return await visit.write(identities.enter, visitor, identity, token, mail=mail)
+
+    return greet(visit, given["hostname"], await _again(enter))
+
+
+async def link(visit: Visit, given: Args) -> Payload:
+    """Link an identity provider to the customer who is signed in."""
+    visitor = await visit.visitor(given["hostname"])
+    visitor.must_be_customer()
+    identity = await _verified(visit, visitor, given)
+
+    async def enter() -> SignedIn:
+        return await visit.write(identities.link, visitor, identity)
+
+    return greet(visit, given["hostname"], await _again(enter))
+
+
+async def _verified(visit: Visit, visitor: Visitor, given: Args) -> Identity:
+    """Return the identity of the id_token in an input. Raises invalid_token, unavailable."""
+    nonce = given.get("nonce") or visit.request.cookies.get(NONCE)
+    return await idp_tokens.verify(
+        visitor.store, given["token"], nonce, visit.storefront.providers, visit.now
+    )
+
+
+async def _again(enter: Callable[[], Awaitable[SignedIn]]) -> SignedIn:
+    """Repeat a sign-in that another one overtook."""
+    for _ in range(ATTEMPTS):
+        try:
+            return await enter()
+        except Raced:
+            continue
+    raise Refusal("unavailable", "Another sign-in overtook this one.", facts={"retry_after": 1})
+
+
+QUERIES: Mapping[str, Resolver] = {}
+MUTATIONS: Mapping[str, Resolver] = {
+    "clientIdpLogin": log_in,
+    "clientIdpSignup": log_in,
+    "clientLinkIdp": link,
+}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}

@@ -1,0 +1,93 @@
+"""Fetches documents of identity providers, through the guard that checks every outgoing request."""
+
+import re
+
+import aiohttp
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from gateway.domain.storefront.idp_keys import Fetched, FetchFailed
+from outbox.sending.guard import Guard
+from outbox.sending.urls import Refused, check_url
+
+MOST_BYTES = 262_144
+TIMEOUT = aiohttp.ClientTimeout(total=3.0)
+ATTEMPTS = 2
+PAUSE_SECONDS = 0.1
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})", re.IGNORECASE)
+_NO_STORE = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
+
+
+class _Passing(FetchFailed):
+    """A failure that may pass in a moment."""
+
+
+class Fetcher:
+    """Fetches addresses by GET without redirects, cookies and proxies."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._http: aiohttp.ClientSession | None = None
+
+    async def __call__(self, address: str) -> Fetched:
+        """Return the document at an address; a passing failure is tried again once.
+
+        Raises FetchFailed.
+        """
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(ATTEMPTS), wait=wait_fixed(PAUSE_SECONDS),
+            retry=retry_if_exception_type(_Passing), reraise=True,
+        )  # fmt: skip
+        return await retrying(self._get, address)
+
+    async def _get(self, address: str) -> Fetched:
+        try:
+            target = check_url(address, self._guard.rules)
+            async with self._session().get(
+                target.url, allow_redirects=False, timeout=TIMEOUT,
+                headers={"Accept": "application/json"},
+            ) as response:  # fmt: skip
+                if response.status >= 500:
+                    raise _Passing(f"status {response.status}")
+                if response.status != 200:
+                    raise FetchFailed(f"status {response.status}")
+                body = await _limited(response.content)
+                return Fetched(body, _max_age(response.headers.get("Cache-Control", "")))
+        except Refused:
+            raise FetchFailed("the address is not allowed") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _Passing(type(error).__name__) from None
+
+    def _session(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            connector = aiohttp.TCPConnector(
+                resolver=self._guard,
+                socket_factory=self._guard.open_socket,
+                # The guard caches names itself, and checks addresses for each connection.
+                use_dns_cache=False,
+                force_close=True,
+            )
+            self._http = aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+            )
+        return self._http
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+
+
+async def _limited(stream: aiohttp.StreamReader) -> bytes:
+    """Return a whole body of at most MOST_BYTES. Raises FetchFailed."""
+    body = bytearray()
+    async for chunk in stream.iter_any():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            raise FetchFailed("the document is too large")
+    return bytes(body)
+
+
+def _max_age(control: str) -> float | None:
+    if _NO_STORE.search(control):
+        return 0.0
+    found = _MAX_AGE.search(control)
+    return None if found is None else float(found[1])
