@@ -46,7 +46,7 @@ async def hundred_buyers(shop: Shop, buyers: int = 100) -> list[str]:
 async def coupon_with_one_use(shop: Shop, buyers: int = 4) -> list[str]:
     """Let buyers with one coupon in their carts order at once; exactly one uses it."""
     product = await sell(shop, 30, stock=STOCK)
-    code = f"ONE{product[-6:]}"
+    code = f"ONE-{record_id(product, 'Product', 'id')}"
     found_id = await coupon(shop, code, maxUses=1)
     browsers = [shop.browser() for _ in range(buyers)]
     for browser in browsers:
