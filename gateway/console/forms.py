@@ -9,7 +9,7 @@ from gateway.records.errors import Refusal
 from gateway.server import bodies
 
 URLENCODED = "application/x-www-form-urlencoded"
-MOST_FIELDS = 200
+MOST_FIELDS = 1_500
 
 
 class Form:

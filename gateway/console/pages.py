@@ -249,7 +249,7 @@ def id_of(request: web.Request) -> str:
 
 def to(path: str, done: str = "") -> web.Response:
     """Redirect to `path`; its page then shows the text `done.…` of the catalogue."""
-    where = f"{path}?done={done}" if done else path
+    where = f"{path}{'&' if '?' in path else '?'}done={done}" if done else path
     return web.Response(status=303, headers={"Location": where})
 
 

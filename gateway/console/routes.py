@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console import deliveries, keys, login, profile, webhooks
+from gateway.console import deliveries, keys, login, profile, store_pages, webhooks
 from gateway.console.pages import Handler, action, form_only, not_found, page, set_up, static
 
 
@@ -50,6 +50,19 @@ def add_console(app: web.Application) -> None:
     get("/console/deliveries/{id}", page(deliveries.show))
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
+
+    for section in (store_pages.stores, store_pages.orders, store_pages.reviews):
+        get(section.path, page(section.index))
+        if section.entry.create is not None:
+            post(section.path, action(section.create))
+            get(f"{section.path}/new", page(section.new))
+            get(f"{section.path}/{{id}}/edit", page(section.edit_page))
+            post(f"{section.path}/{{id}}", action(section.edit))
+        get(f"{section.path}/{{id}}", page(section.show))
+    get("/console/orders/{id}/cancel", page(store_pages.cancel_page))
+    post("/console/orders/{id}/cancel", action(store_pages.cancel))
+    post("/console/reviews/{id}/publish", action(store_pages.publish))
+    post("/console/reviews/{id}/reject", action(store_pages.reject))
 
     get("/console/keys", page(keys.index))
     post("/console/keys", action(keys.create))

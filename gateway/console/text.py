@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.console import text_webhooks
+from gateway.console import text_stores, text_webhooks
 
 Catalogue = Mapping[str, str]
 
 ENGLISH: Catalogue = {
     **text_webhooks.SENTENCES,
+    **text_stores.SENTENCES,
     "lang": "en",
     # Frame
     "app.name": "Carteiro",
@@ -16,6 +17,9 @@ ENGLISH: Catalogue = {
     "app.skip": "Skip to content",
     "nav.label": "Main",
     "nav.webhooks": "Webhooks",
+    "nav.stores": "Stores",
+    "nav.orders": "Orders",
+    "nav.reviews": "Reviews",
     "nav.keys": "API keys",
     "nav.account": "Account",
     "nav.sign_out": "Sign out",
@@ -129,7 +133,7 @@ ENGLISH: Catalogue = {
     " long. Go back, reload the page and submit the form again.",
     "error.origin_help": "The form was submitted from another site.",
     "error.rate_limited": "Too many requests",
-    "error.too_large": "The form is too large. The limits are 64 KiB and 200 fields.",
+    "error.too_large": "The form is too large. The limits are 64 KiB and 1,500 fields.",
     "error.unavailable": "The database is unavailable",
     "error.unavailable_help": "Nothing was changed. Try again in a moment.",
     "error.internal_error": "Internal server error",
