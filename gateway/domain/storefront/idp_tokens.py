@@ -143,7 +143,8 @@ def _identity(
 
 def _is_trusted(email: str, claims: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
     # Google's samples have the text "true".
-    if claims.get("email_verified") not in (True, "true"):
+    verified = claims.get("email_verified")
+    if verified is not True and verified != "true":
         return False
     domain = email.rpartition("@")[2].lower()
     trusted: Sequence[str] = json.decode(provider.get("trustedDomains") or "[]")

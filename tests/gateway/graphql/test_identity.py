@@ -1,0 +1,412 @@
+"""Signing in with an identity provider: a real one on loopback, forged tokens, and the links."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from joserfc.jwk import RSAKey
+
+from gateway.domain.storefront import idp_keys
+from gateway.domain.storefront.idp_tokens import GOOGLE, _is_trusted
+from gateway.server.config import Config, Egress, Limits, Mail
+from gateway.server.keys import STOREFRONT
+from outbox.database.transaction import Database, Tx
+from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
+from tests.support.forged import forged
+from tests.support.issuer import CLIENT, Issuer, issuing
+from tests.support.mailbox import Mailbox, mailbox
+from tests.support.rest import RestApi
+from tests.support.shop import Answer, Browser, Shop, open_shop
+from tests.support.site import serving
+
+LIMITS = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
+LOOPBACK = Egress(allow_http=True, allow=("127.0.0.0/8",))
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[Issuer]:
+    async with issuing() as issuer:
+        yield issuer
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Mailbox]:
+    async with mailbox() as box:
+        yield box
+
+
+async def open_with(
+    stack: AsyncExitStack, db: Database, issuer: Issuer, config: Config, **idp: Any
+) -> Shop:
+    """Open a store that accepts the tokens of the issuer."""
+    site = await stack.enter_async_context(serving(db, config))
+    provider = {"issuer": issuer.url, "clientIds": [CLIENT], **idp}
+    shop = await open_shop(RestApi(site), idps=[provider])
+    stack.push_async_callback(shop.close)
+    return shop
+
+
+@pytest.fixture
+async def idp_shop(db: Database, issuer: Issuer) -> AsyncIterator[Shop]:
+    """A store without mail that trusts the issuer for example.com."""
+    async with AsyncExitStack() as stack:
+        config = Config(limits=LIMITS, egress=LOOPBACK)
+        yield await open_with(stack, db, issuer, config, trustedDomains=["example.com"])
+
+
+@pytest.fixture
+async def posting(db: Database, issuer: Issuer, box: Mailbox) -> AsyncIterator[Shop]:
+    """The same store, on a server that sends mails."""
+    mail = Mail(host="127.0.0.1", port=box.port, security="none", from_address="shop@example.com")
+    async with AsyncExitStack() as stack:
+        config = Config(limits=LIMITS, egress=LOOPBACK, mail=mail)
+        yield await open_with(stack, db, issuer, config, trustedDomains=["example.com"])
+
+
+async def enter(browser: Browser, token: str, **more: Any) -> Answer:
+    selection = "token user { id name email emailVerified }"
+    return await browser.do("clientIdpLogin", selection, token=token, **more)
+
+
+async def change_idp(shop: Shop, issuer: Issuer, **idp: Any) -> None:
+    provider = {"issuer": issuer.url, "clientIds": [CLIENT], **idp}
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"idps": [provider]})).status == 200
+
+
+async def verified(tx: Tx) -> None:
+    await tx.run("update customers set email_verified = true")
+
+
+async def counts(tx: Tx) -> dict[str, int]:
+    found = {}
+    for table in ("customers", "customer_identities", "customer_sessions"):
+        row = await tx.one(f"select count(*) as n from {table}")
+        assert row is not None
+        found[table] = row["n"]
+    return found
+
+
+# The linking matrix, row by row.
+
+
+@pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS384"), ("ec", "ES256"),
+                                          ("ed", "EdDSA")])  # fmt: skip
+async def test_a_new_pair_without_an_account_creates_one(
+    idp_shop: Shop, issuer: Issuer, kid: str, alg: str
+) -> None:
+    browser = idp_shop.browser()
+    answer = await enter(browser, issuer.token(kid, alg))
+    user = answer.data["clientIdpLogin"]["user"]
+    assert (user["name"], user["email"], user["emailVerified"]) == (
+        "Ana Souza", "ana@example.com", True,
+    )  # fmt: skip
+    assert set(answer.cookies) == {"authJwtClient", "cartSession"}
+    assert (await user_of(browser))["name"] == "Ana Souza"
+    [contact] = (await idp_shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+
+
+async def test_a_known_pair_signs_in_whatever_its_email_is(idp_shop: Shop, issuer: Issuer) -> None:
+    first = await enter(idp_shop.browser(), issuer.token())
+    browser = idp_shop.browser()
+    answer = await browser.do(
+        "clientIdpSignup", "user { id email }",
+        token=issuer.token(email="new@example.com", email_verified=False),
+    )  # fmt: skip
+    user = answer.data["clientIdpSignup"]["user"]
+    assert user["id"] == first.data["clientIdpLogin"]["user"]["id"]
+    assert user["email"] == "ana@example.com"
+
+
+async def test_an_untrusted_email_makes_an_unverified_account(
+    idp_shop: Shop, issuer: Issuer
+) -> None:
+    cases: tuple[dict[str, Any], ...] = (
+        {"email_verified": False}, {"email_verified": None}, {"email_verified": "false"},
+        {"email_verified": 1}, {"email": "ana@elsewhere.example"},
+    )  # fmt: skip
+    for n, changed in enumerate(cases):
+        token = issuer.token(**({"sub": f"s{n}", "email": f"a{n}@example.com"} | changed))
+        user = (await enter(idp_shop.browser(), token)).data["clientIdpLogin"]["user"]
+        assert user["emailVerified"] is False, changed
+    # Google's samples have the text "true".
+    token = issuer.token(sub="s9", email="a9@example.com", email_verified="true")
+    user = (await enter(idp_shop.browser(), token)).data["clientIdpLogin"]["user"]
+    assert user["emailVerified"] is True
+
+
+async def test_a_token_without_an_email_makes_an_account_too(
+    idp_shop: Shop, issuer: Issuer
+) -> None:
+    for changed in ({"email": None, "sub": "s1"}, {"email": "nonsense", "sub": "s2"}):
+        answer = await enter(idp_shop.browser(), issuer.token(name=None, **changed))
+        assert answer.data["clientIdpLogin"]["user"]["email"] is None
+    assert (await idp_shop.owner.get("/api/contacts")).body["total"] == 0
+
+
+async def test_a_trusted_token_links_a_verified_account(idp_shop: Shop, issuer: Issuer) -> None:
+    browser = idp_shop.browser()
+    await sign_up(browser)
+    await idp_shop.db.write(verified)
+    answer = await enter(idp_shop.browser(), issuer.token())
+    assert answer.data["clientIdpLogin"]["user"]["email"] == ANA["email"]
+    # Nothing is taken from the account.
+    assert await user_of(browser) is not None
+    assert (await log_in(idp_shop.browser())).data
+    assert (await idp_shop.db.read(counts))["customers"] == 1
+
+
+async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
+    posting: Shop, issuer: Issuer, box: Mailbox
+) -> None:
+    maker = posting.browser()
+    await sign_up(maker, name="Eve")
+    await box.next()
+    await maker.do(
+        "clientAddressSave", "address { id }", street="Rua", number="1", city="Rio", state="RJ",
+        cep="20000000",
+    )  # fmt: skip
+    # Eve also links an account of her own.
+    eve = issuer.token(sub="eve", email="eve@elsewhere.example")
+    assert (await maker.do("clientLinkIdp", "token", token=eve)).data
+    owner = posting.browser()
+    answer = await enter(owner, issuer.token())
+    assert answer.data["clientIdpLogin"]["user"]["emailVerified"] is True
+    assert await user_of(maker) is None
+    assert (await log_in(maker)).code == "INVALID_CREDENTIALS"
+    assert (await enter(maker, eve)).data["clientIdpLogin"]["user"]["email"] != ANA["email"]
+    found = await owner.ask("client(hostname: $h) { addresses { id } }")
+    assert found["client"]["addresses"] == []
+    mail = await box.next(2)
+    assert mail["To"] == ANA["email"]
+    assert "secured" in mail["Subject"]
+
+
+async def test_without_mail_an_unverified_account_needs_its_password(
+    idp_shop: Shop, issuer: Issuer
+) -> None:
+    maker = idp_shop.browser()
+    await sign_up(maker)
+    assert (await enter(idp_shop.browser(), issuer.token())).code == "ACCOUNT_LINK_REQUIRED"
+    assert await user_of(maker) is not None
+    assert (await idp_shop.db.read(counts))["customer_identities"] == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}],
+)
+async def test_an_untrusted_token_needs_the_password_of_the_account(
+    posting: Shop, issuer: Issuer, changed: dict[str, Any]
+) -> None:
+    browser = posting.browser()
+    email = changed.get("email", ANA["email"])
+    await sign_up(browser, email=email)
+    await posting.db.write(verified)
+    token = issuer.token(**changed)
+    other = posting.browser()
+    assert (await enter(other, token)).code == "ACCOUNT_LINK_REQUIRED"
+    assert await user_of(other) is None
+    # With the password it can be linked, and signs in from then on.
+    assert (await browser.do("clientLinkIdp", "token", token=token)).data
+    assert (await enter(other, token)).data["clientIdpLogin"]["user"]["email"] == email
+
+
+async def test_google_is_trusted_for_its_own_domains(idp_shop: Shop, issuer: Issuer) -> None:
+    """The rules of Google need its issuer, which is on no loopback: they are checked as a unit."""
+    google = {"issuer": GOOGLE}
+    proven = {"email_verified": True}
+    assert _is_trusted("ana@gmail.com", proven, google)
+    assert _is_trusted("ana@firm.example", proven | {"hd": "firm.example"}, google)
+    assert not _is_trusted("ana@firm.example", proven, google)
+    assert not _is_trusted("ana@firm.example", proven | {"hd": "other.example"}, google)
+    assert not _is_trusted("ana@gmail.com", {}, google)
+    assert not _is_trusted("ana@gmail.com", proven, {"issuer": issuer.url})
+
+
+async def test_an_identity_belongs_to_one_account(idp_shop: Shop, issuer: Issuer) -> None:
+    ana, bia = idp_shop.browser(), idp_shop.browser()
+    await sign_up(ana)
+    await sign_up(bia, email="bia@example.com")
+    token = issuer.token(email_verified=False)
+    assert (await ana.do("clientLinkIdp", "token", token=token)).data
+    assert (await ana.do("clientLinkIdp", "token", token=token)).data
+    assert (await bia.do("clientLinkIdp", "token", token=token)).code == "CONFLICT"
+    nobody = idp_shop.browser()
+    assert (await nobody.do("clientLinkIdp", "token", token=token)).code == "UNAUTHENTICATED"
+
+
+async def test_linking_proves_the_email_of_the_account(idp_shop: Shop, issuer: Issuer) -> None:
+    browser = idp_shop.browser()
+    await sign_up(browser)
+    answer = await browser.do("clientLinkIdp", "user { emailVerified }", token=issuer.token())
+    assert answer.data["clientLinkIdp"]["user"]["emailVerified"] is True
+
+
+async def test_identities_are_of_one_store(idp_shop: Shop, issuer: Issuer) -> None:
+    first = await enter(idp_shop.browser(), issuer.token())
+    body = {
+        "hostname": "other.example", "name": "Other",
+        "idps": [{"issuer": issuer.url, "clientIds": [CLIENT]}],
+    }  # fmt: skip
+    assert (await idp_shop.owner.post("/api/stores", body)).status == 201
+    second = await enter(idp_shop.browser(), issuer.token(), hostname="other.example")
+    ids = {a.data["clientIdpLogin"]["user"]["id"] for a in (first, second)}
+    assert len(ids) == 2
+
+
+async def test_first_sign_ins_at_once_make_one_account(idp_shop: Shop, issuer: Issuer) -> None:
+    answers = await asyncio.gather(*(enter(idp_shop.browser(), issuer.token()) for _ in range(6)))
+    assert len({a.data["clientIdpLogin"]["user"]["id"] for a in answers}) == 1
+    found = await idp_shop.db.read(counts)
+    assert found == {"customers": 1, "customer_identities": 1, "customer_sessions": 6}
+
+
+# Tokens.
+
+
+async def test_forged_tokens(idp_shop: Shop, issuer: Issuer) -> None:
+    await change_idp(idp_shop, issuer, nonceRequired=True, trustedDomains=["example.com"])
+    browser = idp_shop.browser()
+    kinds = forged(issuer)
+    assert sum(map(len, kinds.values())) >= 60
+    for kind, tokens in kinds.items():
+        assert len(tokens) >= 4, kind
+        for place, token in enumerate(tokens):
+            answer = await enter(browser, token, nonce="n-1")
+            assert answer.status == 200, (kind, place)
+            assert answer.code == "INVALID_TOKEN", (kind, place, answer.body)
+            assert not answer.cookies
+    assert (await idp_shop.db.read(counts))["customers"] == 0
+    # The same store takes the token that they imitate.
+    assert (await enter(browser, issuer.token(nonce="n-1"), nonce="n-1")).data
+
+
+async def test_clocks_may_differ_by_a_minute(idp_shop: Shop, issuer: Issuer) -> None:
+    now = int(time.time())
+    for changed in ({"exp": now - 50}, {"iat": now + 50}, {"nbf": now + 50}, {"exp": now + 9.5}):
+        assert (await enter(idp_shop.browser(), issuer.token(**changed))).data
+
+
+async def test_a_store_may_limit_the_age_of_a_token(idp_shop: Shop, issuer: Issuer) -> None:
+    await change_idp(idp_shop, issuer, maxAgeSeconds=100)
+    now = int(time.time())
+    assert (await enter(idp_shop.browser(), issuer.token(iat=now - 150))).data
+    assert (await enter(idp_shop.browser(), issuer.token(iat=now - 170))).code == "INVALID_TOKEN"
+
+
+async def test_several_audiences_need_our_azp(idp_shop: Shop, issuer: Issuer) -> None:
+    token = issuer.token(aud=["other", CLIENT], azp=CLIENT)
+    assert (await enter(idp_shop.browser(), token)).data
+
+
+async def test_a_required_nonce_signs_in_once(idp_shop: Shop, issuer: Issuer) -> None:
+    await change_idp(idp_shop, issuer, nonceRequired=True)
+    token = issuer.token(nonce="n-1")
+    assert (await enter(idp_shop.browser(), token)).code == "INVALID_TOKEN"
+    answers = await asyncio.gather(
+        *(enter(idp_shop.browser(), token, nonce="n-1") for _ in range(5))
+    )
+    codes = sorted(a.code if "errors" in a.body else "in" for a in answers)
+    assert codes == ["INVALID_TOKEN"] * 4 + ["in"]
+    # The cookie of the page serves as well.
+    browser = idp_shop.browser()
+    document = (
+        "mutation ($input: ClientIdpLoginMutationInput!)"
+        " { clientIdpLogin(input: $input) { token } }"
+    )
+    values = {"input": {"hostname": idp_shop.hostname, "token": issuer.token(nonce="n-2")}}
+    assert (await browser.send(document, values, Cookie="idpNonce=n-3")).code == "INVALID_TOKEN"
+    assert (await browser.send(document, values, Cookie="idpNonce=n-2")).data
+
+
+# Keys.
+
+
+async def test_keys_are_cached_and_fetched_again_for_a_new_one(
+    idp_shop: Shop, issuer: Issuer
+) -> None:
+    for _ in range(3):
+        assert (await enter(idp_shop.browser(), issuer.token())).data
+    assert issuer.requests == ["/.well-known/openid-configuration", "/jwks"]
+    issuer.keys["new"] = RSAKey.generate_key(2048, {"kid": "new"})
+    providers = idp_shop.api.site.app[STOREFRONT].providers
+    # Within the minute after the last fetch, an unknown key id costs no further one.
+    for _ in range(3):
+        assert (await enter(idp_shop.browser(), issuer.token("new"))).code == "INVALID_TOKEN"
+    assert issuer.requests.count("/jwks") == 1
+    providers._known[issuer.url].tried_at -= idp_keys.REFETCH_SECONDS
+    answers = await asyncio.gather(
+        *(enter(idp_shop.browser(), issuer.token("new")) for _ in range(4))
+    )
+    assert all("errors" not in answer.body for answer in answers)
+    assert issuer.requests.count("/jwks") == 2
+    # When their life is over, they are fetched before the next use.
+    providers._known[issuer.url].keys_until = 0.0
+    del issuer.keys["rsa"]
+    assert (await enter(idp_shop.browser(), issuer.token("ec", "ES256"))).data
+    assert issuer.requests.count("/jwks") == 3
+
+
+async def test_a_provider_that_fails_once_is_asked_again(idp_shop: Shop, issuer: Issuer) -> None:
+    issuer.failures = 1
+    assert (await enter(idp_shop.browser(), issuer.token())).data
+
+
+async def test_a_provider_that_is_down_is_no_forgery(idp_shop: Shop, issuer: Issuer) -> None:
+    issuer.failures = 10
+    for _ in range(4):
+        answer = await enter(idp_shop.browser(), issuer.token())
+        assert answer.code == "UNAVAILABLE"
+        assert answer.error["extensions"]["retryAfter"] == idp_keys.FAILED_SECONDS
+    # It is left alone for some seconds.
+    assert len(issuer.requests) == 2
+    providers = idp_shop.api.site.app[STOREFRONT].providers
+    issuer.failures = 0
+    providers._known[issuer.url].tried_at -= idp_keys.FAILED_SECONDS
+    assert (await enter(idp_shop.browser(), issuer.token())).data
+    # Known keys stay in use while it fails.
+    issuer.failures = 10
+    providers._known[issuer.url].keys_until = providers._clock.monotonic()
+    assert (await enter(idp_shop.browser(), issuer.token())).data
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"body": b"x"}, {"body": b"{}"}, {"body": b'{"keys": []}'}, {"body": b'{"keys": [1]}'},
+        {"body": b'{"keys": [{"kty": "oct", "k": "AAAA", "kid": "rsa"}]}'},
+        {"body": b'{"keys": [{"kty": "RSA", "n": "AQAB", "e": "AQAB", "kid": "rsa"}]}'},
+        {"body": b'{"keys": "' + b"a" * 300_000 + b'"}'},
+        {"discovery": {"issuer": "https://evil.example"}}, {"discovery": {"jwks_uri": 7}},
+        {"discovery": {"jwks_uri": "file:///etc/passwd"}},
+        {"discovery": {"jwks_uri": "http://10.0.0.1/jwks"}},
+        {"discovery": {"jwks_uri": "http://169.254.169.254/jwks"}},
+        {"redirect": "http://127.0.0.1:1/"},
+    ],
+)  # fmt: skip
+async def test_broken_documents_of_a_provider(
+    idp_shop: Shop, issuer: Issuer, broken: dict[str, Any]
+) -> None:
+    for name, value in broken.items():
+        setattr(issuer, name, value)
+    assert (await enter(idp_shop.browser(), issuer.token())).code == "UNAVAILABLE"
+
+
+async def test_the_guard_refuses_a_provider_on_the_network(db: Database, issuer: Issuer) -> None:
+    """Without a rule for loopback nothing is asked there."""
+    async with AsyncExitStack() as stack:
+        shop = await open_with(stack, db, issuer, Config(limits=LIMITS))
+        assert (await enter(shop.browser(), issuer.token())).code == "UNAVAILABLE"
+        assert issuer.requests == []
+
+
+async def test_a_provider_off_the_list_is_not_asked(idp_shop: Shop, issuer: Issuer) -> None:
+    path = f"/api/stores/{idp_shop.store['id']}"
+    assert (await idp_shop.owner.put(path, {"idps": []})).status == 200
+    assert (await enter(idp_shop.browser(), issuer.token())).code == "INVALID_TOKEN"
+    assert issuer.requests == []

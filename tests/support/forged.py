@@ -1,0 +1,141 @@
+"""Forged id_tokens by kind: every one must be refused with INVALID_TOKEN."""
+
+import base64
+import hmac
+import json
+import time
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+from tests.support.issuer import CLIENT, Issuer
+
+Forged = dict[str, list[str]]
+
+
+def part(value: Any) -> str:
+    """Return a part of a JWT."""
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def forged(issuer: Issuer) -> Forged:
+    """Return forged tokens for a store that trusts `issuer` with CLIENT and requires a nonce."""
+    good = issuer.claims(nonce="n-1")
+    valid = issuer.token(nonce="n-1")
+    head, body, tail = valid.split(".")
+    rsa = issuer.keys["rsa"]
+    assert isinstance(rsa, RSAKey)
+    public = rsa.as_pem(private=False)
+    foreign = RSAKey.generate_key(2048)
+    now = int(time.time())
+
+    def plain(alg: Any, signature: str = "") -> str:
+        return f"{part({'alg': alg, 'kid': 'rsa', 'typ': 'JWT'})}.{part(good)}.{signature}"
+
+    def with_claims(**changed: Any) -> str:
+        return issuer.token(**({"nonce": "n-1"} | changed))
+
+    def with_header(**more: Any) -> str:
+        # The library makes no token with such a header.
+        signed = f"{part({'alg': 'RS256', 'kid': 'rsa', **more})}.{body}"
+        private = rsa.private_key
+        assert private is not None
+        return f"{signed}.{part(private.sign(signed.encode(), PKCS1v15(), SHA256()))}"
+
+    def hmac_by(secret: bytes, alg: str) -> str:
+        signed = f"{part({'alg': alg, 'kid': 'rsa'})}.{body}"
+        digest = hmac.digest(secret, signed.encode(), f"sha{alg[2:]}")
+        return f"{signed}.{part(digest)}"
+
+    def by(key: Any, alg: str, **header: Any) -> str:
+        return jwt.encode({"alg": alg, **header}, good, key, [alg], default_type=None)
+
+    secrets = (public, public.strip(), json.dumps(rsa.as_dict(private=False)).encode(), b"")
+    nones: list[Any] = ["none", "None", "NONE", "nOnE", "none ", "", None, [], 0]
+    kids: list[Any] = [None, 1, ["rsa"], {}]
+    jwk = foreign.as_dict(private=False)
+    return {
+        "alg none": [
+            *(plain(a) for a in nones),
+            plain("none", tail), plain("nonE", part(b"x")), f"{part({'kid': 'rsa'})}.{body}.{tail}",
+        ],
+        "HS256 with the public key": [
+            *(hmac_by(secret, alg) for secret in secrets for alg in ("HS256", "HS512")),
+            hmac_by(public, "HS384"),
+        ],
+        "a key of its own": [
+            by(foreign, "RS256", kid="rsa"),
+            by(foreign, "RS256", kid="mine", jwk=jwk),
+            by(foreign, "RS256", kid="rsa", jwk=jwk),
+            by(foreign, "RS256", kid="rsa", jku=f"{issuer.url}/jwks"),
+            by(foreign, "RS256", kid="rsa", x5u=f"{issuer.url}/cert"),
+            by(foreign, "RS256", kid="rsa", x5c=["MIIB"]),
+            with_header(jwk=rsa.as_dict(private=False)),
+        ],
+        "kid tricks": [
+            by(foreign, "RS256", kid=kid)
+            for kid in (
+                "../../../../dev/null", "/etc/passwd", "rsa'; drop table customers --", "",
+                "http://127.0.0.1/key", "rsa\u0000", "RSA", "rsa " , "a" * 300, "%72sa",
+            )
+        ] + [
+            f"{part({'alg': 'RS256', 'kid': kid})}.{body}.{tail}" for kid in kids
+        ],
+        "wrong aud": [
+            with_claims(aud=aud)
+            for aud in ("other", ["other"], [], "", f"{CLIENT} ", {CLIENT: 1}, 7, [[CLIENT]])
+        ] + [with_claims(aud=None)],
+        "wrong azp": [
+            with_claims(azp="other"), with_claims(azp=""), with_claims(azp=[CLIENT]),
+            with_claims(aud=[CLIENT, "other"]), with_claims(aud=[CLIENT, "other"], azp="other"),
+        ],
+        "wrong iss": [
+            with_claims(iss=iss)
+            for iss in (
+                "https://evil.example", f"{issuer.url}/", issuer.url.upper(), "", [issuer.url], 5,
+                f"{issuer.url}.evil.example", "accounts.google.com", None,
+            )
+        ],
+        "wrong nonce": [
+            with_claims(nonce="n-2"), with_claims(nonce=None), with_claims(nonce=""),
+            with_claims(nonce=["n-1"]), with_claims(nonce="n-1 "), with_claims(nonce=1),
+        ],
+        "expired": [
+            with_claims(exp=exp)
+            for exp in (now - 61, now - 3_600, 0, -1, "never", None, True, 1e300, [now + 60])
+        ],
+        "not yet valid": [
+            with_claims(iat=now + 120), with_claims(nbf=now + 120), with_claims(iat="now"),
+            with_claims(iat=None), with_claims(nbf="x"), with_claims(iat=now + 86_400),
+        ],
+        "truncated": [
+            valid[:-1], valid[:-10], f"{head}.{body}", f"{head}.{body}.", f".{body}.{tail}",
+            head, "", ".", "..", valid[1:], f"{valid}.{tail}", f"{head}..{tail}",
+        ],
+        "wrong typ": [
+            with_header(typ=typ) for typ in ("at+jwt", "application/at+jwt", "JOSE", "dpop+jwt", 1)
+        ] + [with_header(cty="JWT")],
+        "crit": [
+            with_header(crit=["exp"]), with_header(crit=[]), with_header(crit="exp"),
+            with_header(b64=False), with_header(crit=["b64"], b64=False),
+        ],
+        "changed": [
+            f"{head}.{part(good | {'sub': 'eve'})}.{tail}",
+            f"{head}.{part(good | {'email': 'eve@example.com'})}.{tail}",
+            f"{part({'alg': 'PS256', 'kid': 'rsa'})}.{body}.{tail}",
+            f"{part({'alg': 'ES256', 'kid': 'ec'})}.{body}.{tail}",
+            f"{part({'alg': 'ES256', 'kid': 'rsa'})}.{body}.{tail}",
+            f"{head}.{body}.{part(bytes(256))}",
+        ],
+        "no sub": [with_claims(sub=sub) for sub in (None, "", 7, ["ana-1"], "a" * 256)],
+        "no JSON": [
+            f"{part(b'x')}.{body}.{tail}", f"{head}.{part(b'[]')}.{tail}",
+            f"{head}.{part(b'{' * 5_000)}.{tail}", f"{part(b'[]')}.{body}.{tail}",
+            f"{head}.{part(b'NaN')}.{tail}", "é.é.é", f" {valid}", f"{valid}\n",
+            "a" * 100_000,
+        ],
+    }  # fmt: skip
