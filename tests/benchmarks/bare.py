@@ -1,8 +1,8 @@
 """Baselines: servers on aiohttp and uvloop without the product's code.
 
 `echo` parses a posted body and returns it. `statements FILE` writes a contact and its event with
-each statement awaited through aiosqlite. `fixed BODY…` responds to GET with fixed bytes, selected
-by the paths /0, /1, ….
+each statement awaited through aiosqlite. `fixed BODY…` responds with fixed bytes, selected by the
+paths /0, /1, …; it parses a posted body.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def fixed(bodies: list[str]) -> Handler:
     served = [body.encode() for body in bodies]
 
     async def handle(request: web.Request) -> web.Response:
+        if request.method == "POST":
+            msgspec.json.decode(await request.read())
         body = served[int(request.match_info["path"])]
         return web.Response(body=body, content_type=JSON)
 
@@ -96,6 +98,7 @@ async def main(words: list[str]) -> None:
         sys.setswitchinterval(0.0005)
     elif words[0] == "fixed":
         app.router.add_get("/{path:.*}", fixed(words[1:]))
+        app.router.add_post("/{path:.*}", fixed(words[1:]))
     else:
         app.router.add_post("/{path:.*}", echo)
     runner = web.AppRunner(app, access_log=None)

@@ -16,6 +16,7 @@ from tests.benchmarks.parked import parked
 from tests.benchmarks.read_path import read_path
 from tests.benchmarks.send_path import send_path
 from tests.benchmarks.sizes import Size
+from tests.benchmarks.storefront import storefront
 from tests.benchmarks.write_path import write_path
 
 Benchmark = Callable[[Size], Coroutine[Any, Any, Verdict]]
@@ -29,5 +30,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "gauges": gauges,
     "read_path": read_path,
     "lists": lists,
+    "storefront": storefront,
     "ceilings": ceilings,
 }
