@@ -22,7 +22,7 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
 DISCOUNT_MODALS = Resource(
-    noun="discount-modal",
+    noun="discount modal",
     plural="discount-modals",
     table="discount_modals",
     description="A form of the storefront that gives each visitor a coupon for their data.",

@@ -59,7 +59,7 @@ KINDS: Mapping[str, str] = {
     "product": "Product",
     "category": "Category",
     "review": "Review",
-    "discount-modal": "DiscountModal",
+    "discount modal": "DiscountModal",
 }
 """The GraphQL type of a record, by the noun of its resource."""
 

@@ -190,19 +190,24 @@ async def test_the_examples_of_creates_are_valid_requests(api: RestApi, ana: Per
     # Contacts come first and can refer to a company.
     company = await ana.post("/api/companies", {"name": "Acme"})
     made: dict[str, str] = {"companies": company.body["id"]}
-    # Invoices can refer to a quote and precede quotes in the document.
-    for method, path, entry in sorted(entries(), key=lambda one: one[1] == "/api/invoices"):
+    # Products and others refer to a store, and invoices to a quote, which come later in the document.
+    places = {"/api/stores": -1, "/api/invoices": 1}
+    for method, path, entry in sorted(entries(), key=lambda one: places.get(one[1], 0)):
         if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
             continue
         body = dict(entry["requestBody"]["content"]["application/json"]["example"])
         for name, plural in (
             ("companyId", "companies"), ("contactId", "contacts"), ("dealId", "deals"),
             ("quoteId", "quotes"), ("relatedTo", f"{body.get('relatedType')}s"),
+            ("storeId", "stores"),
         ):  # fmt: skip
             if name in body:
                 body[name] = made[plural]
         if "contactIds" in body:
             body["contactIds"] = [made["contacts"]]
+        if path == "/api/categories":
+            parent = await ana.post(path, {"storeId": made["stores"], "name": "Drinks"})
+            body["parentId"] = parent.body["id"]
         reply = await ana.post(path, body)
         assert reply.status == 201, (path, reply.text)
         assert "X-Ignored-Fields" not in reply.headers, path
