@@ -74,6 +74,7 @@ class Field:
     format: Format
     description: str
     example: Any
+    """A JSON value of a request; None leaves the field out of the examples."""
     required: bool = False
     on_create: bool = True
     on_update: bool = True

@@ -55,7 +55,7 @@ def fields(noun: str) -> tuple[Field, Field]:
         ),
         Field(
             "discountValue", "discount_value", numbers.money(1),
-            f"Discount in BRL; a {noun} has this or discountPercentage.", 15.5,
+            f"Discount in BRL; a {noun} has this or discountPercentage.", None,
         ),
     )  # fmt: skip
 

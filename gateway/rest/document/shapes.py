@@ -98,7 +98,8 @@ def new(form: Form) -> Shape:
         "properties": {f.name: _sent(f) for f in open_fields},
         "required": [f.name for f in open_fields if f.required],
     }
-    return Shape(schema, {f.name: f.example for f in open_fields}, f"{title_of(form)}Create")
+    example = {f.name: f.example for f in open_fields if f.example is not None}
+    return Shape(schema, example, f"{title_of(form)}Create")
 
 
 @lru_cache(maxsize=256)

@@ -190,7 +190,7 @@ async def test_the_examples_of_creates_are_valid_requests(api: RestApi, ana: Per
     # Contacts come first and can refer to a company.
     company = await ana.post("/api/companies", {"name": "Acme"})
     made: dict[str, str] = {"companies": company.body["id"]}
-    # Products and others refer to a store, and invoices to a quote, which come later in the document.
+    # Products and others refer to a store, and invoices to a quote, which come later there.
     places = {"/api/stores": -1, "/api/invoices": 1}
     for method, path, entry in sorted(entries(), key=lambda one: places.get(one[1], 0)):
         if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
