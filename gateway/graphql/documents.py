@@ -5,7 +5,7 @@ A document that fails is not kept: a client can write as many of them as it like
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from graphql import (
@@ -50,18 +50,23 @@ class Known:
     document: DocumentNode
     deprecated: str
     """The deprecated fields that it selects, such as `Product.groups`, with commas between."""
+    operations: Mapping[str, OperationDefinitionNode]
+    """The operations by name; the empty name for one without."""
+    introspecting: frozenset[str]
+    """The names of the operations that read nothing but the schema."""
     affordable: set[int]
     """The operations (by `id`) whose cost is checked and depends on no variables."""
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
         """Return the operation with this name, or the only one; None when there is none."""
-        found = [
-            definition
-            for definition in self.document.definitions
-            if isinstance(definition, OperationDefinitionNode)
-            and (name is None or (definition.name and definition.name.value == name))
-        ]
-        return found[0] if len(found) == 1 else None
+        if name is None:
+            [*found] = self.operations.values()
+            return found[0] if len(found) == 1 else None
+        return self.operations.get(name)
+
+    def introspects(self, operation: OperationDefinitionNode) -> bool:
+        """Return whether an operation reads nothing but the schema."""
+        return name_of(operation) in self.introspecting
 
     def must_be_affordable(
         self, operation: OperationDefinitionNode, variables: Mapping[str, Any] | None
@@ -70,7 +75,7 @@ class Known:
         if id(operation) in self.affordable:
             return
         bill = Bill(prices(self.schema), fragments_of(self.document), operation, variables)
-        bill.must_be_affordable(introspection=only_introspects(operation))
+        bill.must_be_affordable(introspection=self.introspects(operation))
         if not bill.varies:
             self.affordable.add(id(operation))
 
@@ -110,10 +115,13 @@ class Documents:
             document = parse(text, max_tokens=TOKENS)
             must_be_modest(document)
             must_hardly_overlap(document, fragments_of(document))
-            known = Known(self._schema, document, "", set())
-            for definition in document.definitions:
-                if isinstance(definition, OperationDefinitionNode):
-                    known.must_be_affordable(definition, variables)
+            operations = operations_of(document)
+            introspecting = frozenset(
+                name for name, found in operations.items() if only_introspects(found)
+            )
+            known = Known(self._schema, document, "", operations, introspecting, set())
+            for operation in operations.values():
+                known.must_be_affordable(operation, variables)
         except GraphQLError as error:
             raise Invalid([error], "rejected_parse") from None
         except Refusal as refusal:
@@ -122,14 +130,34 @@ class Documents:
         faults = validate(self._schema, document, hide_suggestions=True, max_errors=20)
         if faults:
             raise Invalid(faults, "rejected_parse")
-        return Known(
-            self._schema, document, deprecated_in(self._schema, document), known.affordable
-        )
+        return replace(known, deprecated=deprecated_in(self._schema, document))
 
 
 def of_refusal(refusal: Refusal) -> GraphQLError:
     """Return the error of a refusal that no field raised."""
     return GraphQLError(refusal.message, original_error=refusal)
+
+
+def name_of(operation: OperationDefinitionNode) -> str:
+    """Return the name of an operation; empty for one without."""
+    return operation.name.value if operation.name else ""
+
+
+def operations_of(document: DocumentNode) -> dict[str, OperationDefinitionNode]:
+    """Return the operations by name. Raises GraphQLError when two have one name."""
+    found: dict[str, OperationDefinitionNode] = {}
+    for definition in document.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            name = name_of(definition)
+            if name in found:
+                message = (
+                    f"There can be only one operation named '{name}'."
+                    if name
+                    else "This anonymous operation must be the only defined operation."
+                )
+                raise GraphQLError(message, [found[name], definition])
+            found[name] = definition
+    return found
 
 
 def only_introspects(operation: OperationDefinitionNode) -> bool:

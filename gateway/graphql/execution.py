@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, OperationDefinitionNode, OperationType
-from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 
 from gateway.graphql.asked import Asked
-from gateway.graphql.documents import Documents, Invalid, Known, of_refusal, only_introspects
+from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
+from gateway.graphql.executor import Executor, is_awaitable
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 
@@ -68,13 +68,13 @@ async def _execute(
     known: Known, operation: OperationDefinitionNode | None, visit: Visit, wanted: Asked
 ) -> ExecutionResult | list[GraphQLError]:
     """Return the result, or the errors of the variables or of the operation's name."""
-    executor = ExecutorThrowingOnIncremental.build(
+    executor = Executor.build(
         known.schema, known.document, None, visit, wanted.variables, wanted.operation,
-        hide_suggestions=True,
+        is_awaitable=is_awaitable, hide_suggestions=True,
     )  # fmt: skip
     if isinstance(executor, list):
         return executor
-    if operation is not None and only_introspects(operation):
+    if operation is not None and known.introspects(operation):
         # It takes a tenth of a second of pure computation, in which the loop serves others.
         async with _INTROSPECTING:
             found: Any = await asyncio.to_thread(executor.execute_operation)

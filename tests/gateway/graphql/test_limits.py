@@ -203,9 +203,10 @@ async def test_abusive_documents_are_answered_at_once(shop: Shop) -> None:
     for abuse in abuses():
         fastest = 1.0
         for _ in range(TRIES):
-            began = time.perf_counter()
+            # Of this process, whatever else the machine does.
+            began = time.process_time()
             answer = await browser.send(abuse.query, abuse.variables)
-            fastest = min(fastest, time.perf_counter() - began)
+            fastest = min(fastest, time.process_time() - began)
             if fastest <= SLOWEST_SECONDS:
                 break
         errors = answer.body.get("errors")
