@@ -9,7 +9,7 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import attacks, crm, edges, nodes, purchases, rooms
+from tests.proof import attacks, crm, edges, forgeries, nodes, purchases, rooms
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
@@ -158,6 +158,7 @@ LINES: dict[str, Line] = {
     **edges.LINES,
     **rooms.LINES,
     **purchases.LINES,
+    **forgeries.LINES,
     **attacks.LINES,
     "browser": browser,
     "lint": lint,

@@ -1,4 +1,4 @@
-"""Forged id_tokens by kind: every one must be refused with INVALID_TOKEN."""
+"""Forged id_tokens and session tokens by kind: every one must be refused."""
 
 import base64
 import hmac
@@ -9,8 +9,9 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from joserfc import jwt
-from joserfc.jwk import RSAKey
+from joserfc.jwk import OctKey, RSAKey
 
+from gateway.domain.storefront.session_tokens import TokenRing
 from tests.support.issuer import CLIENT, Issuer
 
 Forged = dict[str, list[str]]
@@ -139,3 +140,64 @@ def forged(issuer: Issuer) -> Forged:
             "a" * 100_000,
         ],
     }  # fmt: skip
+
+
+def forged_sessions(token: str, ring: TokenRing) -> Forged:
+    """Return forged session tokens, as an attacker with a valid one of another session makes them.
+
+    Those of the kinds `claims` are signed with the right key, to show that the claims are checked.
+    """
+    head, body, tail = token.split(".")
+    header = json.loads(unpart(head))
+    claims = json.loads(unpart(body))
+    right = ring._keys[header["kid"]]
+
+    def sign(sent: Any, said: Any, key: OctKey = right) -> str:
+        signed = f"{part(sent)}.{part(said)}"
+        algorithm = sent.get("alg") if isinstance(sent, dict) else None
+        size = str(algorithm)[2:] if str(algorithm) in ("HS384", "HS512") else "256"
+        secret = key.raw_value
+        return f"{signed}.{part(hmac.digest(secret, signed.encode(), f'sha{size}'))}"
+
+    def says(**changed: Any) -> str:
+        said = {n: v for n, v in (claims | changed).items() if v is not None}
+        return sign(header, said)
+
+    def heads(**changed: Any) -> str:
+        sent = {n: v for n, v in (header | changed).items() if v is not None}
+        return sign(sent, claims)
+
+    nones: list[Any] = ["none", "None", "NONE", "nOnE", "", None]
+    wrong = [OctKey.import_key(secret) for secret in (b"0" * 32, b"secret" * 6, token.encode())]
+    kids: list[Any] = [None, "", "0" * 8, "../../dev/null", 1, ["a"], {}]
+    other = "0" * 24
+    return {
+        "alg none": [
+            *(f"{part(header | {'alg': alg})}.{body}." for alg in nones),
+            *(f"{part(header | {'alg': alg})}.{body}.{tail}" for alg in nones),
+        ],
+        "another alg": [heads(alg=alg) for alg in ("HS384", "HS512", "hs256", "RS256", "HS256 ")],
+        "another key": [sign(header, claims, key) for key in wrong]
+        + [sign(header | {"kid": kid}, claims, wrong[0]) for kid in ("", "0", "../key", "' or 1")],
+        "kid tricks": [heads(kid=kid) for kid in kids],
+        "header": [
+            heads(jwk={"kty": "oct", "k": "AAAA"}), heads(jku="https://evil.example"),
+            heads(crit=["exp"]), heads(typ="at+jwt"), heads(typ=None), heads(cty="JWT"),
+            heads(b64=False), heads(zip="DEF"),
+        ],
+        "claims iss": [says(iss=iss) for iss in (None, "", "evil", 1, ["carteiro"])],
+        "claims aud": [says(aud=aud) for aud in (None, "", other, [claims["aud"]], 5, "*")],
+        "claims sub": [says(sub=sub) for sub in (None, "", other, 1, [claims["sub"]])],
+        "claims sid": [says(sid=sid) for sid in (None, "", other, 1, "' or 1 = 1 --", True)],
+        "claims exp": [says(exp=exp) for exp in (None, 0, -1, 1, "never", [claims["exp"]], 1.5)],
+        "truncated": [token[:-1], token[:-9], f"{head}.{body}", f"{head}.{body}.", head, "..", "x"],
+        "changed": [
+            f"{head}.{part(claims | {'sub': other})}.{tail}", f"{head}.{body}.{part(bytes(32))}",
+            f"{head}.{part(claims | {'exp': claims['exp'] + 1})}.{tail}", f"{token}.{tail}",
+        ],
+    }  # fmt: skip
+
+
+def unpart(text: str) -> bytes:
+    """Return the bytes of a part of a JWT."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -15,7 +15,7 @@ from gateway.server.config import Config, Egress, Limits, Mail
 from gateway.server.keys import STOREFRONT
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
-from tests.support.forged import forged
+from tests.support.forged import forged, forged_sessions
 from tests.support.issuer import CLIENT, Issuer, issuing
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.rest import RestApi
@@ -284,6 +284,24 @@ async def test_forged_tokens(idp_shop: Shop, issuer: Issuer) -> None:
     assert (await idp_shop.db.read(counts))["customers"] == 0
     # The same store takes the token that they imitate.
     assert (await enter(browser, issuer.token(nonce="n-1"), nonce="n-1")).data
+
+
+async def test_forged_session_tokens(shop: Shop) -> None:
+    token = (await sign_up(shop.browser())).data["clientSignup"]["token"]
+    tokens = shop.api.site.app[STOREFRONT].tokens
+    stranger = shop.browser()
+    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
+    for kind, forgeries in forged_sessions(token, tokens).items():
+        assert len(forgeries) >= 4, kind
+        for place, each in enumerate(forgeries):
+            header: dict[str, Any] = {"Authorization": f"Bearer {each}"}
+            answer = await stranger.send(query, **header)
+            assert answer.code == "INVALID_TOKEN", (kind, place)
+            # As a cookie it makes a visitor, because browsers keep cookies.
+            found = await stranger.send(query, Cookie=f"authJwtClient={each}")
+            assert found.data == {"client": {"user": None}}, (kind, place)
+    header = {"Authorization": f"Bearer {token}"}
+    assert (await stranger.send(query, **header)).data["client"]["user"] is not None
 
 
 async def test_clocks_may_differ_by_a_minute(idp_shop: Shop, issuer: Issuer) -> None:
