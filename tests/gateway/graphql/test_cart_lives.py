@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from gateway.domain.storefront import carts, stores
 from gateway.domain.storefront.carts.lives import KEPT
 from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.domain.storefront.visitor import Visitor
+from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
@@ -148,7 +151,11 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
         await carts.close(tx, found.cart, "1" * 24)
         return found
 
+    seen = await shop.db.read(carts.current, visitor)
     ordered = await shop.db.write(order)
+    with pytest.raises(Refusal) as refused:
+        await shop.db.write(carts.close, seen.cart, "2" * 24)
+    assert refused.value.code == "cart_empty"
     assert (ordered.total, ordered.items[0].line.quantity) == (8990, 1)
     after = await cart(browser)
     assert (after["id"], held(after)) == (before["id"], {})
