@@ -1,7 +1,8 @@
-"""The lines of purchases: races of checkouts, and what a store's owner hears of its visitors."""
+"""The lines of purchases: races of checkouts, what the owner hears of them, a generated client."""
 
 from __future__ import annotations
 
+from tests.proof.commands import select
 from tests.proof.outcome import Line, Outcome
 from tests.support.engines import Engine
 from tests.system.checkouts import GUARDS, ONE_WRITER, run_races, run_unguarded
@@ -35,7 +36,15 @@ async def storefront_webhooks(seed: int) -> Outcome:
     return outcome
 
 
+async def generated_client(seed: int) -> Outcome:
+    """A TypeScript client that is generated from the served schema compiles and buys."""
+    outcome = Outcome()
+    await select(outcome, "tests/gateway/graphql/test_generated_client.py", at_least=3)
+    return outcome
+
+
 LINES: dict[str, Line] = {
     "checkout-races": checkout_races,
     "storefront-webhooks": storefront_webhooks,
+    "generated-client": generated_client,
 }
