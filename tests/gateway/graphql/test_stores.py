@@ -1,5 +1,6 @@
 """The store of a hostname."""
 
+from tests.support.operations import operation
 from tests.support.shop import Shop
 
 
@@ -34,3 +35,8 @@ async def test_a_hostname_belongs_to_one_store(shop: Shop) -> None:
         refused = await other.post("/api/stores", body)
         assert refused.status == 409
         assert "taken" in refused.faults.values()
+
+
+async def test_the_documented_operation(shop: Shop) -> None:
+    found = (await shop.browser().send(*operation("store"))).data["store"]
+    assert (found["name"], found["hostname"]) == ("Coffee Shop", "shop.example")

@@ -1,0 +1,69 @@
+"""Writes docs/storefront-operations.md from the schema and the documents that the tests send.
+
+`python -m tests.docs.operations_page > docs/storefront-operations.md`
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from graphql import GraphQLField, GraphQLInputField, GraphQLInputObjectType, get_named_type
+
+from gateway.graphql.schema import schema
+from tests.support.operations import FOLDER, examples
+
+HEAD = """\
+# Operations of the storefront
+
+Every query and mutation with an example: the document and its variables. The cart and the customer
+come from cookies. [Storefront](storefront.md) explains the endpoint, cookies, errors and limits.
+`GET /graphql/schema.graphql` returns the whole schema. Amounts are in centavos. A `$name` in the
+variables stands for a value of your store.
+"""
+
+
+def lines() -> Iterator[str]:
+    """Yield the page."""
+    made = schema()
+    yield HEAD
+    for title, kind in (("Queries", made.query_type), ("Mutations", made.mutation_type)):
+        assert kind is not None
+        yield f"## {title}\n"
+        for name, field in sorted(kind.fields.items()):
+            yield from _operation(name, field)
+
+
+def _operation(name: str, field: GraphQLField) -> Iterator[str]:
+    yield f"### {name}\n"
+    yield f"{field.description}\n"
+    argument = field.args.get("input")
+    if argument is None:
+        told: Mapping[str, tuple[str, str | None]] = {
+            one: (str(found.type), found.description) for one, found in field.args.items()
+        }
+    else:
+        wanted = get_named_type(argument.type)
+        assert isinstance(wanted, GraphQLInputObjectType)
+        told = {one: _told(found) for one, found in wanted.fields.items()}
+    yield "| argument | type | meaning |\n| --- | --- | --- |"
+    for one, (kind, description) in told.items():
+        yield f"| `{one}` | `{kind}` | {description} |"
+    document, variables = examples(name)
+    yield f"\n```graphql\n{document.strip()}\n```\n"
+    yield f"```json\n{json.dumps(variables, indent=2, ensure_ascii=False)}\n```\n"
+
+
+def _told(found: GraphQLInputField) -> tuple[str, str | None]:
+    return str(found.type), found.description
+
+
+def missing() -> list[str]:
+    """Return the operations without an example."""
+    made = schema()
+    assert made.query_type is not None
+    assert made.mutation_type is not None
+    names = {*made.query_type.fields, *made.mutation_type.fields}
+    return sorted(name for name in names if not (FOLDER / f"{name}.graphql").exists())
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()).rstrip())
