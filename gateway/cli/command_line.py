@@ -93,8 +93,10 @@ def _key_add(parser: argparse.ArgumentParser) -> None:
 
 
 def _store_add(parser: argparse.ArgumentParser) -> None:
-    _email(parser)
-    parser.add_argument("--hostname", required=True, help="the hostname of the store")
+    parser.add_argument("hostname", metavar="HOSTNAME", help="the hostname of the store")
+    parser.add_argument(
+        "--owner", metavar="EMAIL", required=True, help="the email address of the account"
+    )
     parser.add_argument("--name", required=True, help="the name of the store")
     parser.add_argument(
         "--alias", action="append", metavar="HOSTNAME",
@@ -195,7 +197,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "store add", "Create a store of an account and print its id.",
-        "carteiro store add maria@example.com --hostname shop.example.com --name 'Coffee Shop'",
+        "carteiro store add shop.example.com --owner maria@example.com --name 'Coffee Shop'",
         _from("store_commands", "store_add"), _store_add,
     ),
     Command(

@@ -22,12 +22,12 @@ from outbox.database.transaction import Row
 from outbox.errors import CannotStart
 
 OPTIONS = {
-    "hostname": "--hostname",
+    "hostname": "HOSTNAME",
     "name": "--name",
     "aliases": "--alias",
     "allowedOrigins": "--origin",
 }
-"""The option of each field."""
+"""The argument of each field."""
 
 
 async def store_add(config: Config, given: Namespace, say: Say) -> None:
@@ -37,7 +37,7 @@ async def store_add(config: Config, given: Namespace, say: Say) -> None:
         "allowedOrigins": given.origin or [],
     }  # fmt: skip
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, given.owner)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
         try:

@@ -10,7 +10,7 @@ from tests.gateway.cli.test_cli import EMAIL
 from tests.gateway.cli.test_cli_accounts import Run, add_user, output_of, refused, run
 
 __all__ = ["run"]
-ADD = ("store", "add", EMAIL, "--hostname", "shop.example.com", "--name", "Coffee Shop")
+ADD = ("store", "add", "shop.example.com", "--owner", EMAIL, "--name", "Coffee Shop")
 
 
 def test_a_store_is_created_and_listed(run: Run) -> None:
@@ -23,7 +23,7 @@ def test_a_store_is_created_and_listed(run: Run) -> None:
         "--origin", "https://Shop.example.com", "--origin", "http://localhost:3000",
     ).strip()  # fmt: skip
     second = output_of(
-        run, "store", "add", EMAIL, "--hostname", "b.example", "--name", "B\x1b[2J"
+        run, "store", "add", "b.example", "--owner", EMAIL, "--name", "B\x1b[2J"
     ).strip()
     newest, oldest = map(json.loads, output_of(run, "store", "list", EMAIL, "--json").splitlines())
     assert oldest == {
@@ -46,7 +46,7 @@ def test_more_stores_than_one_page(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     add_user(run)
     names = [f"s{number}.example" for number in range(5)]
     for name in names:
-        output_of(run, "store", "add", EMAIL, "--hostname", name, "--name", "S")
+        output_of(run, "store", "add", name, "--owner", EMAIL, "--name", "S")
     listed = map(json.loads, output_of(run, "store", "list", EMAIL, "--json").splitlines())
     assert [store["hostname"] for store in listed] == names[::-1]
 
@@ -54,10 +54,10 @@ def test_more_stores_than_one_page(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 def test_faults_name_their_option(run: Run) -> None:
     add_user(run)
     said = refused(
-        run, "store", "add", EMAIL, "--hostname", "no host", "--name", " ", "--alias", "a.example",
+        run, "store", "add", "no host", "--owner", EMAIL, "--name", " ", "--alias", "a.example",
         "--alias", "-", "--origin", "shop.example.com",
     )  # fmt: skip
-    for part in ("--hostname 'no host': ", "--name '': ", "--alias '-': "):
+    for part in ("HOSTNAME 'no host': ", "--name '': ", "--alias '-': "):
         assert part in said
     assert "--origin 'shop.example.com': " in said
     assert output_of(run, "store", "list", EMAIL, "--json") == ""
@@ -68,13 +68,13 @@ def test_a_hostname_of_another_store_is_refused(run: Run) -> None:
     add_user(run, "ana@example.com", "Ana")
     output_of(run, *ADD, "--alias", "www.shop.example.com")
     for words, option in (
-        (("--hostname", "SHOP.example.com", "--name", "S"), "--hostname 'SHOP.example.com': "),
+        (("SHOP.example.com", "--name", "S"), "HOSTNAME 'SHOP.example.com': "),
         (
-            ("--hostname", "b.example", "--name", "S", "--alias", "www.shop.example.com"),
+            ("b.example", "--name", "S", "--alias", "www.shop.example.com"),
             "--alias 'www.shop.example.com': ",
         ),
     ):
-        said = refused(run, "store", "add", "ana@example.com", *words)
+        said = refused(run, "store", "add", *words, "--owner", "ana@example.com")
         assert option in said
         assert "Another store has this hostname" in said
     assert output_of(run, "store", "list", "ana@example.com", "--json") == ""
@@ -83,7 +83,7 @@ def test_a_hostname_of_another_store_is_refused(run: Run) -> None:
 def test_only_an_enabled_account_gets_a_store(run: Run) -> None:
     add_user(run)
     assert "no account nobody@example.com" in refused(run, "store", "list", "nobody@example.com")
-    words = ("store", "add", "nobody@example.com", "--hostname", "a.example", "--name", "S")
+    words = ("store", "add", "a.example", "--owner", "nobody@example.com", "--name", "S")
     assert "no account nobody@example.com" in refused(run, *words)
     output_of(run, "user", "disable", EMAIL)
     assert "is disabled" in refused(run, *ADD)
