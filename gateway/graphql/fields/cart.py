@@ -159,7 +159,7 @@ def _shown(visitor: Visitor, found: Contents) -> dict[str, Any]:
 
 
 def _id(visitor: Visitor) -> str:
-    """Return the id of the visitor's cart, the same before it has a row and after an order.
+    """Return the id of the visitor's cart, the same before it has a row.
 
     A client that keeps objects by id then sees one cart change, not one replaced by another.
     """
