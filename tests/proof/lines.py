@@ -123,6 +123,14 @@ async def browser(seed: int) -> Outcome:
     return outcome
 
 
+async def demo_shop(seed: int) -> Outcome:
+    """Buy in the demo's shop in a browser, on one origin and across two, and see its events."""
+    outcome = Outcome()
+    await select(outcome, "tests/browser/test_shop.py", at_least=6)
+    await select(outcome, "tests/system/test_demo.py", "-k", "purchase", at_least=1)
+    return outcome
+
+
 async def lint(seed: int) -> Outcome:
     """Run `make check`, and compare the README's map with the tree."""
     outcome = Outcome()
@@ -161,6 +169,7 @@ LINES: dict[str, Line] = {
     **forgeries.LINES,
     **attacks.LINES,
     "browser": browser,
+    "demo-shop": demo_shop,
     "lint": lint,
     "first-demo": first_demo,
     "fresh-clone": fresh_clone,

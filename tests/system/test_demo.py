@@ -9,7 +9,9 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 
 from tests.architecture.tree import ROOT
@@ -73,6 +75,49 @@ async def test_ctrl_c_ends_all_of_it_and_prints_totals(tmp_path: Path) -> None:
     assert out.decode().endswith("every event arrived once, with a valid signature\n")
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+
+
+ADD = """mutation ($input: ShoppingCartAddProductMutationInput!) {
+  shoppingCartAddProduct(input: $input) { shoppingCart { totalQuantity } } }"""
+CHECKOUT = """mutation ($input: CheckoutMutationInput!) {
+  checkout(input: $input) { order { number status } } }"""
+FIRST = "query ($h: String!) { products(hostname: $h, first: 1) { nodes { id } } }"
+
+
+async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None:
+    """The page of the shop works, and its events count like all others."""
+    process = await demo("--folder", str(tmp_path))
+    assert process.stdout is not None
+    shop = ""
+    async for line in process.stdout:
+        found = re.match(rb"shop      (http://\S+)$", line)
+        shop = found[1].decode() if found else shop
+        if re.search(rb"[1-9]\d* deliveries", line):
+            break
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(cookie_jar=jar, headers={"Origin": shop}) as http:
+        async with http.get(shop) as answer:
+            page = await answer.text()
+        at = re.search(r'data-api="([^"]+)" data-hostname="([^"]+)"', page)
+        assert at, page
+        api, hostname = at.groups()
+
+        async def send(query: str, **variables: Any) -> Any:
+            body = {"query": query, "variables": variables}
+            async with http.post(f"{api}/graphql", json=body) as answer:
+                return (await answer.json())["data"]
+
+        products = (await send(FIRST, h=hostname))["products"]["nodes"]
+        await send(ADD, input={"hostname": hostname, "productId": products[0]["id"]})
+        buyer = {"hostname": hostname, "email": "maria@example.com", "name": "Maria da Silva"}
+        order = (await send(CHECKOUT, input=buyer))["checkout"]["order"]
+        assert order["status"] == "pending"
+        async with http.post(f"{shop}/pay", json={"number": order["number"]}) as answer:
+            assert answer.status == 204
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out
+    assert out.decode().endswith("every event arrived once, with a valid signature\n")
 
 
 async def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:

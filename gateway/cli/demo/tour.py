@@ -1,4 +1,4 @@
-"""The demo from start to end: sets up an account and webhooks, writes, shows, shuts down."""
+"""The demo from start to end: sets up account, webhooks and shop, writes, shows, shuts down."""
 
 import asyncio
 import contextlib
@@ -9,9 +9,12 @@ from pathlib import Path
 
 import aiohttp
 
-from gateway.cli.demo import ledger, table
+from gateway.cli.demo import goods, ledger, table
+from gateway.cli.demo.feed import Feed
+from gateway.cli.demo.goods import Owner
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import Account, Console, DemoFault, Gateway
+from gateway.cli.demo.shop import Shop
 from gateway.cli.demo.writer import Writer
 from outbox.clock import Clock, SystemClock
 from outbox.ids import Ids
@@ -24,6 +27,10 @@ PAUSE = 0.2
 """Seconds between writes, and between updates of the table."""
 CONTACTS = ("contact.created", "contact.updated", "contact.deleted")
 COMPANIES = ("company.created", "company.updated", "company.deleted")
+SALES = (
+    "product.created", "product.updated", "deal.created", "deal.updated",
+    "invoice.created", "invoice.updated", "invoice.paid",
+)  # fmt: skip
 
 
 def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
@@ -87,6 +94,8 @@ async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
         Inbox("newsletter", CONTACTS, "refuses 1 in 4", fail_every=4),
         Inbox("warehouse", COMPANIES, "refuses 1 in 2", fail_every=2),
     ]
+    if not once:
+        inboxes.append(Inbox("shop", SALES, "accepts all"))
     receiver = Receiver(inboxes, clock)
     async with contextlib.AsyncExitStack() as stack:
         receiver_port = await receiver.start()
@@ -101,8 +110,13 @@ async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
         writer = Writer(http, gateway.url, key, ids)
         if once:
             return await _check(writer, receiver, gateway, screen, clock)
-        heading = _heading(gateway, account)
-        return await _watch(writer, receiver, gateway, screen, clock, heading, wish)
+        owner = Owner(http, gateway.url, key)
+        shop = Shop(gateway.url, f"cafe-{ids.token(4).hex()}.example")
+        stack.push_async_callback(shop.stop)
+        await _open_shop(shop, owner, screen)
+        heading = _heading(gateway, account, shop)
+        feed = Feed(owner, writer)
+        return await _watch(writer, feed, receiver, gateway, screen, clock, heading, wish)
 
 
 async def _set_up(
@@ -125,8 +139,17 @@ async def _set_up(
     return await gateway.command("key", "add", account.email, "--name", "demo")
 
 
+async def _open_shop(shop: Shop, owner: Owner, screen: table.Screen) -> None:
+    """Serve the shop page, and create the store that it shows."""
+    screen.say(f"opening a shop with {len(goods.GOODS)} products …")
+    await shop.start()
+    await goods.open_store(owner, shop.hostname, shop.url)
+    shop.owner = owner
+
+
 async def _watch(
     writer: Writer,
+    feed: Feed,
     receiver: Receiver,
     gateway: Gateway,
     screen: table.Screen,
@@ -142,11 +165,13 @@ async def _watch(
         line = table.summary(inboxes, writer.writes, clock.monotonic() - begun)
         screen.draw(heading, inboxes, writer.expected, line)
         await writer.write()
+        await feed.read()
         # Most deliveries arrive within this pause, before the table is drawn.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PAUSE):
                 await wish.requested.wait()
     screen.say("waiting for the last deliveries; press Ctrl-C again to stop now …")
+    await feed.read()
     try:
         async with asyncio.timeout(LAST_SECONDS) as wish.patience:
             await _all_arrived(receiver, writer)
@@ -212,10 +237,11 @@ async def _settle(
     return 1 if found else 0
 
 
-def _heading(gateway: Gateway, account: Account) -> list[str]:
+def _heading(gateway: Gateway, account: Account, shop: Shop) -> list[str]:
     return [
         "Carteiro demo: real writes and deliveries to a receiver that fails some on purpose",
         "",
+        f"shop      {shop.url}",
         f"console   {gateway.url}/console",
         f"sign in   {account.email}  password  {account.password}",
     ]

@@ -1,5 +1,6 @@
 """A client that writes through the REST API and records the expected events."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,8 @@ class Writer:
     ids: Ids
     writes: int = 0
     expected: list[tuple[str, str]] = field(default_factory=list)
-    """(event name, record id) of every acknowledged write."""
+    """(event name, record id) of every acknowledged write, and of every event it heard of."""
+    _known: set[tuple[str, str]] = field(default_factory=set)
     _fresh: list[tuple[str, str]] = field(default_factory=list)
 
     async def write(self) -> None:
@@ -43,6 +45,12 @@ class Writer:
             await self._send("POST", "contacts", "", self._contact())
         self.writes += 1
 
+    def hear(self, events: Iterable[tuple[str, str]]) -> None:
+        """Expect events that this or another program caused, each once."""
+        fresh = [event for event in dict.fromkeys(events) if event not in self._known]
+        self._known.update(fresh)
+        self.expected += fresh
+
     async def _send(self, method: str, kind: str, record_id: str, body: Any) -> None:
         path = f"/api/{kind}/{record_id}" if record_id else f"/api/{kind}"
         request = self.http.request(
@@ -58,7 +66,7 @@ class Writer:
             raise DemoFault(f"the gateway is not reachable: {error}") from error
         noun = {"contacts": "contact", "companies": "company"}[kind]
         verb = {"POST": "created", "PUT": "updated", "DELETE": "deleted"}[method]
-        self.expected.append((f"{noun}.{verb}", record_id))
+        self.hear([(f"{noun}.{verb}", record_id)])
         if method == "POST":
             self._fresh.append((kind, record_id))
 

@@ -1,0 +1,110 @@
+// The cart: lines, coupon and shipping. Every change returns the whole cart.
+
+import { ask, change } from "/api.js";
+import { $, cepOf, field, form, h, money, say } from "/dom.js";
+
+export const CART = `id totalPrice totalQuantity totalDiscount totalShipping total cep shippingType
+  products { id productId title price quantity available images { url alt } }
+  coupon { code discountPercentage discountValue } shippingOptions { type name price deadline }`;
+
+export async function refresh() {
+  const { shoppingCart } = await ask(`shoppingCart(hostname: $hostname) { ${CART} }`);
+  counted(shoppingCart);
+  return shoppingCart;
+}
+
+const counted = (found) => { $("#cart-count").textContent = found.totalQuantity; };
+
+async function run(name, input, text) {
+  const payload = await change(name, `shoppingCart { ${CART} } warnings { code message }`, input);
+  counted(payload.shoppingCart);
+  const warnings = payload.warnings ?? [];
+  say(warnings.length ? warnings.map((one) => one.message).join(" ") : text, warnings.length > 0);
+  return payload.shoppingCart;
+}
+
+export async function add(productId, quantity) {
+  try {
+    await run("shoppingCartAddProduct", { productId, quantity }, "Added to the cart.");
+  } catch (refused) {
+    say(refused.message, true);
+  }
+}
+
+export async function apply(code) {
+  await run("shoppingCartApplyCoupon", { code }, "The coupon is in your cart.");
+}
+
+export async function cart() {
+  const found = await refresh();
+  const view = h("div", { class: "view" });
+  draw(view, found);
+  return [h("h1", {}, "Your cart"), view];
+}
+
+function draw(view, found) {
+  const act = async (name, input, text) => draw(view, await run(name, input, text));
+  const safely = (name, input, text) =>
+    act(name, input, text).catch((refused) => say(refused.message, true));
+  if (!found.products.length) {
+    view.replaceChildren(h("p", {}, "It is empty. "), h("a", { href: "#/" }, "See the products"));
+    return;
+  }
+  view.replaceChildren(
+    h("ul", { class: "lines" }, found.products.map((line) => row(line, safely))),
+    h("div", { class: "columns" }, coupon(found, act, safely), shipping(found, act, safely)),
+    totals(found),
+    h("p", {}, h("a", { class: "button", href: "#/checkout" }, "Go to checkout")));
+}
+
+function row(line, safely) {
+  const [image] = line.images;
+  return h("li", {},
+    image && h("img", { src: image.url, alt: "", width: 96, height: 72 }),
+    h("div", { class: "grow" }, h("strong", {}, line.title),
+      h("p", { class: "faint" }, `${money(line.price)} each`, !line.available && ", not available")),
+    h("input", { type: "number", min: 0, max: 999, value: line.quantity, "aria-label": `Quantity of ${line.title}`,
+      onchange: (event) => safely("shoppingCartUpdateProduct",
+        { id: line.id, quantity: Number(event.target.value) }, "Changed.") }),
+    h("strong", { class: "amount" }, money(line.price * line.quantity)),
+    h("button", { type: "button", class: "quiet", "aria-label": `Remove ${line.title}`,
+      onclick: () => safely("shoppingCartRemoveProduct", { id: line.id }, "Removed.") }, "Remove"));
+}
+
+function coupon(found, act, safely) {
+  if (found.coupon) {
+    const { code, discountPercentage, discountValue } = found.coupon;
+    const off = discountPercentage ? `${discountPercentage} %` : money(discountValue);
+    return h("section", { class: "box" }, h("h2", {}, "Coupon"), h("p", {}, h("code", {}, code), ` takes ${off} off.`),
+      h("button", { type: "button", class: "quiet",
+        onclick: () => safely("shoppingCartRemoveCoupon", {}, "The coupon is removed.") }, "Remove coupon"));
+  }
+  return h("section", { class: "box" }, h("h2", {}, "Coupon"),
+    form("Coupon", ({ code }) => act("shoppingCartApplyCoupon", { code }, "The coupon is in your cart."),
+      field("Code", { name: "code", required: true, autocomplete: "off", hint: "Try WELCOME10." }),
+      h("button", { type: "submit", class: "quiet" }, "Apply coupon")));
+}
+
+function shipping(found, act, safely) {
+  const options = found.shippingOptions.map((one) => h("label", { class: "option" },
+    h("input", { type: "radio", name: "type", value: one.type, checked: one.type === found.shippingType,
+      onchange: () => safely("shoppingCartSetShipping", { cep: found.cep, type: one.type }, "Shipping is chosen.") }),
+    h("span", { class: "grow" }, `${one.name}, ${one.deadline} ${one.deadline === 1 ? "day" : "days"}`),
+    h("strong", {}, one.price ? money(one.price) : "free")));
+  return h("section", { class: "box" }, h("h2", {}, "Shipping"),
+    form("Shipping", ({ cep }) => act("shoppingCartSetShipping", { cep }, "Choose how to ship."),
+      field("CEP", { name: "cep", required: true, inputmode: "numeric", autocomplete: "postal-code",
+        value: cepOf(found.cep ?? ""), hint: "Eight digits, such as 01310-100." }),
+      h("button", { type: "submit", class: "quiet" }, "Find shipping")),
+    options.length > 0 && h("fieldset", {}, h("legend", {}, "Ways to ship"), options),
+    found.cep && !options.length && h("p", {}, "The shop does not ship to this CEP."));
+}
+
+export function totals(found) {
+  const line = (name, amount) => [h("dt", {}, name), h("dd", {}, amount)];
+  return h("dl", { class: "totals" },
+    line("Products", money(found.totalPrice)),
+    found.totalDiscount > 0 && line("Discount", `− ${money(found.totalDiscount)}`),
+    found.totalShipping != null && line("Shipping", found.totalShipping ? money(found.totalShipping) : "free"),
+    line("Total", h("strong", { "data-testid": "total" }, money(found.total))));
+}

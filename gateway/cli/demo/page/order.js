@@ -1,0 +1,116 @@
+// The checkout and the page of an order.
+
+import { ask, change } from "/api.js";
+import { refresh, totals } from "/cart.js";
+import { cepOf, date, field, form, h, money, say } from "/dom.js";
+
+const METHODS = [["pix", "Pix"], ["boleto", "Boleto"], ["card", "Card"]];
+const STREET = ["street", "number", "complement", "district", "city", "state", "cep"];
+const ORDER = `number status totalPrice totalDiscount totalShipping total email createdAt expiresAt paidAt canceledAt
+  items { title price quantity } coupon { code } shipping { name deadline }
+  address { name street number complement district city state cep } payment { method pixCode }`;
+
+// A guest sees an order with the token of its checkout. The token stays in this tab.
+const tokenOf = (number) => sessionStorage.getItem(`order ${number}`);
+
+export async function checkout() {
+  const found = await refresh();
+  if (!found.products.length) return [h("h1", {}, "Checkout"), h("p", {}, "Your cart is empty.")];
+  const { client } = await ask(`client(hostname: $hostname) { user { name email phone }
+    addresses { street number complement district city state cep } }`);
+  const user = client.user ?? {};
+  const saved = client.addresses?.[0] ?? {};
+  const needed = found.shippingType != null;
+  const key = crypto.getRandomValues(new Uint32Array(4)).join("-");
+  const address = [
+    ["street", "Street", "address-line1"], ["number", "Number"], ["complement", "Complement"],
+    ["district", "District"], ["city", "City", "address-level2"], ["state", "State", "address-level1"],
+    ["cep", "CEP", "postal-code"],
+  ].map(([name, label, autocomplete]) => field(label, {
+    name, autocomplete, required: needed && !["complement", "district"].includes(name),
+    maxlength: name === "state" ? 2 : 200, value: name === "cep" ? cepOf(found.cep ?? saved.cep ?? "") : saved[name] }));
+
+  const place = form("Checkout", async (values) => {
+    const sent = Object.fromEntries(Object.entries(values).filter(([name, text]) => text && !STREET.includes(name)));
+    if (needed) sent.address = Object.fromEntries(STREET.filter((name) => values[name]).map((name) => [name, values[name]]));
+    // The same key sends the same order when the response of the first request is lost.
+    const made = await change("checkout", `order { number accessToken } warnings { message }`,
+      { ...sent, idempotencyKey: key });
+    const { number, accessToken } = made.order;
+    if (accessToken) sessionStorage.setItem(`order ${number}`, accessToken);
+    await refresh();
+    location.hash = `#/order/${number}`;
+  },
+  h("fieldset", {}, h("legend", {}, "You"),
+    field("Name", { name: "name", required: true, autocomplete: "name", value: user.name }),
+    field("Email", { name: "email", type: "email", required: true, autocomplete: "email", value: user.email }),
+    field("Phone", { name: "phone", type: "tel", autocomplete: "tel", value: user.phone }),
+    field("CPF or CNPJ", { name: "document", autocomplete: "off" })),
+  needed && h("fieldset", {}, h("legend", {}, "Delivery"), address),
+  h("fieldset", {}, h("legend", {}, "Payment"),
+    field("Method", { name: "paymentMethod", options: METHODS, value: "pix" }),
+    field("Notes", { name: "notes", rows: 2 })),
+  !needed && h("p", { class: "faint" }, "No shipping is chosen: you pick the order up."),
+  h("button", { type: "submit" }, `Place order for ${money(found.total)}`));
+  return [h("h1", {}, "Checkout"), h("div", { class: "columns" }, place, h("section", { class: "box" },
+    h("h2", {}, "Summary"), h("ul", {}, found.products.map((line) => h("li", {}, `${line.quantity} × ${line.title}`))),
+    totals(found)))];
+}
+
+export async function order(number) {
+  const { order: found } = await ask(
+    `order(hostname: $hostname, number: $number, accessToken: $accessToken) { ${ORDER} }`,
+    "$number: String!, $accessToken: String", { number, accessToken: tokenOf(number) });
+  if (!found) return [h("h1", {}, "Order not found"), h("p", {}, "Sign in to see your orders.")];
+  const pending = found.status === "pending";
+  return [
+    h("h1", {}, `Order ${found.number}`),
+    h("p", {}, h("span", { class: `badge is-${found.status}`, "data-testid": "status" }, found.status),
+      ` since ${date(found.paidAt ?? found.canceledAt ?? found.createdAt)}`),
+    pending && payment(found),
+    h("div", { class: "columns" },
+      h("section", { class: "box" }, h("h2", {}, "Products"),
+        h("ul", {}, found.items.map((item) => h("li", {}, `${item.quantity} × ${item.title}, ${money(item.price)}`))),
+        totals(found)),
+      h("section", { class: "box" }, h("h2", {}, "Delivery"), delivery(found))),
+  ];
+}
+
+function delivery({ address, shipping }) {
+  if (!address) return h("p", {}, "You pick it up.");
+  return h("p", {}, [shipping && `${shipping.name}, ${shipping.deadline} days`,
+    `${address.street}, ${address.number} ${address.complement ?? ""}`, address.district,
+    `${address.city} ${address.state}, ${cepOf(address.cep)}`].filter(Boolean).flatMap((text) => [text, h("br")]));
+}
+
+function payment(found) {
+  const reload = () => dispatchEvent(new Event("shop:reload"));
+  const act = (work, text) => async (event) => {
+    event.currentTarget.disabled = true;
+    try {
+      await work();
+      say(text);
+    } catch (refused) {
+      say(refused.message, true);
+    }
+    reload();
+  };
+  const { method, pixCode } = found.payment ?? {};
+  return h("section", { class: "box" }, h("h2", {}, "Payment"),
+    h("p", {}, `${money(found.total)} by ${method}, until ${date(found.expiresAt)}.`),
+    pixCode && h("p", {}, h("label", { for: "pix" }, "Pix code"),
+      h("textarea", { id: "pix", rows: 3, readonly: true, spellcheck: "false" }, pixCode)),
+    h("div", { class: "inline" },
+      h("button", { type: "button", onclick: act(() => pay(found.number), "The payment has arrived.") },
+        "Pay as the demo's bank"),
+      h("button", { type: "button", class: "quiet", onclick: act(() => change("orderCancel", "order { status }",
+        { number: found.number, accessToken: tokenOf(found.number) }), "The order is canceled.") }, "Cancel order")));
+}
+
+// The demo's own server plays the bank: it pays the invoice by the REST API of the CRM.
+async function pay(number) {
+  const response = await fetch("/pay", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ number }),
+  });
+  if (!response.ok) throw new Error(await response.text());
+}
