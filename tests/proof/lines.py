@@ -9,7 +9,16 @@ from typing import Any
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
-from tests.proof import attacks, crm, edges, forgeries, nodes, purchases, rooms
+from tests.proof import (
+    attacks,
+    crm,
+    edges,
+    forgeries,
+    graphql_door,
+    nodes,
+    purchases,
+    rooms,
+)
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
@@ -168,6 +177,7 @@ LINES: dict[str, Line] = {
     **purchases.LINES,
     **forgeries.LINES,
     **attacks.LINES,
+    **graphql_door.LINES,
     "browser": browser,
     "demo-shop": demo_shop,
     "lint": lint,

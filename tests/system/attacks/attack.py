@@ -130,23 +130,23 @@ def _record(
 async def _watched(product: Product) -> AsyncIterator[Watch]:
     """Watch the process from outside, with health checks, until it is idle again."""
     watch = Watch()
-    before, start = _cpu(product.pid), product.rss()
+    before, start = cpu_seconds(product.pid), product.rss()
     timeout = aiohttp.ClientTimeout(total=PATIENCE_SECONDS)
     async with aiohttp.ClientSession(product.address, timeout=timeout) as http:
         looking = asyncio.create_task(_look(product, http, watch, start))
         try:
             yield watch
-            used = _cpu(product.pid)
+            used = cpu_seconds(product.pid)
             while True:
                 await asyncio.sleep(REST_SECONDS)
-                now = _cpu(product.pid)
+                now = cpu_seconds(product.pid)
                 if now - used < REST_SECONDS / 4:
                     break
                 used = now
         finally:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
-    watch.cpu_seconds = _cpu(product.pid) - before
+    watch.cpu_seconds = cpu_seconds(product.pid) - before
 
 
 async def _look(
@@ -166,7 +166,7 @@ async def _look(
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _cpu(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the processor seconds of a process and all its threads so far."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()
