@@ -96,7 +96,12 @@ def _shown(schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any, Sequence[s
     kind = kind_of(schema)
     if kind == "rows":
         members = schema["items"]["properties"]
-        used = [name for name in members if any(name in row for row in value)]
+        # An id means nothing to a reader, and a row has a description beside it.
+        used = [
+            name
+            for name in members
+            if not name.endswith(("id", "Id")) and any(name in row for row in value)
+        ]
         rows = [[_cell(members[name], row.get(name)) for name in used] for row in value]
         return "table", rows, [label_of(name) for name in used]
     if kind == "lines":

@@ -48,7 +48,12 @@ def label_of(name: str) -> str:
 def inputs(fields: Sequence[Field]) -> list[Input]:
     """Return the inputs of fields."""
     return [
-        _input(field.name, field.format.schema, field.description, field.required)
+        _input(
+            field.name,
+            field.format.schema,
+            field.description,
+            field.required or not field.nullable,
+        )  # fmt: skip
         for field in fields
     ]
 
@@ -141,7 +146,7 @@ def _input(name: str, schema: Mapping[str, Any], hint: str, required: bool) -> I
             for member, inner in item["properties"].items()
         ]
     return Input(
-        name, label_of(name), hint, kind, required, schema.get("enum", ()),
+        name, label_of(name), hint.replace("`", ""), kind, required, schema.get("enum", ()),
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 

@@ -72,6 +72,8 @@ SENTENCES = {
     "field.dealOnCheckout": "Create a deal at checkout",
     "field.reviewModeration": "Hold reviews for approval",
     "field.oneReviewPerProduct": "One review for each product",
+    "field.passwordResetUrl": "Page to reset a password",
+    "field.emailVerificationUrl": "Page to verify an email",
     "field.cep": "CEP",
     "field.cepFrom": "First CEP",
     "field.cepTo": "Last CEP",
