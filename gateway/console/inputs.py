@@ -53,7 +53,7 @@ def inputs(fields: Sequence[Field]) -> list[Input]:
             field.format.schema,
             field.description,
             field.required or not field.nullable,
-        )  # fmt: skip
+        )
         for field in fields
     ]
 

@@ -70,7 +70,7 @@ async def test_every_page_of_a_store_fits_and_can_be_read(
         "/console/stores", "/console/stores/new", store, f"{store}/edit", "/console/orders", order,
         f"{order}/cancel", "/console/reviews", "/console/reviews?status=rejected", review,
     ]  # fmt: skip
-    found = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for scheme in ("light", "dark"):
         async with window(chromium, site, viewport=PHONE, color_scheme=scheme) as view:
             page = view.page
@@ -81,7 +81,8 @@ async def test_every_page_of_a_store_fits_and_can_be_read(
                     await view.open(path)
                     name = f"{number}-{scheme}-{size['width']}.png"
                     await page.screenshot(path=tmp_path / name, full_page=True)
-                    wrong = found[name, path] = []
+                    wrong: list[str] = []
+                    found[name, path] = wrong
                     for check in (MISPLACED, SMALL, CONTRAST, UNNAMED):
                         wrong += await page.evaluate(check)
                     if await page.evaluate(TOO_WIDE) > 0:
