@@ -18,6 +18,7 @@ from tests.proof import (
     nodes,
     purchases,
     rooms,
+    storefront,
 )
 from tests.proof import engine as engine_lines
 from tests.proof.commands import run, select
@@ -178,6 +179,7 @@ LINES: dict[str, Line] = {
     **forgeries.LINES,
     **attacks.LINES,
     **graphql_door.LINES,
+    **storefront.LINES,
     "browser": browser,
     "demo-shop": demo_shop,
     "lint": lint,
