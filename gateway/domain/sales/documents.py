@@ -41,6 +41,8 @@ class Kind:
     """State → the event that it emits, if not `updated`."""
     follow: Callable[[Tx, Actor, Record], Awaitable[None]] | None = None
     """What follows from a new state, in the same transaction."""
+    guard: Callable[[Record, Mapping[str, Any]], None] | None = None
+    """Refuses changes (by column) of content that another record decides."""
 
 
 def parties(noun: str) -> tuple[Field, ...]:
@@ -105,6 +107,8 @@ async def change(
             "conflict",
             f"This {resource.noun} is {current}; you can change it only while it is {kind.open}.",
         )
+    if changes and kind.guard is not None:
+        kind.guard(before, changes)
     if wanted != current:
         move(resource.noun, kind.table, current, wanted)
         changes["status"] = wanted

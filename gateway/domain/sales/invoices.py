@@ -7,6 +7,7 @@ from gateway.domain.sales import documents, lines, settlement
 from gateway.domain.sales.documents import Kind
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
+from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_TIME,
@@ -149,9 +150,22 @@ INVOICES = Resource(
     deletable=False,
 )  # fmt: skip
 
+_OF_ORDER = frozenset(("items", "subtotal", "discount", "shipping", "total", "due_at", "due_day"))
+
+
+def _guard(before: Record, changes: Mapping[str, Any]) -> None:
+    """Raise conflict for a change of what the order of the invoice decides."""
+    if before["order_id"] is not None and not _OF_ORDER.isdisjoint(changes):
+        raise Refusal(
+            "conflict",
+            "This invoice belongs to an order, which decides its lines, amounts and due date; "
+            "cancel it and create another invoice.",
+        )
+
+
 INVOICE = Kind(
     INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"},
-    follow=settlement.follow,
+    follow=settlement.follow, guard=_guard,
 )  # fmt: skip
 
 

@@ -6,19 +6,23 @@ Padrões para Iniciação do Pix": two digits of id, two digits of length, then 
 
 import unicodedata
 
-NAME_LENGTH, CITY_LENGTH, TXID_LENGTH = 25, 15, 25
+KEY_LENGTH, NAME_LENGTH, TXID_LENGTH = 77, 25, 25
+MOST_CENTAVOS = 999_999_999_999
+"""The largest amount of 13 characters, the length of its field."""
 CITY = "BRASIL"
 """The city of the receiver, which every code has; a store has none."""
 _ARRANGEMENT = "br.gov.bcb.pix"
 
 
 def code(key: str, name: str, centavos: int, txid: str) -> str | None:
-    """Return the code of a payment to a Pix key, or None when the key cannot be written.
+    """Return the code of a payment to a Pix key, or None when a code cannot express it.
 
     `txid` comes back in the receiver's statement; only its letters and digits count.
     """
     key = key.strip()
-    if not key.isascii() or not key.isprintable() or not 1 <= len(key) <= 77:
+    if not key.isascii() or not key.isprintable() or not 1 <= len(key) <= KEY_LENGTH:
+        return None
+    if not 0 < centavos <= MOST_CENTAVOS:
         return None
     words = "".join(letter for letter in txid if letter.isascii() and letter.isalnum())
     amount = f"{centavos // 100}.{centavos % 100:02d}"
@@ -28,10 +32,10 @@ def code(key: str, name: str, centavos: int, txid: str) -> str | None:
             _field("26", _field("00", _ARRANGEMENT) + _field("01", key)),
             _field("52", "0000"),
             _field("53", "986"),
-            _field("54", amount) if centavos else "",
+            _field("54", amount),
             _field("58", "BR"),
             _field("59", plain(name, NAME_LENGTH) or "PIX"),
-            _field("60", CITY[:CITY_LENGTH]),
+            _field("60", CITY),
             _field("62", _field("05", words[:TXID_LENGTH] or "***")),
             "6304",
         )

@@ -61,6 +61,8 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
         "shipping": what.shipping,
         "total": total,
     }
+    # Whole milliseconds, as it is shown, so that a client can send it back unchanged.
+    expires_at = what.expires_at // 1000 * 1000
     number = await numbering.take(tx, actor.owner_id, ORDERS.table, orders.PREFIX)
     deal_id = None
     if what.with_deal:
@@ -72,7 +74,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     invoice = await documents.issue(
         tx, actor, INVOICE,
         {
-            **amounts, **parties, "order_id": what.order_id, "due_at": what.expires_at,
+            **amounts, **parties, "order_id": what.order_id, "due_at": expires_at,
             "due_day": False, "notes": f"Order {number}",
         },
     )  # fmt: skip
@@ -87,7 +89,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
         "currency": "BRL",
         "coupon": None if what.coupon is None else dumps(what.coupon),
         "shipping_option": None if what.shipping_option is None else dumps(what.shipping_option),
-        "expires_at": what.expires_at,
+        "expires_at": expires_at,
         "invoice_id": invoice.id,
     }
     order = await actions.insert(tx, actor, ORDERS, values, what.order_id)

@@ -202,6 +202,27 @@ async def test_a_second_cancellation_changes_nothing(shop: Shop) -> None:
     assert await stock_of(shop.owner, coffee) == 10
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"items": [{"description": "x", "quantity": 1, "unitPrice": 1}]}, {"discount": 1},
+        {"shipping": 5}, {"dueDate": "2999-12-31"},
+    ],
+)  # fmt: skip
+async def test_the_order_decides_the_content_of_its_invoice(
+    shop: Shop, body: dict[str, Any]
+) -> None:
+    order = await placed(shop, {await product(shop.owner): 1})
+    path = f"/api/invoices/{order['invoiceId']}"
+    before = (await shop.owner.get(path)).body
+    refused = await shop.owner.put(path, body)
+    assert (refused.status, refused.body["code"]) == (409, "conflict")
+    assert (await shop.owner.get(path)).body == before
+    same = {name: before[name] for name in ("items", "discount", "total", "dueDate")}
+    changed = await shop.owner.put(path, {**same, "notes": "Thank you"})
+    assert (changed.status, changed.body["notes"]) == (200, "Thank you")
+
+
 async def test_an_ended_order_is_final(shop: Shop) -> None:
     coffee = await product(shop.owner)
     order = await placed(shop, {coffee: 1})

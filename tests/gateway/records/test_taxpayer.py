@@ -1,0 +1,48 @@
+"""The numbers of taxpayers: CPF and CNPJ."""
+
+import pytest
+
+from gateway.records.values import taxpayer
+from gateway.records.values.format import Wrong
+
+FORMAT = taxpayer.taxpayer()
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("52998224725", "52998224725"), ("529.982.247-25", "52998224725"),
+        ("123.456.789-09", "12345678909"), ("111.444.777-35", "11144477735"),
+        ("00000000191", "00000000191"), ("100.000.001-08", "10000000108"),
+        ("11.222.333/0001-81", "11222333000181"), ("12abc34501de35", "12ABC34501DE35"),
+    ],
+)  # fmt: skip
+def test_valid_numbers_are_kept_without_mask(sent: str, kept: str) -> None:
+    assert FORMAT.check(sent) == kept
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "", "5299822472", "529982247255", "52998224724", "52998224735", "529.982.247.25",
+        "529-982-247-25", "00000000000", "111.111.111-11", "99999999999", "٥٢٩٩٨٢٢٤٧٢٥",
+        "11.222.333/0001-82", "x" * 33,
+    ],
+)  # fmt: skip
+def test_invalid_numbers_are_refused(sent: str) -> None:
+    with pytest.raises(Wrong):
+        FORMAT.check(sent)
+
+
+@pytest.mark.parametrize("sent", [None, 52998224725, True, ["52998224725"]])
+def test_only_text_is_a_number(sent: object) -> None:
+    with pytest.raises(Wrong):
+        FORMAT.check(sent)
+
+
+def test_a_changed_digit_is_found() -> None:
+    number = "52998224725"
+    for place, digit in enumerate(number):
+        for other in "0123456789":
+            if other != digit:
+                assert taxpayer.cpf(number[:place] + other + number[place + 1 :]) is None
