@@ -18,7 +18,7 @@ from gateway.domain.accounts.users import fold_email
 from gateway.domain.contacts import upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import order_privacy
-from gateway.domain.storefront import addresses, carts, customers
+from gateway.domain.storefront import addresses, carts, customers, reviews
 from gateway.domain.storefront.customers import CUSTOMERS, TAG
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, cascades, store
@@ -70,6 +70,7 @@ async def export(tx: Tx, visitor: Visitor) -> str:
             for item in (await carts.current(tx, visitor)).items
         ],
         "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
+        "reviews": await reviews.export(tx, customer.id),
     }  # fmt: skip
     return json.encode(found).decode()
 

@@ -98,6 +98,11 @@ _CLAIM = """
 insert into review_claims (product_id, customer_id, record_id) values ($1, $2, $3)
 on conflict (product_id, customer_id) do nothing
 """
+_OF_CUSTOMER = """
+select p.name, r.stars, r.text, r.status, r.created_at from reviews r
+left join products p on p.id = r.product_id
+where r.customer_id = $1 order by r.created_at, r.id
+"""
 _WRITTEN = "select 1 from reviews where customer_id = $1 and product_id = $2 limit 1"
 
 
@@ -148,6 +153,17 @@ async def shown(tx: Tx, visitor: Visitor, product_id: str) -> Record:
         message = "This store has no such product."
         raise Refusal("product_not_found", message, faults=[Fault("productId", "unknown", message)])
     return product
+
+
+async def export(tx: Tx, customer_id: str) -> list[dict[str, Any]]:
+    """Return the reviews of a customer for the export of personal data, the oldest first."""
+    return [
+        {
+            "product": row["name"], "stars": row["stars"], "text": row["text"],
+            "status": row["status"], "createdAt": dates.show(row["created_at"]),
+        }
+        for row in await tx.all(_OF_CUSTOMER, customer_id)
+    ]  # fmt: skip
 
 
 async def purge_quotas(tx: Tx, most: int) -> int:

@@ -1,6 +1,7 @@
 """Reviews of a product: written by customers, shown to everybody, moderated by the owner."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -159,6 +160,26 @@ async def test_only_published_reviews_are_shown(shop: Shop) -> None:
         assert answer.data["node"] == ({"text": "Good."} if shown else None)
         found = await browser.send(PRODUCT, {"h": shop.hostname, "id": product})
         assert found.data["product"] == (one if shown else nobody)
+
+
+async def test_export_and_erasure_of_a_customer(shop: Shop) -> None:
+    product = await sell(shop)
+    ana, bia = await customer(shop), await customer(shop, "Bia")
+    assert (await review(ana, product, text="Ana's")).data
+    assert (await review(bia, product, text="Bia's")).data
+    exported = await ana.do("clientExportData", "data")
+    [mine] = json.loads(exported.data["clientExportData"]["data"])["reviews"]
+    assert mine == {
+        "product": "Coffee beans", "stars": 5, "text": "Ana's", "status": "published",
+        "createdAt": mine["createdAt"],
+    }  # fmt: skip
+    assert (await ana.do("clientDeleteAccount", "success", password="segredo-1")).data
+    found = await bia.send(*operation("reviews", productId=product))
+    assert [(node["text"], node["author"]) for node in found.data["reviews"]["nodes"]] == [
+        ("Bia's", "Bia"), ("Ana's", None),
+    ]  # fmt: skip
+    [_, kept] = (await shop.owner.get("/api/reviews")).body["data"]
+    assert not {"author", "customerId"} & set(kept)
 
 
 async def test_the_average_has_two_decimals(shop: Shop) -> None:
