@@ -2,11 +2,12 @@
 
 An erased account is gone with its password, sessions, addresses, identities, mails and cart. Orders
 stay, because the law requires sales to be kept, without name, email, phone, address and notes.
+Reviews stay without their author.
 
 The contact of the customer belongs to the store's owner. It is deleted with contact.deleted when
 the storefront made it, the customer proved the email, and no other account of the owner's stores
 has it; so nobody deletes a contact by an account with somebody else's email. Any other contact
-stays, loses the tag and the consent, and gets a note for the owner to decide.
+stays and gets a note for the owner to decide; by a proven email it loses the tag and the consent.
 """
 
 from collections.abc import Mapping
@@ -40,6 +41,10 @@ order by created_at, issuer
 _SESSIONS = """
 select created_at, expires_at from customer_sessions where customer_id = $1 order by created_at, id
 """
+_WRITTEN = """
+select product_id, stars, text, created_at from reviews where customer_id = $1
+order by created_at, id
+"""
 _CART = "delete from carts where store_id = $1 and customer_id = $2"
 
 
@@ -68,6 +73,11 @@ async def export(tx: Tx, visitor: Visitor) -> str:
         "cart": [
             {"title": item.product.name, "quantity": item.line.quantity}
             for item in (await carts.current(tx, visitor)).items
+        ],
+        "reviews": [
+            {"productId": row["product_id"], "stars": row["stars"], "text": row["text"],
+             "createdAt": dates.show(row["created_at"])}
+            for row in await tx.all(_WRITTEN, customer.id)
         ],
         "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
         "reviews": await reviews.export(tx, customer.id),
@@ -98,6 +108,8 @@ async def remove(
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     await tx.run(_CART, customer["store_id"], customer.id)
     await order_privacy.anonymise(tx, customer.owner_id, customer.id)
+    for table in ("review_claims", "review_quotas"):
+        await tx.run(f"delete from {table} where customer_id = $1", customer.id)
     await store.delete(tx, CUSTOMERS, customer.row)
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
     if customer["contact_id"] is not None:

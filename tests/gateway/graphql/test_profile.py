@@ -7,6 +7,9 @@ import pytest
 
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
+from tests.support.carts import sell
+from tests.support.checkouts import put
+from tests.support.operations import operation
 from tests.support.shop import Answer, Browser, Shop
 
 ADDRESS = {
@@ -239,3 +242,30 @@ async def test_three_people(shop: Shop, operation: str) -> None:
     assert (await user_of(ana))["name"] == "Ana Souza"
     assert [one["number"] for one in await addresses_of(ana)] == ["1578"]
     assert (await log_in(shop.browser())).data
+
+
+async def test_orders_and_reviews_lose_the_person(shop: Shop) -> None:
+    product = await sell(shop, 89.9, stock=5)
+    browser = shop.browser()
+    await sign_up(browser)
+    await put(browser, product)
+    document, variables = operation("checkout")
+    variables["input"]["hostname"] = shop.hostname
+    assert (await browser.send(document, variables)).data["checkout"]["order"]
+    review = {"productId": product, "stars": 5, "text": "Bom."}
+    assert (await browser.do("createReview", "review { id }", **review)).data
+    exported = await browser.do("clientExportData", "data")
+    found = json.loads(exported.data["clientExportData"]["data"])
+    assert [order["email"] for order in found["orders"]] == ["maria@example.com"]
+    assert [one["text"] for one in found["reviews"]] == ["Bom."]
+    await erase(browser, password=ANA["password"])
+    [order] = (await shop.owner.get("/api/orders")).body["data"]
+    assert (order["name"], order["total"]) == ("Erased customer", 89.9)
+    assert order["document"] == "52998224725"
+    gone = {"customerId", "phone", "address", "notes", "contactId"}
+    assert not gone & order.keys()
+    assert "maria" not in json.dumps(order)
+    # A search by the name no longer finds it.
+    assert (await shop.owner.get("/api/orders?search=maria")).body["total"] == 0
+    [kept] = (await shop.owner.get("/api/reviews")).body["data"]
+    assert (kept["text"], "author" in kept, "customerId" in kept) == ("Bom.", False, False)
