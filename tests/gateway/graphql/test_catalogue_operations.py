@@ -42,6 +42,8 @@ async def test_product(shop: Shop, beans: dict[str, Any]) -> None:
     found = (await shop.browser().send(*operation("product"))).data["product"]
     assert (found["title"], found["stock"]) == ("Coffee beans 1 kg", 25)
     assert [category["slug"] for category in found["categories"]] == ["coffee"]
+    assert (found["averageStars"], found["reviewsCount"]) == (None, 0)
+    assert found["reviews"] == {"nodes": []}
 
 
 async def test_categories(shop: Shop, beans: dict[str, Any]) -> None:

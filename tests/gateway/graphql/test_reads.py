@@ -1,8 +1,10 @@
 """The number of reads of a list is fixed: the same for two products and for fifty."""
 
+from gateway.graphql.ids import global_id
 from gateway.server.keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
+from tests.gateway.graphql.test_reviews import customer, review
 from tests.support.counted import Counted
 from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import Shop, open_shop
@@ -14,6 +16,7 @@ query ($h: String!, $first: Int) {
     nodes {
       title description images { url }
       categories { name parent { name parent { name parent { name } } } } groups { slug }
+      averageStars reviewsCount reviews(first: 3) { nodes { text } totalCount }
     }
     totalCount
   }
@@ -39,11 +42,15 @@ async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
                     for node in found
                     for group in node["categories"]
                 } == {("Low", "Root"), ("Lowest", "Top")}
+                assert {
+                    (node["averageStars"], node["reviewsCount"], len(node["reviews"]["nodes"]))
+                    for node in found
+                } == {(5, 1, 1)}
                 assert {len(node["description"]) for node in found} == {9_000}
                 costs.append((counted.units, len(counted.statements)))
             assert costs[0] == costs[1]
             units, statements = costs[0]
-            assert (units, statements) == (7, 11), counted.statements
+            assert (units, statements) == (7, 13), counted.statements
         finally:
             await shop.close()
 
@@ -54,7 +61,11 @@ async def _fill(shop: Shop) -> None:
         body = {"storeId": shop.store["id"], "name": name, "parentId": parent_id}
         parent_id = (await shop.owner.post("/api/categories", body)).body["id"]
     for number in range(50):
-        await made(
+        if number % 20 == 0:
+            # A customer may write 20 reviews a day.
+            writer = await customer(shop, f"Customer {number}")
+        product = await made(
             shop.owner, shop.store, f"Product {number}", categories=["low", "LOWEST"],
             description="x" * 9_000, images=[{"url": "https://x.example/a"}],
         )  # fmt: skip
+        assert (await review(writer, global_id("Product", product["id"]))).data
