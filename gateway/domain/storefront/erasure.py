@@ -41,10 +41,6 @@ order by created_at, issuer
 _SESSIONS = """
 select created_at, expires_at from customer_sessions where customer_id = $1 order by created_at, id
 """
-_WRITTEN = """
-select product_id, stars, text, created_at from reviews where customer_id = $1
-order by created_at, id
-"""
 _CART = "delete from carts where store_id = $1 and customer_id = $2"
 
 
@@ -73,11 +69,6 @@ async def export(tx: Tx, visitor: Visitor) -> str:
         "cart": [
             {"title": item.product.name, "quantity": item.line.quantity}
             for item in (await carts.current(tx, visitor)).items
-        ],
-        "reviews": [
-            {"productId": row["product_id"], "stars": row["stars"], "text": row["text"],
-             "createdAt": dates.show(row["created_at"])}
-            for row in await tx.all(_WRITTEN, customer.id)
         ],
         "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
         "reviews": await reviews.export(tx, customer.id),
