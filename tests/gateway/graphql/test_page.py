@@ -1,0 +1,32 @@
+"""The page docs/storefront.md names every code, release and limit of the endpoint."""
+
+import re
+
+from gateway.graphql import costs, execution, limits, tokens
+from gateway.graphql.errors import CODES
+from gateway.graphql.versions import RELEASES
+from gateway.records import errors
+from tests.architecture.tree import ROOT
+
+PAGE = (ROOT / "docs" / "storefront.md").read_text("utf-8")
+REST_ONLY = {"conflicting_credentials", "precondition_failed"}
+
+
+def test_every_code_is_documented() -> None:
+    codes = {CODES.get(code, code.upper()) for code in errors.CODES if code not in REST_ONLY}
+    assert [code for code in sorted(codes) if f"`{code}`" not in PAGE] == []
+
+
+def test_every_release_is_documented() -> None:
+    assert re.findall(r"^\| `(\d{4}-\d\d-\d\d)` \|", PAGE, re.MULTILINE) == list(RELEASES)
+
+
+def test_the_limits_are_those_of_the_program() -> None:
+    section = PAGE.partition("\n## Limits\n")[2].partition("\n## ")[0].replace(",", "")
+    numbers = {int(number) for number in re.findall(r"\d+", section)}
+    assert {
+        tokens.CHARACTERS, tokens.TOKENS, tokens.BRACKETS, tokens.ARGUMENTS, tokens.TEXT,
+        limits.DEPTH, limits.ALIASES, limits.DIRECTIVES, limits.FIELDS, limits.FRAGMENTS,
+        limits.OPERATIONS, limits.SHARED, limits.MUTATIONS, costs.COST, costs.VALUES,
+        int(execution.SECONDS),
+    } - numbers == set()  # fmt: skip
