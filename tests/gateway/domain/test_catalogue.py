@@ -76,7 +76,9 @@ def test_examples_pass_their_own_checks(resource: Resource) -> None:
     assert found.faults == []
     assert found.ignored == []
     for field in resource.fields:
-        assert jsonschema_rs.is_valid(dict(field.format.schema), field.example), field.name
+        # A field that another one excludes has no example.
+        if field.example is not None:
+            assert jsonschema_rs.is_valid(dict(field.format.schema), field.example), field.name
         assert field.description.endswith(".")
 
 

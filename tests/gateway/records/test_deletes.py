@@ -277,6 +277,10 @@ async def test_owners_take_turns(api: RestApi, ana: Person, bia: Person) -> None
 def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
     by_table = {r.table: r for r in RESOURCES}
     for cascade in resource.cascades:
+        if isinstance(cascade, Remove) and not cascade.counted:
+            # Its rows are no records: they have no totals either.
+            assert cascade.table not in by_table
+            continue
         other = by_table[cascade.table]
         [field] = [f for f in other.fields if f.column == cascade.column]
         match cascade:
