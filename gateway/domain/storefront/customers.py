@@ -33,7 +33,7 @@ CUSTOMERS = Resource(
         Field(
             "storeId", "store_id", formats.id_of("store"), "The store of the account.",
             "018f3a5b7c9d1e2f3a4b5c70", on_create=False, on_update=False, made=True,
-            reference=Reference("store", "stores"),
+            reference=Reference("store", "stores", owns=True),
         ),
         Field("name", "name", formats.title(), "Full name.", "Maria da Silva", required=True),
         Field(
