@@ -61,14 +61,15 @@ async def apply_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
     visitor = await visit.visitor(sent["hostname"])
     limits, share = visit.request.app[LIMITS], visitor.address
     limits.coupon(share)
+    guessed = False
     try:
-        payload = await _change(visit, sent, changes.apply_coupon, sent["code"])
+        return await _change(visit, sent, changes.apply_coupon, sent["code"])
     except Refusal as refusal:
-        if refusal.code != "coupon_not_found":
-            limits.coupon_known(share)
+        guessed = refusal.code == "coupon_not_found"
         raise
-    limits.coupon_known(share)
-    return payload
+    finally:
+        if not guessed:
+            limits.coupon_known(share)
 
 
 async def remove_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
