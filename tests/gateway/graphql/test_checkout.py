@@ -32,6 +32,11 @@ async def stock(shop: Shop, product: str) -> int:
     return int((await shop.owner.get(path)).body["stock"])
 
 
+async def uses(tx: Tx) -> list[tuple[str, str]]:
+    """Return (order id, state) of every use of a coupon."""
+    return [(row["id"], row["state"]) for row in await tx.all("select * from coupon_uses")]
+
+
 async def test_a_checkout_makes_an_order_a_contact_an_invoice_and_a_deal(shop: Shop) -> None:
     browser = shop.browser()
     coffee = await sell(shop, 89.9, stock=5)
@@ -214,6 +219,7 @@ async def test_a_coupon_is_used_and_given_back(shop: Shop) -> None:
     paid = await ordered(other, email="ana@example.com")
     kept = (await orders(shop))[0]
     await shop.owner.post(f"/api/invoices/{kept['invoiceId']}/pay", {})
+    assert await shop.db.read(uses) == [(kept["id"], "redeemed")]
     refused = await shop.owner.post(f"/api/orders/{kept['id']}/cancel", {})
     assert (refused.status, paid["number"]) == (409, "ORD-000002")
     assert (await shop.owner.get(f"/api/coupons/{used}")).body["uses"] == 1
