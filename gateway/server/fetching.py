@@ -44,7 +44,7 @@ class Fetcher:
             target = check_url(address, self._guard.rules)
             async with self._session().get(
                 target.url, allow_redirects=False, timeout=TIMEOUT,
-                headers={"Accept": "application/json"},
+                headers={"Accept": "application/json", "Accept-Encoding": "identity"},
             ) as response:  # fmt: skip
                 if response.status >= 500:
                     raise _Passing(f"status {response.status}")
@@ -67,7 +67,10 @@ class Fetcher:
                 force_close=True,
             )
             self._http = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # A compressed document could be far larger than its limit.
+                auto_decompress=False,
             )
         return self._http
 

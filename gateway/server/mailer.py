@@ -54,7 +54,7 @@ class Mailer:
         try:
             async with asyncio.timeout(self._settings.timeout_seconds * STEPS):
                 await self._send(letter)
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever one mail breaks, the others go on
             reason = _reason(error)
             again = await self._db.write(mails.failed, mail, reason, final=_is_final(error))
             event = "mail_put_off" if again else "mail_given_up"

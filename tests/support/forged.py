@@ -85,7 +85,7 @@ def forged(issuer: Issuer) -> Forged:
             )
         ] + [
             f"{part({'alg': 'RS256', 'kid': kid})}.{body}.{tail}" for kid in kids
-        ],
+        ] + [with_header(kid=kid) for kid in kids],
         "wrong aud": [
             with_claims(aud=aud)
             for aud in ("other", ["other"], [], "", f"{CLIENT} ", {CLIENT: 1}, 7, [[CLIENT]])

@@ -15,7 +15,7 @@ WAITS = (30, 120, 600, 3_600, 14_400, 43_200)
 LEASE = 300
 """Seconds after which an attempt that did not end counts as failed."""
 KEPT = 30 * 86_400_000_000
-"""How long a mail that was given up is stored."""
+"""How long a mail is stored that was given up, or that no server is set to take."""
 MOST = 5
 """Mails of one kind for one customer that may wait, or have a token that is valid still."""
 
@@ -82,9 +82,9 @@ async def failed(tx: Tx, mail: Taken, error: str, *, final: bool) -> bool:
 
 
 async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` mails that were given up KEPT ago; return how many."""
+    """Delete up to `limit` mails that are KEPT old, given up or never tried; return how many."""
     return await tx.run(
-        "delete from mails where id in (select id from mails where failed_at < $1"
-        " order by failed_at limit $2)",
+        "delete from mails where id in (select id from mails where created_at < $1"
+        " order by created_at limit $2)",
         tx.now - KEPT, limit,
     )  # fmt: skip

@@ -1,0 +1,97 @@
+"""The limits of accounts: tries, sign-ups, addresses and identities."""
+
+from typing import Any
+
+from gateway.domain.storefront import addresses, identities
+from gateway.server.config import Config, Egress, Limits
+from outbox.database.transaction import Database, Tx
+from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
+from tests.gateway.graphql.test_profile import save
+from tests.support.issuer import CLIENT, issuing
+from tests.support.rest import RestApi
+from tests.support.shop import Shop, open_shop
+from tests.support.site import serving
+
+
+async def id_of(tx: Tx) -> str:
+    row = await tx.one("select id from customers")
+    assert row is not None
+    return str(row["id"])
+
+
+async def test_sign_ups_of_an_address(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(forms_per_minute=3))) as site:
+        shop = await open_shop(RestApi(site))
+        browser = shop.browser()
+        codes = []
+        for n in range(5):
+            answer = await sign_up(browser, email=f"a{n}@example.com")
+            codes.append(answer.code if "errors" in answer.body else "made")
+        assert codes == ["made"] * 3 + ["RATE_LIMITED"] * 2
+        await shop.close()
+
+
+async def test_tries_of_the_own_password(shop: Shop) -> None:
+    """Whoever finds an open browser does not find out its password."""
+    browser = shop.browser()
+    await sign_up(browser)
+    for operation, field in (("clientChangePassword", "currentPassword"),
+                             ("clientDeleteAccount", "password")):  # fmt: skip
+        values: dict[str, Any] = {field: "guess-1"}
+        if operation == "clientChangePassword":
+            values["newPassword"] = "segredo-2"
+        selection = "clientMutationId"
+        for _ in range(5):
+            answer = await browser.do(operation, selection, **values)
+            assert answer.code == "INVALID_CREDENTIALS"
+    right = await browser.do("clientDeleteAccount", "success", password=ANA["password"])
+    assert right.code == "RATE_LIMITED"
+    assert await user_of(browser) is not None
+    # A sign-in with the password still works.
+    assert (await log_in(shop.browser())).data
+
+
+async def test_requests_for_new_passwords(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(forms_per_minute=0))) as site:
+        shop = await open_shop(RestApi(site))
+        browser = shop.browser()
+        reset = {"token": "none", "password": "segredo-2"}
+        codes = [
+            (await browser.do("clientResetPassword", "success", **reset)).code for _ in range(21)
+        ]
+        assert codes == ["INVALID_TOKEN"] * 20 + ["RATE_LIMITED"]
+        await shop.close()
+
+
+async def test_addresses_of_an_account(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    made = (await save(browser)).data["clientAddressSave"]["address"]["id"]
+
+    async def fill(tx: Tx) -> None:
+        for _ in range(addresses.MOST - 1):
+            values = {"street": "R", "number": "1", "city": "Rio", "state": "RJ", "cep": "20000000"}
+            await addresses.save(tx, await id_of(tx), None, values)
+
+    await shop.db.write(fill)
+    assert (await save(browser)).code == "CONFLICT"
+    assert (await save(browser, id=made)).data
+
+
+async def test_identities_of_an_account(db: Database) -> None:
+    config = Config(
+        limits=Limits(forms_per_minute=0),
+        egress=Egress(allow_http=True, allow=("127.0.0.0/8",)),
+    )
+    async with issuing() as issuer, serving(db, config) as site:
+        idps = [{"issuer": issuer.url, "clientIds": [CLIENT]}]
+        shop = await open_shop(RestApi(site), idps=idps)
+        browser = shop.browser()
+        await sign_up(browser)
+        codes = []
+        for n in range(identities.MOST + 1):
+            token = issuer.token(sub=f"s{n}")
+            answer = await browser.do("clientLinkIdp", "token", token=token)
+            codes.append(answer.code if "errors" in answer.body else "linked")
+        assert codes == ["linked"] * identities.MOST + ["CONFLICT"]
+        await shop.close()
