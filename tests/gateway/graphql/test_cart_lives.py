@@ -1,5 +1,6 @@
 """The cart of a customer, and what a sign-in, a sign-out and an order make of a cart."""
 
+import json
 from typing import Any
 
 import pytest
@@ -201,3 +202,14 @@ async def test_a_store_takes_its_carts_coupons_and_modals_with_it(shop: Shop) ->
         return (await tx.all(sql))[0]["n"]
 
     assert await shop.db.read(totals) == 0
+
+
+async def test_an_export_has_the_cart_and_an_erasure_deletes_it(shop: Shop) -> None:
+    browser = shop.browser()
+    assert (await sign_up(browser)).data
+    await change(browser, "AddProduct", productId=await sell(shop, name="Tea"), quantity=2)
+    exported = await browser.do("clientExportData", "data")
+    found = json.loads(exported.data["clientExportData"]["data"])
+    assert found["cart"] == [{"title": "Tea", "quantity": 2}]
+    assert (await browser.do("clientDeleteAccount", "success", password=ANA["password"])).data
+    assert await shop.db.read(rows) == []
