@@ -99,7 +99,7 @@ insert into review_claims (product_id, customer_id, record_id) values ($1, $2, $
 on conflict (product_id, customer_id) do nothing
 """
 _OF_CUSTOMER = """
-select p.name, r.stars, r.text, r.status, r.created_at from reviews r
+select r.product_id, p.name, r.stars, r.text, r.status, r.created_at from reviews r
 left join products p on p.id = r.product_id
 where r.customer_id = $1 order by r.created_at, r.id
 """
@@ -159,8 +159,9 @@ async def export(tx: Tx, customer_id: str) -> list[dict[str, Any]]:
     """Return the reviews of a customer for the export of personal data, the oldest first."""
     return [
         {
-            "product": row["name"], "stars": row["stars"], "text": row["text"],
-            "status": row["status"], "createdAt": dates.show(row["created_at"]),
+            "productId": row["product_id"], "product": row["name"], "stars": row["stars"],
+            "text": row["text"], "status": row["status"],
+            "createdAt": dates.show(row["created_at"]),
         }
         for row in await tx.all(_OF_CUSTOMER, customer_id)
     ]  # fmt: skip
