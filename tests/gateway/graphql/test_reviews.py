@@ -170,7 +170,8 @@ async def test_export_and_erasure_of_a_customer(shop: Shop) -> None:
     exported = await ana.do("clientExportData", "data")
     [mine] = json.loads(exported.data["clientExportData"]["data"])["reviews"]
     assert mine == {
-        "productId": record_id(product, "Product", "id"), "product": "Coffee beans", "stars": 5, "text": "Ana's", "status": "published",
+        "productId": record_id(product, "Product", "id"), "product": "Coffee beans", "stars": 5,
+        "text": "Ana's", "status": "published",
         "createdAt": mine["createdAt"],
     }  # fmt: skip
     assert (await ana.do("clientDeleteAccount", "success", password="segredo-1")).data
