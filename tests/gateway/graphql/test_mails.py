@@ -298,3 +298,11 @@ async def test_an_erased_customer_gets_no_mail(shop: Shop, box: Mailbox) -> None
     assert (await shop.owner.delete(f"/api/clients/{client['id']}")).status == 200
     await Mailer(shop.db, settings(box)).run_once()
     assert box.mails == []
+
+
+async def test_an_address_with_letters_beyond_ascii(posting: Shop, box: Mailbox) -> None:
+    answer = await sign_up(posting.browser(), email="joão@exämple.com")
+    assert answer.data["clientSignup"]["user"]["email"] == "joão@exämple.com"
+    mail = await box.next()
+    assert "joão@exämple.com" in str(mail["To"])
+    assert token_in(mail, "https://shop.example/verify-email")
