@@ -3,6 +3,7 @@
 A document that fails is not kept: a client can write as many of them as it likes.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,8 +30,8 @@ from gateway.graphql.overlaps import must_hardly_overlap
 from gateway.graphql.tokens import TOKENS, must_be_short
 from gateway.records.errors import Refusal
 
-KEPT_CHARACTERS: Final = 500_000
-"""Characters of all kept documents; each takes some hundred bytes once it is parsed."""
+KEPT_CHARACTERS: Final = 250_000
+"""Characters of all kept documents; each takes about a hundred bytes once it is parsed."""
 
 
 class Invalid(Exception):
@@ -88,6 +89,8 @@ class Documents:
         self._most = most
         self._known: OrderedDict[str, Known] = OrderedDict()
         self._characters = 0
+        self.introspecting = asyncio.Lock()
+        """Held while an operation reads the schema, which takes a tenth of a second."""
 
     def __len__(self) -> int:
         return len(self._known)

@@ -14,7 +14,6 @@ from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 
 SECONDS = 5.0
-_INTROSPECTING = asyncio.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ async def run(documents: Documents, visit: Visit, wanted: Asked, *, reads_only: 
             return _rejected([of_refusal(refusal)], "rejected_cost", kind)
     try:
         async with asyncio.timeout(SECONDS):
-            found = await _execute(known, operation, visit, wanted)
+            found = await _execute(documents, known, operation, visit, wanted)
     except TimeoutError:
         message = f"The operation took longer than {SECONDS:g} seconds."
         found = ExecutionResult(None, [of_refusal(Refusal("execution_timeout", message))])
@@ -65,7 +64,11 @@ def _rejected(errors: list[GraphQLError], outcome: str, kind: str = "unknown") -
 
 
 async def _execute(
-    known: Known, operation: OperationDefinitionNode | None, visit: Visit, wanted: Asked
+    documents: Documents,
+    known: Known,
+    operation: OperationDefinitionNode | None,
+    visit: Visit,
+    wanted: Asked,
 ) -> ExecutionResult | list[GraphQLError]:
     """Return the result, or the errors of the variables or of the operation's name."""
     executor = Executor.build(
@@ -75,8 +78,8 @@ async def _execute(
     if isinstance(executor, list):
         return executor
     if operation is not None and known.introspects(operation):
-        # It takes a tenth of a second of pure computation, in which the loop serves others.
-        async with _INTROSPECTING:
+        # Pure computation, during which the loop serves others.
+        async with documents.introspecting:
             found: Any = await asyncio.to_thread(executor.execute_operation)
     else:
         found = executor.execute_operation()

@@ -5,11 +5,13 @@ import json
 from typing import Any
 
 import pytest
+from graphql import get_introspection_query
 
 from gateway.graphql import execution
 from gateway.graphql.negotiation import GRAPHQL, HTML, JSON, chosen
+from gateway.graphql.view import DOCUMENTS
 from gateway.server.config import Config, Limits
-from gateway.server.keys import DIRECTORY
+from gateway.server.keys import DIRECTORY, METRICS
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from tests.support.rest import Reply, RestApi
@@ -237,3 +239,38 @@ async def test_rates_belong_to_sessions_and_addresses(db: Database) -> None:
             assert refused.headers["RateLimit-Policy"] == '"storefront";q=5;w=60'
         finally:
             await shop.close()
+
+
+async def test_operations_are_counted_by_their_outcome(shop: Shop) -> None:
+    browser = shop.browser()
+    metrics = shop.api.site.app[METRICS].registry
+
+    def counted(kind: str, outcome: str) -> float:
+        labels = {"type": kind, "outcome": outcome}
+        return metrics.get_sample_value("graphql_operations_total", labels) or 0.0
+
+    clear = 'mutation { shoppingCartClear(input: {hostname: "none"}) { clientMutationId } }'
+    for text, kind, outcome in (
+        ("{ __typename }", "query", "ok"),
+        (clear, "mutation", "error"),
+        ("{", "unknown", "rejected_parse"),
+        ("{ unknown }", "unknown", "rejected_parse"),
+        ("{ " + "a " * 2_000 + "}", "unknown", "rejected_tokens"),
+        ("{ a " * 50 + "}" * 50, "unknown", "rejected_depth"),
+        ("{ " + "a " * 101 + "}", "unknown", "rejected_cost"),
+    ):
+        before = counted(kind, outcome)
+        await browser.send(text)
+        assert counted(kind, outcome) == before + 1, text[:20]
+
+
+async def test_the_loop_is_free_while_the_schema_is_read(shop: Shop) -> None:
+    """Introspection runs in a thread: the loop sees that it is under way."""
+    lock = shop.api.site.app[DOCUMENTS].introspecting
+    asked = asyncio.create_task(shop.browser().send(get_introspection_query()))
+    seen = 0
+    while not asked.done():
+        await asyncio.sleep(0)
+        seen += lock.locked()
+    assert "errors" not in (await asked).body
+    assert seen > 0
