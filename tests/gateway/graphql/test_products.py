@@ -246,6 +246,12 @@ async def test_only_what_a_store_shows(shop: Shop) -> None:
         assert (
             (await browser.ask(f"store(hostname: $h) {{ id }} {node}"))["node"] is not None
         ) is (public)
+    body = {"storeId": other.store["id"], "name": "Top"}
+    category = (await other.owner.post("/api/categories", body)).body
+    assert (await shop.owner.put(path, {"categories": ["Top"]})).status == 200
+    assert await titles(shop, category=global_id("Category", category["id"])) == []
+    assert await titles(shop, category="top") == []
+    assert (await browser.ask("categories(hostname: $h) { name }"))["categories"] == []
     foreign = await made(other.owner, other.store, "X")
     query = f'product(hostname: $h, id: "{global_id("Product", foreign["id"])}") {{ id }}'
     assert await browser.ask(query) == {"product": None}
