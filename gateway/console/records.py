@@ -21,7 +21,7 @@ from gateway.records.query import Place, Query, costly
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.format import of_json
-from gateway.server.keys import DB
+from gateway.server.keys import DB, DIRECTORY
 from outbox.database.places import Crowded
 from outbox.database.transaction import Database, Tx
 
@@ -102,6 +102,7 @@ class Section:
             made = await request.app[DB].write(self.entry.create, visitor.actor, draft)
         except Refusal as refusal:
             return self._form(request, visitor, None, wanted, typed, refusal)
+        request.app[DIRECTORY].changed(self.resource)
         return pages.to(f"{self.path}/{made.id}", f"{self.resource.noun}_created")
 
     async def edit_page(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -126,6 +127,7 @@ class Section:
             if refusal.code == "precondition_failed":
                 raise Refusal("conflict", "error.changed") from None
             return self._form(request, visitor, record, wanted, typed, refusal)
+        request.app[DIRECTORY].changed(self.resource)
         return pages.to(f"{self.path}/{record.id}", "saved")
 
     def heading(self, record: Record, names: Names) -> str:

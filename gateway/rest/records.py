@@ -8,7 +8,6 @@ import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create, Delete
-from gateway.domain.storefront.stores import STORES
 from gateway.records import actions, once
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -50,7 +49,7 @@ def create(resource: Resource, unit: Create) -> Operation:
             return Response(201, headers | ignored(draft), _encode(found.shown))
 
         made = await _once(request, caller, body, response, unit, draft)
-        _changed(request, resource)
+        request.app[DIRECTORY].changed(resource)
         return made
 
     return describe.create(resource)(handle)
@@ -78,7 +77,7 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
             unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
-        _changed(request, resource)
+        request.app[DIRECTORY].changed(resource)
         return show_change(caller, view(changed), draft)
 
     return describe.change(resource, refusals)(handle)
@@ -95,7 +94,7 @@ def remove(resource: Resource, unit: Delete | None = None) -> Operation:
         record_id = request.match_info["id"]
         expected = expected_of(request.headers.get("If-Match"))
         await request.app[DB].write(unit or plain, caller, record_id, expected)
-        _changed(request, resource)
+        request.app[DIRECTORY].changed(resource)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
         return respond(Response(200, {}, _encode(body)))
 
@@ -184,12 +183,6 @@ def page(resource: Resource, **of: str) -> Operation:
         return lists.page(request, caller, resource, found, beside, headers)
 
     return describe.page(resource, **of)(handle)
-
-
-def _changed(request: web.Request, resource: Resource) -> None:
-    """Make a change visible at once to what this process keeps of the resource."""
-    if resource is STORES:
-        request.app[DIRECTORY].forget()
 
 
 async def _once(

@@ -9,6 +9,7 @@ from msgspec import json
 
 from gateway.domain.storefront import stores
 from gateway.records.record import Record
+from gateway.records.resource import Resource
 from gateway.records.values import hostnames
 from outbox.database.transaction import Database, Tx
 
@@ -53,6 +54,11 @@ class Directory:
         found = await self._db.read(_allowed)
         known[""] = (now + KEPT_SECONDS, found)
         return found
+
+    def changed(self, resource: Resource) -> None:
+        """Forget everything if a record of `resource`, which this node changed, can be a store."""
+        if resource is stores.STORES:
+            self.forget()
 
     def forget(self) -> None:
         """Forget everything, after a change of a store on this node."""

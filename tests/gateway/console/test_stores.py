@@ -15,6 +15,7 @@ from gateway.records.values.format import of_json
 from gateway.rest.wire import view
 from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest
+from tests.support.site import Site
 
 LIST = "/console/stores"
 NEW = f"{LIST}/new"
@@ -296,3 +297,18 @@ async def test_a_form_of_too_many_fields_is_refused_whole(maria: Guest) -> None:
     saved = await maria.post(f"{LIST}/{record.id}", fields)
     assert saved.status in (200, 413)
     assert len((await read(maria, record.id))["shippingRules"]) == 200
+
+
+async def test_a_change_is_visible_in_the_storefront_at_once(maria: Guest, console: Site) -> None:
+    record = await made(maria, hostname="fast.example", name="Before", active=True)
+    query = {"query": '{ store(hostname: "fast.example") { name } }'}
+
+    async def shown() -> str:
+        async with console.http.post("/graphql", json=query) as answer:
+            return str((await answer.json())["data"]["store"]["name"])
+
+    assert await shown() == "Before"
+    path = f"{LIST}/{record.id}"
+    fields = as_browser((await maria.get(f"{path}/edit")).html)
+    await maria.post(path, [(n, "After" if n == "name" else v) for n, v in fields])
+    assert await shown() == "After"
