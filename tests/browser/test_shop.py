@@ -289,6 +289,8 @@ async def test_every_page_is_readable_and_named(
         await page.get_by_role("button", name="Find shipping").click()
         await page.get_by_label("Express, 2 days").check()
         await page.get_by_text("Shipping is chosen.").wait_for()
+        # The cart is drawn anew, and the keyboard stays where it was.
+        assert await page.evaluate("document.activeElement.value") == "express"
         await check("Your cart")
         await page.get_by_role("link", name="Go to checkout").click()
         await page.get_by_label("Name", exact=True).fill("Maria da Silva")

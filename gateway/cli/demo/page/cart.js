@@ -42,7 +42,19 @@ export async function cart() {
   return [h("h1", {}, "Your cart"), view];
 }
 
+// Names a control, so that the keyboard stays where it was when the cart is drawn anew.
+const nameOf = (control) => control.getAttribute("aria-label")
+  ?? [control.name, control.type === "radio" && control.value, control.textContent].join(" ");
+
 function draw(view, found) {
+  const held = view.contains(document.activeElement) && nameOf(document.activeElement);
+  fill(view, found);
+  if (!held) return;
+  const again = [...view.querySelectorAll("button, input")].find((control) => nameOf(control) === held);
+  (again ?? $("#main")).focus();
+}
+
+function fill(view, found) {
   const act = async (name, input, text) => draw(view, await run(name, input, text));
   const safely = (name, input, text) =>
     act(name, input, text).catch((refused) => say(refused.message, true));
