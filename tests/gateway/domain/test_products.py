@@ -62,7 +62,10 @@ async def test_changes_and_their_events(api: RestApi, ana: Person) -> None:
         "ETag"
     ] == '"2"'
     reply = await ana.delete(path)
-    assert reply.body == {"message": "The product was deleted.", "id": product["id"]}
+    assert reply.body == {
+        "message": "The product and its reviews were deleted.",
+        "id": product["id"],
+    }
     assert (await ana.delete(path)).status == 404
 
     async def unit(tx: Any) -> Any:
