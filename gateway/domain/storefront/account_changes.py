@@ -47,8 +47,10 @@ async def change_password(
 async def request_reset(tx: Tx, store_id: str, email: str) -> None:
     """Queue the mail for a new password, if the store has an account with this email."""
     known = await customers.by_email(tx, store_id, email)
-    if known is None:
-        # A commit that writes takes longer than one that does not.
+    # Both cases take as many statements, and a commit that writes takes longer than one that does
+    # not. The lock makes concurrent requests count each other's mails.
+    exists = await customers.lock(tx, "" if known is None else known.customer_id)
+    if known is None or not exists:
         await tx.run("update stores set active = active where id = $1", store_id)
     else:
         await mails.add(tx, known.customer_id, "reset")

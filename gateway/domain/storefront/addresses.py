@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.domain.storefront import customers, presence
 from gateway.records import draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
@@ -56,7 +57,10 @@ async def listed(tx: Tx, customer_id: str) -> list[Address]:
 async def save(
     tx: Tx, customer_id: str, address_id: str | None, values: Mapping[str, Any]
 ) -> Address:
-    """Create an address, or replace the one with this id. Raises not_found, conflict."""
+    """Create an address, or replace the one with this id.
+
+    Raises not_found, conflict, and unauthenticated when the account was deleted meanwhile.
+    """
     row = [values.get(column) for column in COLUMNS]
     if address_id is not None:
         changed = None
@@ -66,9 +70,8 @@ async def save(
             raise _unknown()
         return _address(changed)
     # The lock makes concurrent ones count each other.
-    await tx.one(
-        "select id from customers where id = $1 /*postgres for no key update*/", customer_id
-    )
+    if not await customers.lock(tx, customer_id):
+        raise presence.deleted()
     had = await tx.one(
         "select count(*) as n from customer_addresses where customer_id = $1", customer_id
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.domain.contacts import upsert
+from gateway.domain.storefront import presence
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, store
 from gateway.records.access import Actor
@@ -112,8 +113,14 @@ async def own(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Record:
     """Return the customer who is signed in. Raises unauthenticated."""
     found = await fetch(tx, visitor, visitor.must_be_customer(), lock=lock)
     if found is None:
-        raise Refusal("unauthenticated", "This account was deleted.")
+        raise presence.deleted()
     return found
+
+
+async def lock(tx: Tx, customer_id: str) -> bool:
+    """Lock an account until the transaction ends; return whether it exists."""
+    sql = "select id from customers where id = $1 /*postgres for no key update*/"
+    return await tx.one(sql, customer_id) is not None
 
 
 async def password_hash(tx: Tx, customer_id: str) -> str | None:

@@ -12,6 +12,7 @@ from gateway.domain.storefront import (
     mail_tokens,
     mails,
     nonces,
+    presence,
     sign_in,
 )
 from gateway.domain.storefront.idp_tokens import Identity
@@ -99,6 +100,7 @@ async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
 async def _create(
     tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
 ) -> SignedIn:
+    await presence.hold_store(tx, visitor)
     try:
         made = await customers.create(
             tx, visitor, name=identity.name or NAMELESS, email=identity.email,

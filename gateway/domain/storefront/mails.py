@@ -43,7 +43,10 @@ class Taken(NamedTuple):
 
 
 async def add(tx: Tx, customer_id: str, kind: Kind) -> None:
-    """Queue a mail to a customer, unless MOST of its kind wait or were sent lately."""
+    """Queue a mail to a customer, unless MOST of its kind wait or were sent lately.
+
+    The caller has locked the account, so that the mails of two at once count.
+    """
     await tx.run(_ADD, tx.new_id(), customer_id, kind, tx.now, MOST)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.contacts import upsert
+from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.storefront import customers
 from gateway.domain.storefront.assortment import is_shown
@@ -138,10 +139,12 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
     made = await actions.insert(tx, visitor.actor, REVIEWS, values)
     if one_each and not await tx.run(_CLAIM, product_id, customer.id, made.id):
         raise _written_already()
-    if customer["contact_id"] is not None:
+    contact_id = customer["contact_id"]
+    # Held, because the delete of a contact that comes later takes the note along.
+    if contact_id and await store.owned_of(tx, CONTACTS.table, owner_id, [contact_id]):
         text = f"Review of {product['name']}, {made['stars']} of 5 stars: {made['text']}"
         metadata = {"reviewId": made.id, "productId": product_id}
-        await upsert.note(tx, visitor.actor, customer["contact_id"], text, metadata)
+        await upsert.note(tx, visitor.actor, contact_id, text, metadata)
     return made
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.domain.storefront import carts, customer_sessions, customers, mails
+from gateway.domain.storefront import carts, customer_sessions, customers, mails, presence
 from gateway.domain.storefront.customer_passwords import invalid_credentials
 from gateway.domain.storefront.customer_sessions import Session
 from gateway.domain.storefront.customers import CUSTOMERS, Credential
@@ -70,6 +70,7 @@ async def sign_up(
 
     With `mail` the customer gets a mail to verify the email.
     """
+    await presence.hold_store(tx, visitor)
     made = await customers.create(
         tx, visitor, name=values["name"], email=values["email"], phone=values.get("phone"),
         accepts_marketing=bool(values.get("accepts_marketing")), hashed=hashed,

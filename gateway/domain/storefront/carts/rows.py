@@ -10,6 +10,7 @@ from msgspec import Struct, json
 
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
+from gateway.domain.storefront import presence
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
@@ -92,12 +93,17 @@ async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
 
 
 async def opened(tx: Tx, visitor: Visitor) -> Cart:
-    """Return the visitor's cart, locked; make its row if it has none."""
+    """Return the visitor's cart, locked; make its row if it has none.
+
+    Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile.
+    """
     # A checkout may end the cart that made the insert wait; then the next round makes a new one.
     for _ in range(3):
         found = await find(tx, visitor, lock=True)
         if found.id is not None:
             return found
+        await presence.hold_store(tx, visitor)
+        await presence.hold_customer(tx, visitor)
         token = None if visitor.customer_id is not None else visitor.cart_token
         of = None if token is None else digest(token)
         if of is not None:

@@ -50,15 +50,13 @@ async def checkout(
     refusal, so that the transaction stays. Raises cart_empty, insufficient_stock,
     coupon_usage_limit, validation_error, idempotency_mismatch.
     """
+    cart = await rows.find(tx, visitor, lock=True)
+    # After the lock, which may have waited for the same request; by now the visitor may even have
+    # put something into the next cart.
     before = await _before(tx, visitor, wanted, ring)
     if before is not None:
         return before
-    cart = await rows.find(tx, visitor, lock=True)
     if not cart.lines:
-        # The lock may have waited for the same request.
-        before = await _before(tx, visitor, wanted, ring)
-        if before is not None:
-            return before
         raise Refusal("cart_empty", "The cart is empty; add a product first.")
     ids = [line.product_id for line in cart.lines]
     sold = await products(tx, visitor, ids, lock=True)
