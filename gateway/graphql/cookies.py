@@ -21,8 +21,9 @@ class Cookies:
         """The customer's token of Authorization: Bearer, which precedes the cookie."""
         self.auth: str | None = cookies.get(AUTH)
         """The customer's token of the cookie."""
-        self.cart: str | None = cookies.get(CART) or request.headers.get(CART_HEADER)
-        """The cart's token: the cookie, or the header X-Cart-Session."""
+        carts = (cookies.get(CART), request.headers.get(CART_HEADER))
+        self.carts: tuple[str, ...] = tuple(filter(None, carts))
+        """The tokens of carts, of any store: the cookie, then the header X-Cart-Session."""
         self._secure = request[CLIENT].scheme == "https"
         self._set: dict[str, tuple[str, bool]] = {}
 
@@ -33,7 +34,7 @@ class Cookies:
 
     def set_cart(self, token: str | None, same_site: str) -> None:
         """Set the cart's token for the browser; None deletes it."""
-        self.cart = token
+        self.carts = () if token is None else (token,)
         self._set[CART] = (token or "", same_site == "none")
 
     def write(self, response: web.StreamResponse) -> None:

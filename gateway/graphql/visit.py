@@ -7,12 +7,14 @@ from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.storefront.arrival import recognise
+from gateway.domain.storefront.carts import tokens
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql import versions
 from gateway.graphql.cookies import Cookies
 from gateway.graphql.loaders import Loaders
 from gateway.graphql.origins import must_be_allowed_by
 from gateway.records.errors import Refusal
+from gateway.records.record import Record
 from gateway.server.keys import CLIENT, DB, DIRECTORY, LIMITS, REQUEST_ID, STOREFRONT
 from gateway.server.storefront import Storefront
 from outbox.database.places import Crowded
@@ -99,8 +101,9 @@ class Visit:
             token = cookies.bearer or cookies.auth
             claim = None if token is None else self.storefront.tokens.read(token, self.now)
             found = Visitor(
-                store=store, zone=zone, cart_token=cookies.cart, address=share_of(self.address)
-            )
+                store=store, zone=zone, cart_token=tokens.of_store(store.id, cookies.carts),
+                address=share_of(self.address),
+            )  # fmt: skip
             if claim is not None:
                 found = await self._db.read(recognise, found, claim)
             self._visitors[hostname] = found
@@ -111,6 +114,10 @@ class Visit:
                 "sign in again, or send no header.",
             )
         return found
+
+    def cart_token(self, store: Record) -> str:
+        """Return a new token for a cart in a store."""
+        return tokens.make(store.id, self.token(tokens.RANDOM))
 
     def count_form(self) -> None:
         """Count a public form from this address. Raises rate_limited."""

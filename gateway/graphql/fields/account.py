@@ -1,6 +1,5 @@
 """Resolves customers and their accounts."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -41,7 +40,12 @@ async def sign_up(visit: Visit, given: Args) -> Payload:
         raise customers.taken()
     hashed = await visit.storefront.passwords.hash(password, visit.address)
     done = await visit.write(
-        sign_in.sign_up, visitor, values, hashed, cart_token(visit), mail=visit.storefront.mails
+        sign_in.sign_up,
+        visitor,
+        values,
+        hashed,
+        visit.cart_token(visitor.store),
+        mail=visit.storefront.mails,
     )
     return greet(visit, given["hostname"], done)
 
@@ -52,7 +56,7 @@ async def log_in(visit: Visit, given: Args) -> Payload:
     checked = await visit.storefront.passwords.check(
         visitor.store.id, given["email"], given["password"], visit.address
     )
-    done = await visit.write(sign_in.sign_in, visitor, checked, cart_token(visit))
+    done = await visit.write(sign_in.sign_in, visitor, checked, visit.cart_token(visitor.store))
     return greet(visit, given["hostname"], done)
 
 
@@ -62,11 +66,6 @@ async def log_out(visit: Visit, given: Args) -> Payload:
     await visit.write(sign_in.sign_out, visitor)
     forget(visit, given["hostname"], visitor)
     return {"success": True}
-
-
-def cart_token(visit: Visit) -> str:
-    """Return a new token for a cart."""
-    return urlsafe_b64encode(visit.token()).rstrip(b"=").decode()
 
 
 def forget(visit: Visit, hostname: str, visitor: Visitor) -> None:

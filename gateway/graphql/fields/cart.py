@@ -1,7 +1,5 @@
 """Resolves the cart of a visitor."""
 
-import re
-from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -20,7 +18,6 @@ from gateway.server.keys import LIMITS
 
 LIMITS_QUANTITIES = "2026-11-01"
 """From this date on, more than the stock has is limited with a warning; before it is refused."""
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
@@ -108,16 +105,11 @@ async def _change(
 async def visitor_of(visit: Visit, hostname: str) -> Visitor:
     """Return the visitor of the store; a new one gets a token."""
     visitor = await visit.visitor(hostname)
-    if visitor.customer_id is not None:
+    if visitor.customer_id is not None or visitor.cart_token is not None:
         return visitor
-    token = visit.cookies.cart
-    # Anybody may invent a token; one that could be guessed names no cart.
-    if token is None or _TOKEN.fullmatch(token) is None:
-        token = urlsafe_b64encode(visit.token(32)).rstrip(b"=").decode()
-        visit.cookies.set_cart(token, visitor.store["cookie_same_site"])
-    if token != visitor.cart_token:
-        visitor = replace(visitor, cart_token=token)
-        visit.become(hostname, visitor)
+    visitor = replace(visitor, cart_token=visit.cart_token(visitor.store))
+    _keep(visit, visitor)
+    visit.become(hostname, visitor)
     return visitor
 
 

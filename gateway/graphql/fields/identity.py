@@ -8,7 +8,7 @@ from gateway.domain.storefront.identities import Raced
 from gateway.domain.storefront.idp_tokens import Identity
 from gateway.domain.storefront.sign_in import SignedIn
 from gateway.domain.storefront.visitor import Visitor
-from gateway.graphql.fields.account import cart_token, greet
+from gateway.graphql.fields.account import greet
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Refusal
 
@@ -22,7 +22,7 @@ async def log_in(visit: Visit, given: Args) -> Payload:
     """Sign in with an id_token; create the account when there is none."""
     visitor = await visit.visitor(given["hostname"], strict=False)
     identity = await _verified(visit, visitor, given)
-    token, mail = cart_token(visit), visit.storefront.mails
+    token, mail = visit.cart_token(visitor.store), visit.storefront.mails
 
     async def enter() -> SignedIn:
         return await visit.write(identities.enter, visitor, identity, token, mail=mail)

@@ -26,13 +26,13 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
     visitor = await visitor_of(visit, sent["hostname"])
     app = visit.request.app
     days = app[CONFIG].storefront.order_days
-    new = Tokens(_token(visit), _token(visit))
+    new = Tokens(_access(visit), visit.cart_token(visitor.store))
     done = await visit.write(checkout, visitor, form.read(sent), new, app[KEYRING], days)
     if isinstance(done, Refusal):
         raise done
     if visitor.customer_id is None or done.tokens is new:
         token = done.tokens.cart
-        if token is not None and token != visit.cookies.cart:
+        if token is not None and token != visitor.cart_token:
             visit.cookies.set_cart(token, visitor.store["cookie_same_site"])
     order = shown(visitor.store, done.order)
     return {
@@ -123,7 +123,7 @@ def _time(kept: int | None) -> str | None:
     return None if kept is None else dates.show(kept)
 
 
-def _token(visit: Visit) -> str:
+def _access(visit: Visit) -> str:
     return urlsafe_b64encode(visit.token(32)).rstrip(b"=").decode()
 
 

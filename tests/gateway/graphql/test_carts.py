@@ -1,5 +1,7 @@
 """The cart of a visitor: its lines and totals, its limits, and whom it belongs to."""
 
+import asyncio
+import json
 import re
 from typing import Any
 
@@ -248,15 +250,30 @@ async def test_a_cart_belongs_to_one_visitor_of_one_store(shop: Shop) -> None:
     refused(
         await do(other, "RemoveProduct", id=mine["products"][0]["id"]), "PRODUCT_NOT_FOUND", "id"
     )
-    # The token of one store names no cart in another, nor does the product belong there.
+    # The product does not belong to another store, nor does the cart.
     elsewhere = await open_shop(shop.api, "other.example")
     browser.hostname = "other.example"
     found = await cart(browser)
     assert (found["products"], found["id"] == mine["id"]) == ([], False)
     refused(await do(browser, "AddProduct", productId=product), "PRODUCT_NOT_FOUND", "productId")
-    await change(browser, "AddProduct", productId=await sell(elsewhere, name="Other"))
-    browser.hostname = shop.hostname
-    assert (await cart(browser))["products"] == mine["products"]
+    await elsewhere.close()
+
+
+async def test_a_page_of_one_store_neither_learns_nor_chooses_the_cart_of_another(
+    shop: Shop,
+) -> None:
+    """Stores may share a host: its cookies reach it whatever store a request names."""
+    elsewhere = await open_shop(shop.api, "other.example")
+    browser, query = shop.browser(), "query ($h: String!) { shoppingCart(hostname: $h) { id } }"
+    mine = (await browser.send(query, {"h": shop.hostname})).headers["X-Cart-Session"]
+    learned = (await browser.send(query, {"h": "other.example"})).headers["X-Cart-Session"]
+    assert learned != mine
+    chosen = await browser.send(query, {"h": shop.hostname})
+    assert chosen.headers["X-Cart-Session"] not in (mine, learned)
+    # A page whose token is in the header keeps its cart.
+    kept = await browser.send(query, {"h": "other.example"}, X_Cart_Session=learned)
+    assert "X-Cart-Session" not in kept.headers
+    await elsewhere.close()
 
 
 async def test_the_header_names_the_cart_where_cookies_do_not_travel(shop: Shop) -> None:
@@ -279,12 +296,28 @@ async def test_the_header_names_the_cart_where_cookies_do_not_travel(shop: Shop)
     assert (await cart(browser))["products"] == []
 
 
-@pytest.mark.parametrize("token", ["", "a", "a" * 42, "a" * 44, "é" * 43, "a" * 42 + "="])
-async def test_a_token_that_could_be_guessed_is_replaced(shop: Shop, token: str) -> None:
+@pytest.mark.parametrize("token", ["", "a", "a" * 42, "a" * 44, "a" * 43, "é" * 43, "a" * 42 + "="])
+async def test_a_token_that_the_store_did_not_make_is_replaced(shop: Shop, token: str) -> None:
     query = "query ($h: String!) { shoppingCart(hostname: $h) { id } }"
     headers: dict[str, Any] = {"Cookie": f"cartSession={token}"}
     answer = await shop.browser().send(query, {"h": shop.hostname}, **headers)
     assert re.fullmatch(r"[\w-]{43}", answer.headers["X-Cart-Session"])
+
+
+@pytest.mark.parametrize("header", [b"Cookie: cartSession=", b"X-Cart-Session: "])
+async def test_bytes_that_are_no_text_name_no_cart(shop: Shop, header: bytes) -> None:
+    values = f'hostname: "{shop.hostname}", name: "Maria", email: "m@example.com"'
+    document = f'mutation {{ clientSignup(input: {{{values}, password: "secret1"}}) {{ token }} }}'
+    body = json.dumps({"query": document}).encode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", shop.api.site.port)
+    writer.write(
+        b"POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Connection: close\r\n%s\xff\r\nContent-Length: %d\r\n\r\n%s" % (header, len(body), body)
+    )
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["data"]["clientSignup"]["token"]
 
 
 async def test_two_looks_in_one_document_are_of_one_cart(shop: Shop) -> None:
