@@ -83,7 +83,8 @@ async def must_be_allowed_by(request: web.Request, store: Record) -> None:
 def own(request: web.Request, name: str) -> bool:
     """Return whether an origin is that of this server."""
     client = request[CLIENT]
-    if name == request.app[CONFIG].server.public_url:
+    public_url = request.app[CONFIG].server.public_url
+    if public_url and name == public_url:
         return True
     scheme = name.partition("://")[0]
     return _is_secure_enough(name, client) and name == spelled(f"{scheme}://{client.host}")

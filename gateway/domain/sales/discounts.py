@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from gateway.domain.accounts.users import fold_email
 from gateway.domain.sales.lines import half_up
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
@@ -135,8 +136,8 @@ def spent(code: str) -> Refusal:
 
 
 def holder(email: str) -> bytes:
-    """Return the digest by which an email's coupons are counted, whatever its case."""
-    return hashlib.sha256(email.strip().casefold().encode()).digest()
+    """Return the digest by which an email's coupons are counted, whatever its spelling."""
+    return hashlib.sha256(fold_email(email).encode()).digest()
 
 
 def _refusal(code: str, message: str) -> Refusal:

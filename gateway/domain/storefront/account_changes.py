@@ -6,6 +6,7 @@ from typing import Any
 from gateway.domain.storefront import (
     customer_sessions,
     customers,
+    identities,
     mail_tokens,
     mails,
     sign_in,
@@ -59,12 +60,15 @@ async def request_reset(tx: Tx, store_id: str, email: str) -> None:
 async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> None:
     """Set a new password with the token of a mail, which also proves the email.
 
-    Raises invalid_token.
+    Before that proof somebody else may have made the account to wait for the owner of the email:
+    the identities that they linked must not sign them in. Raises invalid_token.
     """
     customer_id = await mail_tokens.take(tx, visitor.store.id, "reset", token)
     customer = await customers.fetch(tx, visitor, customer_id, lock=True)
     if customer is not None:
         await _set(tx, customer.id, hashed)
+        if not customer["email_verified"]:
+            await identities.disown(tx, customer.id)
         await customers.verify_email(tx, visitor.actor, customer)
 
 

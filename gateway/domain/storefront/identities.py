@@ -123,9 +123,14 @@ async def _secure(tx: Tx, customer: Record) -> None:
     await customer_sessions.end_all(tx, customer.id)
     await mail_tokens.drop(tx, customer.id, "reset")
     await mail_tokens.drop(tx, customer.id, "verify")
-    for table in ("customer_identities", "customer_addresses"):
-        await tx.run(f"delete from {table} where customer_id = $1", customer.id)
+    await disown(tx, customer.id)
     await mails.add(tx, customer.id, "secured")
+
+
+async def disown(tx: Tx, customer_id: str) -> None:
+    """Remove what whoever made an account, whose email was not proved, linked and stored."""
+    for table in ("customer_identities", "customer_addresses"):
+        await tx.run(f"delete from {table} where customer_id = $1", customer_id)
 
 
 async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) -> None:

@@ -186,6 +186,32 @@ async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
     assert "secured" in mail["Subject"]
 
 
+async def test_a_new_password_takes_an_unverified_account_from_its_maker(
+    posting: Shop, issuer: Issuer, box: Mailbox
+) -> None:
+    maker, owner = posting.browser(), posting.browser()
+    await sign_up(maker, name="Eve")
+    await box.next()
+    eve = issuer.token(sub="eve", email="eve@elsewhere.example")
+    assert (await maker.do("clientLinkIdp", "token", token=eve)).data
+    await owner.do("clientRequestPasswordReset", "success", email=ANA["email"])
+    token = (await box.next(2)).get_content().partition("token=")[2].split()[0]
+    sent = {"token": token, "password": "segredo-2"}
+    assert (await owner.do("clientResetPassword", "success", **sent)).data
+    assert (await enter(maker, eve)).data["clientIdpLogin"]["user"]["email"] != ANA["email"]
+    assert (await log_in(owner, password="segredo-2")).data
+    # From now on the account is the owner's, and so is what they link.
+    own = issuer.token(sub="ana", email="ana@elsewhere.example")
+    assert (await owner.do("clientLinkIdp", "token", token=own)).data
+    await owner.do("clientRequestPasswordReset", "success", email=ANA["email"])
+    # The third mail verifies the account of Eve.
+    token = (await box.next(4)).get_content().partition("token=")[2].split()[0]
+    sent = {"token": token, "password": "segredo-3"}
+    assert (await owner.do("clientResetPassword", "success", **sent)).data
+    found = (await enter(owner, own)).data["clientIdpLogin"]["user"]
+    assert found["email"] == ANA["email"]
+
+
 async def test_without_mail_an_unverified_account_needs_its_password(
     idp_shop: Shop, issuer: Issuer
 ) -> None:
