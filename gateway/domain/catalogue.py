@@ -15,7 +15,7 @@ from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
-from gateway.domain.storefront import categories, erasure, modals, stores
+from gateway.domain.storefront import categories, erasure, modals, reviews, stores
 from gateway.domain.storefront.categories import CATEGORIES
 from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.ebooks import EBOOKS
@@ -73,7 +73,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(STORES, stores.create, stores.change),
     Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
-    Entry(REVIEWS, None, plain(REVIEWS).change),
+    Entry(REVIEWS, None, reviews.change),
     Entry(COUPONS, coupons.create, coupons.change),
     Entry(CUSTOMERS, None, plain(CUSTOMERS).change, erasure.remove),
     Entry(DISCOUNT_MODALS, modals.create, modals.change),

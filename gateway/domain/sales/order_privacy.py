@@ -1,11 +1,12 @@
 """Shows a customer's orders for an export, and takes the person out of them on erasure."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import store
 from gateway.records.record import Record
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Row, Tx
 
 ERASED_NAME = "Erased customer"
 ERASED_EMAIL = "erased@invalid.invalid"
@@ -13,6 +14,11 @@ EXPORTED = (
     "number", "status", "createdAt", "items", "subtotal", "discount", "shipping", "total",
     "currency", "name", "email", "phone", "document", "address", "paymentMethod", "notes",
 )  # fmt: skip
+_OF_GUEST = """
+select id from orders
+where owner_id = $1 and contact_id = $2 and store_id = $3 and customer_id is null
+order by created_at, id
+"""
 _IDS = "select id from orders where owner_id = $1 and customer_id = $2 order by created_at, id"
 
 
@@ -32,7 +38,16 @@ async def anonymise(tx: Tx, owner_id: str, customer_id: str) -> None:
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
     """
-    for found in await tx.all(_IDS, owner_id, customer_id):
+    await _anonymise(tx, await tx.all(_IDS, owner_id, customer_id))
+
+
+async def anonymise_guest(tx: Tx, owner_id: str, store_id: str, contact_id: str) -> None:
+    """Remove the person from the orders that a contact made in a store without an account."""
+    await _anonymise(tx, await tx.all(_OF_GUEST, owner_id, contact_id, store_id))
+
+
+async def _anonymise(tx: Tx, orders: Sequence[Row]) -> None:
+    for found in orders:
         row = await store.fetch(tx, ORDERS, found["id"], lock=True)
         if row is not None:
             await store.update(

@@ -1,8 +1,9 @@
 """Exports and erases the personal data of a customer (LGPD, articles 18 and 19).
 
 An erased account is gone with its password, sessions, addresses, identities, mails and cart. Orders
-stay, because the law requires sales to be kept, without name, email, phone, address and notes.
-Reviews stay without their author.
+stay, because the law requires sales to be kept, without name, email, phone, address and notes; so
+do those that a customer with a proven email made in the store without the account. Reviews stay
+without their author.
 
 The contact of the customer belongs to the store's owner. It is deleted with contact.deleted when
 the storefront made it, the customer proved the email, and no other account of the owner's stores
@@ -104,6 +105,11 @@ async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     await store.delete(tx, CUSTOMERS, customer.row)
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
     if customer["contact_id"] is not None:
+        if customer["email_verified"]:
+            # Whoever made them gave this email, which is proven to be the customer's.
+            await order_privacy.anonymise_guest(
+                tx, customer.owner_id, customer["store_id"], customer["contact_id"]
+            )
         await _part(tx, actor, customer)
 
 

@@ -14,7 +14,8 @@ from gateway.domain.storefront.assortment import is_shown
 from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, store
-from gateway.records.draft import check, refusal
+from gateway.records.access import Actor
+from gateway.records.draft import Draft, check, refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Field, Filter, Form, Reference, Resource, global_id_of
@@ -146,6 +147,16 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
         metadata = {"reviewId": made.id, "productId": product_id}
         await upsert.note(tx, visitor.actor, contact_id, text, metadata)
     return made
+
+
+async def change(
+    tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
+) -> Record:
+    """Publish or reject a review. See actions.change."""
+    found = await actions.own(tx, actor, REVIEWS, record_id, "write")
+    # The totals of a published review need its product, and a delete locks the product first.
+    await store.owned_of(tx, PRODUCTS.table, actor.owner_id, [found["product_id"]])
+    return await actions.change(tx, actor, REVIEWS, record_id, draft, expected)
 
 
 async def shown(tx: Tx, visitor: Visitor, product_id: str) -> Record:
