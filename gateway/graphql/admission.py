@@ -24,12 +24,12 @@ async def admit(request: web.Request) -> None:
     count(request)
 
 
-def count(request: web.Request) -> None:
-    """Count the request of this session or address. Raises rate_limited."""
+def count(request: web.Request, requests: int = 1) -> None:
+    """Count requests of this session or address. Raises rate_limited."""
     cookies = Cookies(request)
     token = cookies.bearer or cookies.auth or next(iter(cookies.carts), None)
     # A digest, because a client chooses the length of its token.
     session = token and hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:32]
-    limit = request.app[LIMITS].visit(session, share_of(request[CLIENT].address))
+    limit = request.app[LIMITS].visit(session, share_of(request[CLIENT].address), requests)
     if limit is not None:
         request[RATE_LIMIT] = limit

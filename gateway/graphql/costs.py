@@ -30,6 +30,8 @@ VALUES = 20_000
 """Values of fields in a response: the objects of lists times their fields."""
 INTROSPECTED = 60_000
 """Values in the response of an operation that reads nothing but the schema."""
+WEIGHED = 1_000
+"""Values that one request may have; each further thousand counts as a request more."""
 SIZED = frozenset({"first", "last", "ids"})
 """The arguments that set the size of a list."""
 
@@ -86,6 +88,11 @@ class Bill:
         self.varies = False
         """Whether the cost depends on variables."""
         self.total = self._selections(operation.selection_set, shown=False)
+
+    @property
+    def weight(self) -> int:
+        """The number of requests that the operation counts as."""
+        return max(1, -(-self.total.values // WEIGHED))
 
     def must_be_affordable(self, *, introspection: bool) -> None:
         """Raise query_too_complex. `introspection`: the operation reads nothing but the schema."""

@@ -55,8 +55,8 @@ class Known:
     """The operations by name; the empty name for one without."""
     introspecting: frozenset[str]
     """The names of the operations that read nothing but the schema."""
-    affordable: set[int]
-    """The operations (by `id`) whose cost is checked and depends on no variables."""
+    affordable: dict[int, int]
+    """The weight of the operations (by `id`) whose cost is checked and depends on no variables."""
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
         """Return the operation with this name, or the only one; None when there is none."""
@@ -69,16 +69,21 @@ class Known:
         """Return whether an operation reads nothing but the schema."""
         return name_of(operation) in self.introspecting
 
-    def must_be_affordable(
+    def weight(
         self, operation: OperationDefinitionNode, variables: Mapping[str, Any] | None
-    ) -> None:
-        """Raise query_too_complex for an operation that costs too much with these variables."""
-        if id(operation) in self.affordable:
-            return
+    ) -> int:
+        """Return the number of requests that an operation counts as with these variables.
+
+        Raises query_too_complex when it costs too much.
+        """
+        known = self.affordable.get(id(operation))
+        if known is not None:
+            return known
         bill = Bill(prices(self.schema), fragments_of(self.document), operation, variables)
         bill.must_be_affordable(introspection=self.introspects(operation))
         if not bill.varies:
-            self.affordable.add(id(operation))
+            self.affordable[id(operation)] = bill.weight
+        return bill.weight
 
 
 class Documents:
@@ -122,9 +127,9 @@ class Documents:
             introspecting = frozenset(
                 name for name, found in operations.items() if only_introspects(found)
             )
-            known = Known(self._schema, document, "", operations, introspecting, set())
+            known = Known(self._schema, document, "", operations, introspecting, {})
             for operation in operations.values():
-                known.must_be_affordable(operation, variables)
+                known.weight(operation, variables)
         except GraphQLError as error:
             raise Invalid([error], "rejected_parse") from None
         except Refusal as refusal:

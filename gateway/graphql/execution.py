@@ -7,6 +7,7 @@ from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, OperationDefinitionNode, OperationType
 
+from gateway.graphql.admission import count
 from gateway.graphql.asked import Asked
 from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
 from gateway.graphql.executor import Executor, is_awaitable
@@ -32,7 +33,10 @@ class Outcome:
 
 
 async def run(documents: Documents, visit: Visit, wanted: Asked, *, reads_only: bool) -> Outcome:
-    """Execute an operation. Raises method_not_allowed for a mutation when `reads_only`."""
+    """Execute an operation.
+
+    Raises method_not_allowed for a mutation when `reads_only`, and rate_limited.
+    """
     try:
         known = documents.read(wanted.query, wanted.variables)
     except Invalid as invalid:
@@ -45,9 +49,11 @@ async def run(documents: Documents, visit: Visit, wanted: Asked, *, reads_only: 
                 "method_not_allowed", "Send mutations with POST.", facts={"allow": "POST"}
             )
         try:
-            known.must_be_affordable(operation, wanted.variables)
+            weight = known.weight(operation, wanted.variables)
         except Refusal as refusal:
             return _rejected([of_refusal(refusal)], "rejected_cost", kind)
+        if weight > 1:
+            count(visit.request, weight - 1)
     try:
         async with asyncio.timeout(SECONDS):
             found = await _execute(documents, known, operation, visit, wanted)

@@ -108,8 +108,8 @@ class RateLimits:
             },
         )
 
-    def visit(self, session: str | None, address: str) -> tuple[str, str] | None:
-        """Count a storefront request; return its RateLimit headers, None without a limit.
+    def visit(self, session: str | None, address: str, requests: int = 1) -> tuple[str, str] | None:
+        """Count storefront requests; return its RateLimit headers, None without a limit.
 
         Visitors of one address each have a session of their own, but a client can invent sessions,
         so all sessions of an address share a bucket of ten times the size. Raise rate_limited.
@@ -117,9 +117,9 @@ class RateLimits:
         own, shared = self._visits[1], self._visits[WORTHS[-1]]
         if not own.rate:
             return None
-        left, wait = own.take(address if session is None else f"{address} {session}")
+        left, wait = own.take(address if session is None else f"{address} {session}", requests)
         if left >= 0 and session is not None:
-            all_left, wait = shared.take(address)
+            all_left, wait = shared.take(address, requests)
             left = min(left, all_left)
         policy = self.policies["storefront"]
         if left >= 0:

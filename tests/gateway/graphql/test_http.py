@@ -241,6 +241,27 @@ async def test_rates_belong_to_sessions_and_addresses(db: Database) -> None:
             await shop.close()
 
 
+async def test_a_long_response_counts_as_several_requests(db: Database) -> None:
+    query = """query ($h: String!, $n: Int!) { products(hostname: $h, first: $n) {
+      nodes { id title slug price sku stock currency available description createdAt
+        reviews(first: 3) { nodes { id stars text author } } } } }"""
+    async with serving(db, Config(limits=Limits(storefront_per_minute=10))) as site:
+        shop = await open_shop(RestApi(site))
+        try:
+            browser = shop.browser()
+            sent: Any = {"h": shop.hostname, "n": 10}
+            short = await browser.send(query, sent)
+            assert short.headers["RateLimit"].startswith('"storefront";r=9')
+            long = await browser.send(query, sent | {"n": 100})
+            assert long.headers["RateLimit"].startswith('"storefront";r=6')
+            for _ in range(2):
+                assert (await browser.send(query, sent | {"n": 100})).status == 200
+            refused = await browser.send(query, sent)
+            assert (refused.status, refused.code) == (429, "RATE_LIMITED")
+        finally:
+            await shop.close()
+
+
 async def test_operations_are_counted_by_their_outcome(shop: Shop) -> None:
     browser = shop.browser()
     metrics = shop.api.site.app[METRICS].registry
