@@ -23,6 +23,8 @@ CODES: Mapping[str, str] = {
 """The codes of `extensions` that are not the refusal's own code in upper case."""
 INTERNAL = "Internal server error; report it with the requestId."
 LONGEST = 500
+LONGEST_FIELD = 100
+"""A client may invent the name of a field."""
 _FIELDS = (
     re.compile(r"^Variable '\$\w+' has invalid value at \.?([\w.\[\]]+):"),
     re.compile(r"required field '(\w+)'"),
@@ -96,7 +98,7 @@ def _field_of(message: str) -> str | None:
     for pattern in _FIELDS:
         match = pattern.search(message)
         if match is not None:
-            return match[1]
+            return match[1][:LONGEST_FIELD]
     return None
 
 

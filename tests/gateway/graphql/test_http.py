@@ -170,6 +170,14 @@ async def test_an_error_of_a_variable_names_its_field(shop: Shop) -> None:
         assert "None" not in answer.error["message"]
 
 
+async def test_the_invented_name_of_a_field_is_shortened(shop: Shop) -> None:
+    query = "mutation ($input: LeadMutationInput!) { lead(input: $input) { success } }"
+    values = {"hostname": shop.hostname, "email": "ana@example.com", "f" * 50_000: 1}
+    answer = await shop.browser().send(query, {"input": values})
+    assert answer.error["extensions"]["field"] == "f" * 100
+    assert len(answer.error["message"]) < 600
+
+
 async def test_numbers_of_variables_are_numbers(shop: Shop) -> None:
     query = 'query ($n: Int) { products(hostname: "shop.example", first: $n) { totalCount } }'
     body = json.dumps({"query": query, "variables": {"n": 0}})
