@@ -7,8 +7,9 @@ from aiohttp import web
 from gateway.domain.accounts.networks import share_of
 from gateway.graphql import versions
 from gateway.graphql.cookies import Cookies
-from gateway.graphql.origins import VARY, must_be_allowed
+from gateway.graphql.origins import VARY, known, must_be_allowed
 from gateway.graphql.responses import HEADERS
+from gateway.records.errors import Refusal
 from gateway.server.keys import CLIENT, LIMITS, RATE_LIMIT
 
 
@@ -19,9 +20,13 @@ async def admit(request: web.Request) -> None:
     """
     # A browser hides a response without CORS headers, an error too.
     headers = request[HEADERS] = dict(VARY)
+    try:
+        count(request)
+    except Refusal:
+        headers.update(await known(request))
+        raise
     headers.update(await must_be_allowed(request))
     headers[versions.HEADER] = versions.effective(request.headers)
-    count(request)
 
 
 def count(request: web.Request, requests: int = 1) -> None:

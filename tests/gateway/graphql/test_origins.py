@@ -6,6 +6,7 @@ import pytest
 
 from gateway.server.config import Config, Limits, Server
 from outbox.database.transaction import Database
+from tests.support.counted import Counted
 from tests.support.rest import Reply, RestApi
 from tests.support.shop import Shop, open_shop
 from tests.support.site import serving
@@ -187,3 +188,18 @@ async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) 
             X_Forwarded_Proto="https", X_Forwarded_For="1.2.3.4",
         )  # fmt: skip
         assert forged.status == 403
+
+
+async def test_origins_beyond_the_rate_cost_no_query(db: Database) -> None:
+    counted = Counted(db)
+    async with serving(counted, Config(limits=Limits(storefront_per_minute=3))) as site:
+        shop = await open_shop(RestApi(site))
+        statuses = []
+        for number in range(9):
+            if number == 4:
+                counted.reset()
+            origin = f"https://page{number}.example"
+            statuses.append((await ask(shop, TYPENAME, Origin=origin)).status)
+        assert statuses == [403] * 3 + [429] * 6
+        # The origins of all stores are read at most once a second.
+        assert len([sql for sql in counted.statements if "store_hosts" in sql]) == 0
