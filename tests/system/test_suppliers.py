@@ -64,10 +64,10 @@ def with_suppliers(folder: Path) -> list[Path]:
     place.write_text(DECLARATION.format(resource=resource, formats=form))
     index = copied / Path(catalogue.__file__).relative_to(PACKAGE)
     text = index.read_text()
-    last = text.index("    plain(PRODUCTS),\n")
+    last = text.index("    plain(EBOOKS),\n")
     line = f'    plain(importlib.import_module("{module}").SUPPLIERS),\n'
     index.write_text("import importlib\n" + text[:last] + line + text[last:])
-    number = len(list((copied / "migrations").glob("*.sql"))) + 1
+    number = len(list((copied / "migrations").glob("[0-9]*"))) + 1
     migration = copied / "migrations" / f"{number:04d}_suppliers.sql"
     migration.write_text(MIGRATION)
     return [place, index, migration]
