@@ -109,7 +109,9 @@ class Session:
         (folder / ".venv" / ".installed").touch()
         # Under `make test` the commands of this make would reach the `make` of the page.
         kept = {
-            k: v for k, v in os.environ.items() if not k.startswith(("CARTEIRO_", "MAKE", "MFLAGS"))
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("CARTEIRO_", "MAKE", "MFLAGS")) and k != "ARGS"
         }
         ours = str(Path(sys.prefix) / "bin")
         path = [each for each in kept.get("PATH", "").split(os.pathsep) if each != ours]
