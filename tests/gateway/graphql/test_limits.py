@@ -22,9 +22,8 @@ from gateway.graphql.limits import (
 from gateway.graphql.schema import schema
 from gateway.graphql.tokens import ARGUMENTS, BRACKETS, CHARACTERS, TEXT, TOKENS
 from tests.support.abusive import abuses
-from tests.support.shop import Shop
+from tests.support.shop import Answer, Shop
 
-SLOWEST_SECONDS = 0.05
 TRIES = 5
 
 
@@ -199,21 +198,30 @@ def test_failed_documents_are_not_kept_and_kept_ones_are_bounded() -> None:
     assert documents.read("query Q199 { __typename }") is kept
 
 
-async def test_abusive_documents_are_answered_at_once(shop: Shop) -> None:
+async def test_abusive_documents_cost_less_than_the_dearest_honest_one(shop: Shop) -> None:
+    """`make proof` measures the milliseconds; here the bar is introspection in the same run."""
     browser = shop.browser()
+
+    async def cost(text: str, variables: Any = None) -> tuple[float, Answer]:
+        # Of this process, whatever else the machine does.
+        began = time.process_time()
+        answer = await browser.send(text, variables)
+        return time.process_time() - began, answer
+
+    honest = [await cost(get_introspection_query()) for _ in range(TRIES)]
+    assert honest[0][1].data
+    most = min(seconds for seconds, _ in honest)
     for abuse in abuses():
-        fastest = 1.0
+        fastest = 10.0
         for _ in range(TRIES):
-            # Of this process, whatever else the machine does.
-            began = time.process_time()
-            answer = await browser.send(abuse.query, abuse.variables)
-            fastest = min(fastest, time.process_time() - began)
-            if fastest <= SLOWEST_SECONDS:
+            seconds, answer = await cost(abuse.query, abuse.variables)
+            fastest = min(fastest, seconds)
+            if fastest <= most:
                 break
         errors = answer.body.get("errors")
         code = errors[0]["extensions"]["code"] if errors else ""
         assert (abuse.name, answer.status, code) == (abuse.name, 200, abuse.code)
-        assert fastest <= SLOWEST_SECONDS, (abuse.name, fastest)
+        assert fastest <= most, (abuse.name, fastest, most)
 
 
 async def test_suggestions_are_hidden(shop: Shop) -> None:
