@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
 from gateway.graphql import versions
-from gateway.graphql.cookies import Cookies
+from gateway.graphql.cookies import cookies_of
 from gateway.graphql.origins import VARY, known, must_be_allowed
 from gateway.graphql.responses import HEADERS
 from gateway.records.errors import Refusal
@@ -31,7 +31,7 @@ async def admit(request: web.Request) -> None:
 
 def count(request: web.Request, requests: int = 1) -> None:
     """Count requests of this session or address. Raises rate_limited."""
-    cookies = Cookies(request)
+    cookies = cookies_of(request)
     token = cookies.bearer or cookies.auth or next(iter(cookies.carts), None)
     # A digest, because a client chooses the length of its token.
     session = token and hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:32]

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.records.errors import Fault, Refusal
+from gateway.records.draft import refusal
+from gateway.records.errors import Fault
 from gateway.records.query import MOST, Place
 from gateway.records.walk import Stretch, Walk
 from outbox.ids import is_id
@@ -35,7 +36,7 @@ def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False)
         wanted = DEFAULT
     field = "last" if last else "first"
     if not 0 <= wanted <= MOST:
-        raise _wrong(field, "out_of_range", f"Send a whole number from 0 to {MOST}.")
+        raise refusal([Fault(field, "out_of_range", f"Send a whole number from 0 to {MOST}.")])
     places = {name: _place(args.get(name), name, order, text) for name in ("after", "before")}
     return Stretch(wanted, last, **places)
 
@@ -88,9 +89,7 @@ def _place(sent: str | None, field: str, order: str, text: bool) -> Place | None
         case _:
             known = False
     if not known:
-        raise _wrong(field, "invalid_cursor", "Send a cursor of this list, with the same orderBy.")
+        raise refusal(
+            [Fault(field, "invalid_cursor", "Send a cursor of this list, with the same orderBy.")]
+        )
     return Place(found[1], found[2])
-
-
-def _wrong(field: str, code: str, message: str) -> Refusal:
-    return Refusal("validation_error", f"{field}: {message}", faults=[Fault(field, code, message)])

@@ -48,3 +48,14 @@ class Cookies:
             )  # fmt: skip
         if CART in self._set:
             response.headers[CART_HEADER] = self._set[CART][0]
+
+
+COOKIES = web.RequestKey("COOKIES", Cookies)
+
+
+def cookies_of(request: web.Request) -> Cookies:
+    """Return the cookies of a request, which are read once."""
+    found = request.get(COOKIES)
+    if found is None:
+        found = request[COOKIES] = Cookies(request)
+    return found

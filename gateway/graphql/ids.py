@@ -7,7 +7,8 @@ padding.
 import binascii
 from base64 import urlsafe_b64decode
 
-from gateway.records.errors import Fault, Refusal
+from gateway.records.draft import refusal
+from gateway.records.errors import Fault
 from gateway.records.values import global_ids
 from outbox.ids import is_id
 
@@ -39,7 +40,5 @@ def record_id(text: str, kind: str, field: str, *, plain: bool = False) -> str:
     found = parse(text)
     if found is None or found[0] != kind:
         message = f"Send the global id of a {kind}."
-        raise Refusal(
-            "validation_error", f"{field}: {message}", faults=[Fault(field, "invalid_id", message)]
-        )
+        raise refusal([Fault(field, "invalid_id", message)])
     return found[1]

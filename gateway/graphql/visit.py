@@ -10,7 +10,7 @@ from gateway.domain.storefront.arrival import recognise
 from gateway.domain.storefront.carts import tokens
 from gateway.domain.storefront.visitor import Visitor
 from gateway.graphql import versions
-from gateway.graphql.cookies import Cookies
+from gateway.graphql.cookies import cookies_of
 from gateway.graphql.loaders import Loaders
 from gateway.graphql.origins import must_be_allowed_by
 from gateway.records.errors import Refusal
@@ -29,7 +29,7 @@ class Visit:
         self.request_id = request[REQUEST_ID]
         self.version = versions.effective(request.headers)
         """The date of the behaviour that the request selects; see gateway.graphql.versions."""
-        self.cookies = Cookies(request)
+        self.cookies = cookies_of(request)
         self._db = request.app[DB]
         self._visitors: dict[str, Visitor] = {}
         self.loaders = Loaders(self._db.read)

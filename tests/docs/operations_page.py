@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from graphql import GraphQLField, GraphQLInputField, GraphQLInputObjectType, get_named_type
 
 from gateway.graphql.schema import schema
-from tests.support.operations import FOLDER, examples
+from tests.support.operations import FOLDER, operation
 
 HEAD = """\
 # Operations of the storefront
@@ -47,7 +47,7 @@ def _operation(name: str, field: GraphQLField) -> Iterator[str]:
     yield "| argument | type | meaning |\n| --- | --- | --- |"
     for one, (kind, description) in told.items():
         yield f"| `{one}` | `{kind}` | {description} |"
-    document, variables = examples(name)
+    document, variables = operation(name)
     yield f"\n```graphql\n{document.strip()}\n```\n"
     yield f"```json\n{json.dumps(variables, indent=2, ensure_ascii=False)}\n```\n"
 

@@ -14,8 +14,3 @@ def operation(name: str, **placeholders: str) -> tuple[str, dict[str, Any]]:
         text = text.replace(json.dumps(f"${place}"), json.dumps(value))
     variables: dict[str, Any] = json.loads(text)
     return (FOLDER / f"{name}.graphql").read_text("utf-8"), variables
-
-
-def examples(name: str) -> tuple[str, dict[str, Any]]:
-    """Return the document and the variables of an operation, with their placeholders."""
-    return operation(name)

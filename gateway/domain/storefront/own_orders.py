@@ -3,9 +3,9 @@
 A customer sees the orders of the account, and whoever has the token of an order sees that order.
 """
 
+from gateway.domain.accounts.keys import digest_of
 from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import ORDERS
-from gateway.domain.storefront.checkouts.checkout import digest
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, walk
 from gateway.records.draft import Draft
@@ -34,7 +34,7 @@ async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -
     store, row = visitor.store, None
     try:
         _NUMBER.check(number)
-        digested = None if access_token is None else digest(_TEXT.check(access_token))
+        digested = None if access_token is None else digest_of(_TEXT.check(access_token))
     except Wrong:
         # No order has such a number or token.
         return None

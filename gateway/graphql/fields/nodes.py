@@ -5,7 +5,8 @@ from typing import Any
 
 from gateway.graphql.ids import parse
 from gateway.graphql.visit import Args, Resolver, Visit
-from gateway.records.errors import Fault, Refusal
+from gateway.records.draft import refusal
+from gateway.records.errors import Fault
 from gateway.records.query import MOST
 
 Public = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
@@ -21,8 +22,7 @@ def queries(public: Public) -> Mapping[str, Resolver]:
     async def nodes(visit: Visit, args: Args) -> list[Any]:
         if len(args["ids"]) > MOST:
             message = f"Send at most {MOST} ids."
-            fault = Fault("ids", "too_many", message)
-            raise Refusal("validation_error", f"ids: {message}", faults=[fault])
+            raise refusal([Fault("ids", "too_many", message)])
         found = [_found(visit, text) for text in args["ids"]]
         return [await one for one in found]
 

@@ -8,6 +8,7 @@ from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.contents import Contents, Product, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart, Line
 from gateway.domain.storefront.visitor import Visitor
+from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.numbers import MOST_CENTAVOS
 from outbox.database.transaction import Tx
@@ -27,7 +28,7 @@ async def add(
     validation_error.
     """
     if quantity < 1:
-        raise _wrong("quantity", "out_of_range", "Send a whole number from 1 to 999.")
+        raise refusal([Fault("quantity", "out_of_range", "Send a whole number from 1 to 999.")])
     cart = await rows.opened(tx, visitor)
     sold = await products(tx, visitor, [*(line.product_id for line in cart.lines), product_id])
     product = sold.get(product_id)
@@ -65,7 +66,7 @@ async def update(
     `limiting` and the refusals are those of `add`.
     """
     if quantity < 0:
-        raise _wrong("quantity", "out_of_range", "Send a whole number from 0 to 999.")
+        raise refusal([Fault("quantity", "out_of_range", "Send a whole number from 0 to 999.")])
     cart = await rows.find(tx, visitor, lock=True)
     line = _line(cart, line_id, product_id)
     sold = await products(tx, visitor, [each.product_id for each in cart.lines])
@@ -133,7 +134,7 @@ async def set_shipping(tx: Tx, visitor: Visitor, cep: str, wanted: str | None) -
 async def must_sell(tx: Tx, visitor: Visitor, product_id: str, quantity: int) -> None:
     """Raise the refusal of a product that the store does not sell, or of no valid quantity."""
     if not 0 < quantity <= MOST_ITEMS:
-        raise _wrong("quantity", "out_of_range", "Send a whole number from 1 to 999.")
+        raise refusal([Fault("quantity", "out_of_range", "Send a whole number from 1 to 999.")])
     if not await products(tx, visitor, [product_id]):
         raise _no_product("productId", "The store has no such product.")
 
@@ -194,7 +195,3 @@ def _without(cart: Cart, gone: Line) -> Cart:
 
 def _no_product(field: str, message: str) -> Refusal:
     return Refusal("product_not_found", message, faults=[Fault(field, "unknown", message)])
-
-
-def _wrong(field: str, code: str, message: str) -> Refusal:
-    return Refusal("validation_error", f"{field}: {message}", faults=[Fault(field, code, message)])

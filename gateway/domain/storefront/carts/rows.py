@@ -4,10 +4,9 @@ A customer's cart is found by the customer, a visitor's by the SHA-256 of the to
 one store. Nobody has a row before the first change.
 """
 
-import hashlib
-
 from msgspec import Struct, json
 
+from gateway.domain.accounts.keys import digest_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront import presence
@@ -75,11 +74,6 @@ update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at >
 """
 
 
-def digest(token: str) -> bytes:
-    """Return the digest of a visitor's token, its stored form."""
-    return hashlib.sha256(token.encode()).digest()
-
-
 async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
     """Return the visitor's cart, an empty one without a row; `lock` holds it to the end."""
     end = _LOCK if lock else ""
@@ -87,7 +81,7 @@ async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
     if visitor.customer_id is not None:
         row = await tx.one(_OF_CUSTOMER + end, visitor.store.id, visitor.customer_id)
     elif visitor.cart_token is not None:
-        of = digest(visitor.cart_token)
+        of = digest_of(visitor.cart_token)
         row = await tx.one(_OF_VISITOR + end, visitor.store.id, of, tx.now)
     return Cart() if row is None else _cart(row)
 
@@ -105,7 +99,7 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
         await presence.hold_store(tx, visitor)
         await presence.hold_customer(tx, visitor)
         token = None if visitor.customer_id is not None else visitor.cart_token
-        of = None if token is None else digest(token)
+        of = None if token is None else digest_of(token)
         if of is not None:
             await tx.run(_EXPIRED, visitor.store.id, of, tx.now)
         await tx.run(

@@ -3,10 +3,10 @@
 It locks the cart, its products by id, the coupon, the contact, and then the numbers.
 """
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.domain.accounts.keys import digest_of
 from gateway.domain.contacts.upsert import upsert
 from gateway.domain.sales import coupons, discounts, placing
 from gateway.domain.sales.discounts import Discount
@@ -119,14 +119,9 @@ async def _place(
         with_deal=bool(store["deal_on_checkout"]),
     )
     assert tokens.access is not None, "a new order has a new token"
-    order = await placing.place(tx, actor, what, digest(tokens.access))
+    order = await placing.place(tx, actor, what, digest_of(tokens.access))
     await carts.close(tx, found.cart, order_id)
     return order
-
-
-def digest(access_token: str) -> bytes:
-    """Return the stored form of the token that shows an order."""
-    return hashlib.sha256(access_token.encode()).digest()
 
 
 def _changed(cart: Cart, found: Contents, now: int) -> Refusal | None:

@@ -7,7 +7,7 @@ lost the response repeats the request with the old one.
 
 from msgspec import Struct, json
 
-from gateway.domain.storefront.carts.rows import digest
+from gateway.domain.accounts.keys import digest_of
 from gateway.domain.storefront.checkouts.form import Wanted
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records.errors import Fault, Refusal
@@ -94,4 +94,4 @@ def _name(visitor: Visitor, token: str | None) -> str | None:
     """Return the name under which the visitor's keys are stored."""
     if visitor.customer_id is not None:
         return f"customer {visitor.customer_id}"
-    return None if token is None else f"cart {digest(token).hex()}"
+    return None if token is None else f"cart {digest_of(token).hex()}"
