@@ -1,10 +1,15 @@
 """A running gateway for the tests of its doors."""
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import structlog
 
+from gateway.server.telemetry import logs
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database
+from tests.support.log_lines import Lines
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
 
@@ -33,3 +38,15 @@ async def ana(api: RestApi) -> Person:
 async def bia(api: RestApi) -> Person:
     """Another user."""
     return await api.person()
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """Logging set up as `serve` does, and put back after the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    kept = Lines()
+    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=kept)
+    yield kept
+    structlog.reset_defaults()
+    root.handlers, root.level = handlers, level

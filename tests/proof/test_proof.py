@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.architecture.tree import ROOT
 from tests.proof import __main__ as proof
 from tests.proof.commands import counts_of, run, select
 from tests.proof.outcome import Outcome
+
+
+@pytest.fixture(autouse=True)
+def _logging_put_back() -> Iterator[None]:
+    """Put the logging of this process back, which the proof sets up as a program."""
+    yield
+    structlog.reset_defaults()
 
 
 async def broken(seed: int) -> Outcome:

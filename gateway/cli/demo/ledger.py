@@ -21,14 +21,15 @@ def waiting(inbox: Inbox, expected: Expected) -> int:
 def faults(inboxes: Iterable[Inbox], expected: Expected, *, complete: bool = True) -> list[str]:
     """Return all differences, a line each; empty when there are none.
 
-    Unless `complete`, an event that has not arrived is not a fault: it may still arrive.
+    Unless `complete`, an event that has not arrived is not a fault, as it may still arrive, and
+    neither is an event that nobody expected, as its write may not have been heard of yet.
     """
     found = []
     for inbox in inboxes:
         wanted = due(inbox, expected)
         for event, record in sorted(wanted - inbox.arrived.keys()) if complete else ():
             found.append(f"{inbox.name}: {event} of {record} never arrived")
-        for event, record in sorted(inbox.arrived.keys() - wanted):
+        for event, record in sorted(inbox.arrived.keys() - wanted) if complete else ():
             found.append(f"{inbox.name}: {event} of {record} is unexpected")
         for event_id, times in inbox.accepted.items():
             if times > 1:

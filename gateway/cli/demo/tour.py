@@ -171,9 +171,9 @@ async def _watch(
             async with asyncio.timeout(PAUSE):
                 await wish.requested.wait()
     screen.say("waiting for the last deliveries; press Ctrl-C again to stop now …")
-    await feed.read()
     try:
         async with asyncio.timeout(LAST_SECONDS) as wish.patience:
+            await feed.read_all()
             await _all_arrived(receiver, writer)
     except TimeoutError:
         pass

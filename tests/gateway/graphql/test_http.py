@@ -14,6 +14,7 @@ from gateway.server.config import Config, Limits
 from gateway.server.keys import DIRECTORY, METRICS
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
+from tests.support.log_lines import Lines
 from tests.support.rest import Reply, RestApi
 from tests.support.shop import Shop, open_shop
 from tests.support.site import serving
@@ -187,16 +188,14 @@ async def test_numbers_of_variables_are_numbers(shop: Shop) -> None:
         assert ("errors" in reply.body) is fails, reply.body
 
 
-async def test_an_internal_fault_is_masked_and_logged(
-    shop: Shop, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_an_internal_fault_is_masked_and_logged(shop: Shop, lines: Lines) -> None:
     # The directory of stores fails as no code of ours should.
     shop.api.site.app[DIRECTORY].find = broken  # type: ignore[method-assign]
     answer = await shop.browser().send(STORE, X_Request_Id="fault-1")
     assert (answer.status, answer.code) == (200, "INTERNAL_SERVER_ERROR")
     assert answer.error["extensions"]["requestId"] == "fault-1"
     assert "secret" not in str(answer.body)
-    logged = capsys.readouterr().out
+    logged = b"".join(lines.raw).decode()
     assert "a secret detail" in logged
     assert "fault-1" in logged
 

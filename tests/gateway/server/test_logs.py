@@ -4,48 +4,14 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import structlog
 
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.logs import Sink
-from outbox.clock import SystemClock
-
-
-class Lines:
-    """A file that keeps what is written to it."""
-
-    def __init__(self) -> None:
-        self.raw: list[bytes] = []
-
-    def write(self, line: bytes) -> int:
-        self.raw.append(line)
-        return len(line)
-
-    def flush(self) -> None: ...
-
-    @property
-    def last(self) -> dict[str, Any]:
-        assert self.raw[-1].endswith(b"\n")
-        assert self.raw[-1].count(b"\n") == 1
-        line: dict[str, Any] = json.loads(self.raw[-1])
-        return line
-
-
-@pytest.fixture
-def lines() -> Iterator[Lines]:
-    """Logging set up as `serve` does, and put back after the test."""
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    kept = Lines()
-    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=kept)
-    yield kept
-    structlog.reset_defaults()
-    root.handlers, root.level = handlers, level
+from tests.support.log_lines import Lines
 
 
 def test_the_fields_of_every_line(lines: Lines) -> None:

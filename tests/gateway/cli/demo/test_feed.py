@@ -1,0 +1,34 @@
+"""The demo's reading of the events feed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gateway.cli.demo.feed import Feed
+from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.writer import Writer
+from outbox.ids import Ids
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
+from tests.support.rest import Person, RestApi
+
+ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
+
+
+async def test_events_that_the_feed_shows_late_are_read(api: RestApi, ana: Person) -> None:
+    """An event is in the feed after its fan-out, which may follow long after its commit."""
+    key = ana.headers["X-API-Key"]
+    writer = Writer(api.site.http, api.site.url, key, Ids())
+    feed = Feed(Owner(api.site.http, api.site.url, key), writer)
+    bruno = (await ana.post("/api/contacts", {"name": "Bruno"})).body["id"]
+    async with asyncio.timeout(30):
+        reading = asyncio.create_task(feed.read_all())
+        # Its own write is committed, and nothing has a place in the feed yet.
+        while len(await api.events()) < 2:
+            await asyncio.sleep(0)
+        assert ("contact.created", bruno) not in writer.expected
+        assert not reading.done()
+        await api.db.write(fan_out, ROOM)
+        await reading
+    assert ("contact.created", bruno) in writer.expected
+    assert len(writer.expected) == 2
