@@ -9,20 +9,34 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from gateway.domain.reports.activities import ActivitiesReport, ActivitiesRow, ActivitiesTotals
-from gateway.domain.reports.figures import Report
-from gateway.domain.reports.funnel import FunnelReport, FunnelRow, FunnelTotals
 from gateway.domain.reports.index import REPORTS, Kind
-from gateway.domain.reports.leads import LeadsReport, LeadsRow, LeadsTotals
 from gateway.domain.reports.periods import Asked
-from gateway.domain.reports.receivables import ReceivablesReport, ReceivablesRow, ReceivablesTotals
-from gateway.domain.reports.sales import SalesReport, SalesRow, SalesTotals
 from gateway.records.values import dates
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Operation, Parameter, operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import LARGEST, bound, refused
+from gateway.rest.report_bodies import (
+    FORMS,
+    ActivitiesReport,
+    ActivitiesRow,
+    ActivitiesTotals,
+    Body,
+    FunnelReport,
+    FunnelRow,
+    FunnelTotals,
+    LeadsReport,
+    LeadsRow,
+    LeadsTotals,
+    ReceivablesReport,
+    ReceivablesRow,
+    ReceivablesTotals,
+    SalesReport,
+    SalesRow,
+    SalesTotals,
+    body_of,
+)
 from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
@@ -57,7 +71,7 @@ _MONTH: dict[str, Any] = {
     "last": "2026-12-01T02:59:59.999Z",
     "timezone": "America/Sao_Paulo",
 }
-EXAMPLES: dict[str, Report] = {
+EXAMPLES: dict[str, Body] = {
     "sales": SalesReport(
         report="sales", **_MONTH, group_by="month", currency="BRL",
         data=[SalesRow("2026-11", 2, 22500.5, 5, 4904.5, 3, 2942.7)],
@@ -103,7 +117,9 @@ def report(kind: Kind) -> Operation:
             message = f"Send one of: {', '.join(FORMATS)}."
             raise refused("format", message)
         caller.must("read")
-        found = await scan(request, caller, "reported", kind.unit, caller, _asked(request.query))
+        asked = _asked(request.query)
+        report = await scan(request, caller, "reported", kind.unit, caller, asked)
+        found = body_of(kind.name, report)
         if form == "csv":
             return web.Response(
                 body=as_csv(found).encode(),
@@ -152,24 +168,16 @@ def _asked(query: Mapping[str, str]) -> Asked:
     return Asked(first, last, zone=query.get("timezone", ""), group_by=query.get("groupBy", ""))
 
 
-def as_csv(found: Report) -> str:
+def as_csv(found: Body) -> str:
     """Return the rows of a report as CSV with a header line."""
     body = msgspec.to_builtins(found)
-    kind = msgspec.structs.fields(_row_type(found))
+    columns = msgspec.structs.fields(FORMS[found.report].row)
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow([field.encode_name for field in kind])
+    writer.writerow([column.encode_name for column in columns])
     for row in body["data"]:
-        writer.writerow([_cell(row[field.encode_name]) for field in kind])
+        writer.writerow([_cell(row[column.encode_name]) for column in columns])
     return out.getvalue()
-
-
-def _row_type(found: Report) -> type[Struct]:
-    """Return the struct of the rows, even when there are no rows."""
-    [data] = [field for field in msgspec.structs.fields(found) if field.name == "data"]
-    [kind] = data.type.__args__
-    row: type[Struct] = kind
-    return row
 
 
 def _cell(value: Any) -> Any:

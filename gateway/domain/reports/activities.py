@@ -1,9 +1,9 @@
 """Counts activities by period and type."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 from gateway.domain.contacts.activities import ACTIVITIES, TYPES
-from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of, head
+from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of
 from gateway.domain.reports.periods import Asked
 from gateway.records import ends
 from gateway.records.access import Actor
@@ -19,8 +19,9 @@ group by p.n, a.type
 """
 
 
-class ActivitiesTotals(Struct, frozen=True):
-    """The number of activities of each type."""
+@dataclass(frozen=True, slots=True)
+class Activities:
+    """The number of activities of each type in one period, or in all."""
 
     call: int
     email: int
@@ -30,24 +31,7 @@ class ActivitiesTotals(Struct, frozen=True):
     total: int
 
 
-class ActivitiesRow(Struct, frozen=True):
-    """One period; `group` is its name."""
-
-    group: str
-    call: int
-    email: int
-    meeting: int
-    note: int
-    task: int
-    total: int
-
-
-class ActivitiesReport(Report, frozen=True, kw_only=True):
-    data: list[ActivitiesRow]
-    totals: ActivitiesTotals
-
-
-async def activities(tx: Tx, actor: Actor, asked: Asked) -> ActivitiesReport:
+async def activities(tx: Tx, actor: Actor, asked: Asked) -> Report[Activities, Activities]:
     """Return the number of activities in each period, by type."""
     span = asked_of(tx, actor, asked, GROUPS)
     found = span.periods()
@@ -55,15 +39,9 @@ async def activities(tx: Tx, actor: Actor, asked: Asked) -> ActivitiesReport:
     for row in await tx.all(_ACTIVITIES, actor.owner_id, as_rows(found)):
         figures[row["n"]][TYPES.index(row["type"])] = row["counted"]
     totals = [sum(column) for column in zip(*figures, strict=True)]
-    return ActivitiesReport(
-        **head("activities", span),
-        data=[
-            ActivitiesRow(group=period.label, **_by_type(row))
-            for period, row in zip(found, figures, strict=True)
-        ],
-        totals=ActivitiesTotals(**_by_type(totals)),
-    )
+    rows = [(period.label, _by_type(row)) for period, row in zip(found, figures, strict=True)]
+    return Report(span, rows, _by_type(totals))
 
 
-def _by_type(counts: list[int]) -> dict[str, int]:
-    return {**dict(zip(TYPES, counts, strict=True)), "total": sum(counts)}
+def _by_type(counts: list[int]) -> Activities:
+    return Activities(**dict(zip(TYPES, counts, strict=True)), total=sum(counts))

@@ -1,21 +1,23 @@
-"""Provides the common head of reports, and sums that cannot overflow.
+"""Provides the form of reports, and sums that cannot overflow.
 
 Queries add amounts in two parts, whole millions and the rest, because the sum of very many amounts
 exceeds the integers of the engines.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Generic, NewType, TypeVar
 
-from msgspec import Struct, json
-from msgspec import field as member
+from msgspec import json
 
 from gateway.domain.reports.periods import Asked, Period, Span, span
 from gateway.records.access import Actor
-from gateway.records.values import dates
 from outbox.database.transaction import Row, Tx
 
-Money = int | float
+Cents = NewType("Cents", int)
+"""An amount in centavos."""
+FiguresT = TypeVar("FiguresT")
+TotalsT = TypeVar("TotalsT")
 PART = 1_000_000
 EVER = 2**62
 """Later than any date, in microseconds; its negative is earlier than any."""
@@ -29,26 +31,13 @@ PERIODS = """
 ) as p"""
 
 
-class Report(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The common head of reports: the name and the parameters."""
+@dataclass(frozen=True, slots=True)
+class Report(Generic[FiguresT, TotalsT]):
+    """A report: the time span that it covers, its rows by the name of their group, and totals."""
 
-    report: str
-    first: str | None = member(default=None, name="from")
-    """The begin of the period; absent when it is unbounded."""
-    last: str | None = member(default=None, name="to")
-    timezone: str
-    group_by: str
-
-
-def head(report: str, asked: Span) -> dict[str, Any]:
-    """Return the fields of Report."""
-    return {
-        "report": report,
-        "first": None if asked.first is None else dates.show(asked.first),
-        "last": None if asked.until is None else dates.show(asked.until - 1),
-        "timezone": asked.zone,
-        "group_by": asked.group_by,
-    }
+    span: Span
+    rows: Sequence[tuple[str, FiguresT]]
+    totals: TotalsT
 
 
 def asked_of(tx: Tx, actor: Actor, asked: Asked, group_by: Sequence[str]) -> Span:
@@ -65,9 +54,9 @@ def parts(column: str) -> str:
     return f"sum({column} / {PART}) as millions, sum({column} % {PART}) as rest"
 
 
-def worth(row: Row) -> int:
+def worth(row: Row) -> Cents:
     """Return the sum of a row selected with `parts`, in centavos."""
-    return int(row["millions"] or 0) * PART + int(row["rest"] or 0)
+    return Cents(int(row["millions"] or 0) * PART + int(row["rest"] or 0))
 
 
 def as_rows(found: Sequence[Period]) -> str:

@@ -1,14 +1,13 @@
 """Summarises deals by stage: count, value, status and average age."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
-from gateway.domain.reports.figures import Money, Report, asked_of, bounds, head, parts, worth
+from gateway.domain.reports.figures import Cents, Report, asked_of, bounds, parts, worth
 from gateway.domain.reports.periods import Asked
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.deals import NO_STAGE, in_order, percent
 from gateway.records.access import Actor
 from gateway.records.values.dates import DAY
-from gateway.records.values.numbers import show_money
 from outbox.database.transaction import Tx
 
 GROUPS = ("stage",)
@@ -22,36 +21,21 @@ group by stage, status
 """
 
 
-class FunnelTotals(Struct, frozen=True, rename="camel"):
-    """The figures of all stages. `value` is in BRL; the age of a deal stops when it is won or
-    lost; `conversion_rate` is the percentage of won deals among won and lost ones."""
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """The figures of one stage, or of all.
+
+    The age of a deal stops when it is won or lost; `conversion_rate` is the percentage of won deals
+    among won and lost ones.
+    """
 
     count: int
-    value: Money
+    value: Cents
     open: int
     won: int
     lost: int
     average_age_days: float
     conversion_rate: float
-
-
-class FunnelRow(Struct, frozen=True, rename="camel"):
-    """One stage."""
-
-    group: str
-    count: int
-    value: Money
-    open: int
-    won: int
-    lost: int
-    average_age_days: float
-    conversion_rate: float
-
-
-class FunnelReport(Report, frozen=True, kw_only=True):
-    currency: str
-    data: list[FunnelRow]
-    totals: FunnelTotals
 
 
 class _Stage:
@@ -66,16 +50,14 @@ class _Stage:
         self.value += value
         self.seconds += seconds
 
-    def figures(self) -> tuple[int, Money, int, int, int, float, float]:
+    def figures(self) -> Funnel:
         opened, won, lost = self.by_status.values()
         count = opened + won + lost
         age = round(self.seconds * _SECOND / DAY / count, 1) if count else 0.0
-        return (
-            count, show_money(self.value), opened, won, lost, age, percent(won, won + lost),
-        )  # fmt: skip
+        return Funnel(count, Cents(self.value), opened, won, lost, age, percent(won, won + lost))
 
 
-async def funnel(tx: Tx, actor: Actor, asked: Asked) -> FunnelReport:
+async def funnel(tx: Tx, actor: Actor, asked: Asked) -> Report[Funnel, Funnel]:
     """Return the figures of deals created in the requested period, by default of all deals.
 
     The stages of the owner's pipeline come first in its order, including those without deals.
@@ -88,9 +70,5 @@ async def funnel(tx: Tx, actor: Actor, asked: Asked) -> FunnelReport:
         figures = (row["status"], row["counted"], worth(row), int(row["age"]))
         stages.setdefault(row["stage"] or NO_STAGE, _Stage()).add(*figures)
         every.add(*figures)
-    return FunnelReport(
-        **head("funnel", span),
-        currency="BRL",
-        data=[FunnelRow(name, *stages[name].figures()) for name in in_order(stages, pipeline)],
-        totals=FunnelTotals(*every.figures()),
-    )
+    rows = [(name, stages[name].figures()) for name in in_order(stages, pipeline)]
+    return Report(span, rows, every.figures())

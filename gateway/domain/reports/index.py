@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.domain.reports import activities, funnel, leads, receivables, sales
 from gateway.domain.reports.figures import Report
@@ -15,7 +16,7 @@ class Kind:
     """A report: its unit, which `db.scan` runs, and its groupings."""
 
     name: str
-    unit: Callable[[Tx, Actor, Asked], Awaitable[Report]]
+    unit: Callable[[Tx, Actor, Asked], Awaitable[Report[Any, Any]]]
     description: str
     groups: Sequence[str]
     """The values of `groupBy`, the default first."""

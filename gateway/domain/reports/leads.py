@@ -1,8 +1,8 @@
 """Counts new contacts by source or time, and how many are part of a deal."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
-from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of, bounds, head
+from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of, bounds
 from gateway.domain.reports.periods import TIMES, Asked
 from gateway.domain.sales.deals import percent
 from gateway.records.access import Actor
@@ -25,29 +25,19 @@ group by p.n
 """
 
 
-class LeadsTotals(Struct, frozen=True, rename="camel"):
-    """The totals. `with_deal` counts contacts in a deal, `conversion_rate` is their percentage."""
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """The contacts of one group, or of all.
+
+    `with_deal` counts those in a deal, `conversion_rate` is their percentage.
+    """
 
     leads: int
     with_deal: int
     conversion_rate: float
 
 
-class LeadsRow(Struct, frozen=True, rename="camel"):
-    """One source or period."""
-
-    group: str
-    leads: int
-    with_deal: int
-    conversion_rate: float
-
-
-class LeadsReport(Report, frozen=True, kw_only=True):
-    data: list[LeadsRow]
-    totals: LeadsTotals
-
-
-async def leads(tx: Tx, actor: Actor, asked: Asked) -> LeadsReport:
+async def leads(tx: Tx, actor: Actor, asked: Asked) -> Report[Leads, Leads]:
     """Return the counts of contacts created in the requested period; by source, of all time."""
     span = asked_of(tx, actor, asked, GROUPS)
     figures: dict[str, tuple[int, int]]
@@ -61,8 +51,9 @@ async def leads(tx: Tx, actor: Actor, asked: Asked) -> LeadsReport:
         figures = {row["source"]: (row["counted"], row["dealing"]) for row in rows}
     counted = sum(count for count, _ in figures.values())
     dealing = sum(count for _, count in figures.values())
-    return LeadsReport(
-        **head("leads", span),
-        data=[LeadsRow(g, n, dealt, percent(dealt, n)) for g, (n, dealt) in figures.items()],
-        totals=LeadsTotals(counted, dealing, percent(dealing, counted)),
-    )
+    every = [(group, _leads(count, dealt)) for group, (count, dealt) in figures.items()]
+    return Report(span, every, _leads(counted, dealing))
+
+
+def _leads(counted: int, dealing: int) -> Leads:
+    return Leads(counted, dealing, percent(dealing, counted))

@@ -1,12 +1,11 @@
 """Sums pending invoices by how long they are overdue."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
-from gateway.domain.reports.figures import EVER, Money, Report, asked_of, head, parts, worth
+from gateway.domain.reports.figures import EVER, Cents, Report, asked_of, parts, worth
 from gateway.domain.reports.periods import Asked
 from gateway.records.access import Actor
 from gateway.records.values.dates import DAY, begin, today
-from gateway.records.values.numbers import show_money
 from outbox.database.transaction import Tx
 
 GROUPS = ("age",)
@@ -32,29 +31,24 @@ group by 1
 """
 
 
-class ReceivablesTotals(Struct, frozen=True, rename="camel"):
-    """The totals. `total` is in BRL; `overdue` is the part that is not current."""
+@dataclass(frozen=True, slots=True)
+class Receivables:
+    """The pending invoices of one age; ages are in days since the due date."""
 
     count: int
-    total: Money
-    overdue: Money
+    total: Cents
 
 
-class ReceivablesRow(Struct, frozen=True):
-    """One age: `group` is in days since the due date."""
+@dataclass(frozen=True, slots=True)
+class ReceivablesTotals:
+    """All pending invoices; `overdue` is the part that is not current."""
 
-    group: str
     count: int
-    total: Money
+    total: Cents
+    overdue: Cents
 
 
-class ReceivablesReport(Report, frozen=True, kw_only=True):
-    currency: str
-    data: list[ReceivablesRow]
-    totals: ReceivablesTotals
-
-
-async def receivables(tx: Tx, actor: Actor, asked: Asked) -> ReceivablesReport:
+async def receivables(tx: Tx, actor: Actor, asked: Asked) -> Report[Receivables, ReceivablesTotals]:
     """Return the sums of pending invoices; `from` and `to` select them by due date."""
     span = asked_of(tx, actor, asked, GROUPS)
     zone = span.zone
@@ -73,12 +67,9 @@ async def receivables(tx: Tx, actor: Actor, asked: Asked) -> ReceivablesReport:
     counts, totals = [0] * len(AGES), [0] * len(AGES)
     for row in await tx.all(_BY_AGE, actor.owner_id, *cuts):
         counts[row["age"]], totals[row["age"]] = row["counted"], worth(row)
-    return ReceivablesReport(
-        **head("receivables", span),
-        currency="BRL",
-        data=[
-            ReceivablesRow(age, count, show_money(total))
-            for age, count, total in zip(AGES, counts, totals, strict=True)
-        ],
-        totals=ReceivablesTotals(sum(counts), show_money(sum(totals)), show_money(sum(totals[1:]))),
-    )
+    rows = [
+        (age, Receivables(count, Cents(total)))
+        for age, count, total in zip(AGES, counts, totals, strict=True)
+    ]
+    every = ReceivablesTotals(sum(counts), Cents(sum(totals)), Cents(sum(totals[1:])))
+    return Report(span, rows, every)

@@ -1,20 +1,10 @@
 """Sums deals won and invoices issued and paid, by period."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
-from gateway.domain.reports.figures import (
-    PERIODS,
-    Money,
-    Report,
-    as_rows,
-    asked_of,
-    head,
-    parts,
-    worth,
-)
+from gateway.domain.reports.figures import PERIODS, Cents, Report, as_rows, asked_of, parts, worth
 from gateway.domain.reports.periods import Asked
 from gateway.records.access import Actor
-from gateway.records.values.numbers import show_money
 from outbox.database.transaction import Tx
 
 GROUPS = ("month", "week", "day")
@@ -39,36 +29,19 @@ group by p.n
 """
 
 
-class SalesTotals(Struct, frozen=True, rename="camel"):
-    """The totals. Values are in BRL. Canceled invoices do not count as issued."""
+@dataclass(frozen=True, slots=True)
+class Sales:
+    """The figures of one period, or of all. Canceled invoices do not count as issued."""
 
     deals_won: int
-    deals_won_value: Money
+    deals_won_value: Cents
     invoices_issued: int
-    invoices_issued_total: Money
+    invoices_issued_total: Cents
     invoices_paid: int
-    invoices_paid_total: Money
+    invoices_paid_total: Cents
 
 
-class SalesRow(Struct, frozen=True, rename="camel"):
-    """One period; `group` is its name: 2026-11, 2026-W47 or 2026-11-21."""
-
-    group: str
-    deals_won: int
-    deals_won_value: Money
-    invoices_issued: int
-    invoices_issued_total: Money
-    invoices_paid: int
-    invoices_paid_total: Money
-
-
-class SalesReport(Report, frozen=True, kw_only=True):
-    currency: str
-    data: list[SalesRow]
-    totals: SalesTotals
-
-
-async def sales(tx: Tx, actor: Actor, asked: Asked) -> SalesReport:
+async def sales(tx: Tx, actor: Actor, asked: Asked) -> Report[Sales, Sales]:
     """Return deals by the time of the win, and invoices by the times of issue and payment."""
     span = asked_of(tx, actor, asked, GROUPS)
     found = span.periods()
@@ -76,19 +49,10 @@ async def sales(tx: Tx, actor: Actor, asked: Asked) -> SalesReport:
     for column, sql in ((0, _DEALS_WON), (2, _ISSUED), (4, _PAID)):
         for row in await tx.all(sql, actor.owner_id, as_rows(found)):
             figures[row["n"]][column : column + 2] = [row["counted"], worth(row)]
-    totals = [sum(column) for column in zip(*figures, strict=True)]
-    return SalesReport(
-        **head("sales", span),
-        currency="BRL",
-        data=[
-            SalesRow(period.label, *_shown(row)) for period, row in zip(found, figures, strict=True)
-        ],
-        totals=SalesTotals(*_shown(totals)),
-    )
+    rows = [(period.label, _sales(row)) for period, row in zip(found, figures, strict=True)]
+    return Report(span, rows, _sales([sum(column) for column in zip(*figures, strict=True)]))
 
 
-def _shown(figures: list[int]) -> tuple[int, Money, int, Money, int, Money]:
+def _sales(figures: list[int]) -> Sales:
     won, won_value, issued, issued_total, paid, paid_total = figures
-    return (
-        won, show_money(won_value), issued, show_money(issued_total), paid, show_money(paid_total),
-    )  # fmt: skip
+    return Sales(won, Cents(won_value), issued, Cents(issued_total), paid, Cents(paid_total))
