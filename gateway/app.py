@@ -69,7 +69,7 @@ def build_app(
         delivery = Delivery(config, db, keyring, guard, metrics)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)
-    mailer = Mailer(db, config.mail)
+    mailer = Mailer(db, config.mail, metrics.mail)
     upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
 
     health = Health(db, metrics, delivers=delivery is not None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
+from typing import Literal
 
 import aiosmtplib
 
@@ -23,13 +25,18 @@ STEPS = 6
 FINAL = (aiosmtplib.SMTPRecipientRefused, aiosmtplib.SMTPDataError)
 """Refusals that concern one mail; every other failure may end when the operator mends it."""
 
+Result = Literal["sent", "put_off", "given_up"]
+Count = Callable[[mails.Kind, Result], None]
+"""Counts an attempt at a mail."""
+
 
 class Mailer:
     """The sender of mails; without a host in the settings it sends none."""
 
-    def __init__(self, db: Database, settings: Mail) -> None:
+    def __init__(self, db: Database, settings: Mail, count: Count) -> None:
         self._db = db
         self._settings = settings
+        self._count = count
 
     @property
     def enabled(self) -> bool:
@@ -57,10 +64,12 @@ class Mailer:
         except Exception as error:  # noqa: BLE001 - whatever one mail breaks, the others go on
             reason = _reason(error)
             again = await self._db.write(mails.failed, mail, reason, final=_is_final(error))
-            event = "mail_put_off" if again else "mail_given_up"
-            logger().warning(event, error=reason, **told)
+            result: Result = "put_off" if again else "given_up"
+            self._count(mail.kind, result)
+            logger().warning(f"mail_{result}", error=reason, **told)
             return
         await self._db.write(mails.sent, mail)
+        self._count(mail.kind, "sent")
         logger().info("mail_sent", **told)
 
     async def _send(self, letter: Letter) -> None:

@@ -86,6 +86,7 @@ class Instruments:
             "graphql_operations_total", "GraphQL operations.", "type", "outcome"
         )
         self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
+        self._mails = counter("mail_attempts_total", "Mails to customers.", "kind", "result")
         self.password_hashed = timing(
             "password_hash_duration_seconds",
             "Duration of a password hash, including the wait for its turn.",
@@ -217,6 +218,9 @@ class Instruments:
             self._faults[(fault,)]
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]
+        for mail in ("reset", "verify", "secured"):
+            for result in ("sent", "put_off", "given_up"):
+                self._mails[mail, result]
         for outcome in ("ok", "bad"):
             self._auth["api_key", outcome]
         for kind in ("query", "mutation"):

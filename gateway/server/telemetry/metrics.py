@@ -50,6 +50,10 @@ class Metrics(Instruments):
         """Count a checked credential."""
         self._auth[scheme, outcome].inc()
 
+    def mail(self, kind: str, result: str) -> None:
+        """Count an attempt at a mail to a customer; `result` is sent, put_off or given_up."""
+        self._mails[kind, result].inc()
+
     def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
         """Call `census` at each scrape for the number of client sockets by state."""
         for state in census():

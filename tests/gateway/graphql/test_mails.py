@@ -14,6 +14,7 @@ import trustme
 
 from gateway.domain.storefront import mails
 from gateway.server.config import Config, Limits, Mail
+from gateway.server.keys import METRICS
 from gateway.server.mailer import Mailer
 from outbox.database.transaction import Database, Row, Tx
 from tests.gateway.graphql.test_accounts import log_in, sign_up, user_of
@@ -34,6 +35,16 @@ def settings(box: Mailbox, **more: Any) -> Mail:
         "from_address": FROM,
     }
     return Mail(**({"security": "none"} | given | more))
+
+
+def mailer_of(shop: Shop, settings: Mail) -> Mailer:
+    return Mailer(shop.db, settings, shop.api.site.app[METRICS].mail)
+
+
+def counted(shop: Shop, result: str) -> float | None:
+    """Return how many attempts at mails that verify an address ended so."""
+    registry = shop.api.site.app[METRICS].registry
+    return registry.get_sample_value("mail_attempts_total", {"kind": "verify", "result": result})
 
 
 @pytest.fixture
@@ -133,7 +144,7 @@ async def test_a_request_reveals_nothing_and_does_not_flood(posting: Shop, box: 
 async def test_a_customer_gets_few_mails_of_a_kind(shop: Shop, box: Mailbox) -> None:
     await queued(shop.db, shop, mails.MOST + 3)
     assert len(await shop.db.read(rows)) == mails.MOST
-    await Mailer(shop.db, settings(box)).run_once()
+    await mailer_of(shop, settings(box)).run_once()
     assert len(box.mails) == mails.MOST
     # As long as the tokens of those are valid, there is no further one.
     await queued(shop.db, None)
@@ -196,7 +207,7 @@ async def test_a_mail_that_fails_is_tried_again_until_it_is_given_up(
     shop: Shop, box: Mailbox
 ) -> None:
     db = shop.db
-    mailer = Mailer(db, settings(box))
+    mailer = Mailer(db, settings(box), lambda *_: None)
     await queued(db, shop)
     box.refusals = ["451 later"] * (len(mails.WAITS) + 2)
     for attempt in range(1, len(mails.WAITS) + 1):
@@ -220,26 +231,29 @@ async def test_a_mail_that_fails_is_tried_again_until_it_is_given_up(
 async def test_a_refused_address_is_given_up_at_once(shop: Shop, box: Mailbox) -> None:
     await queued(shop.db, shop)
     box.refusals = ["550 nobody here"]
-    await Mailer(shop.db, settings(box)).run_once()
+    await mailer_of(shop, settings(box)).run_once()
     [row] = await shop.db.read(rows)
     assert row["failed_at"] is not None
     assert box.tries == 1
+    assert counted(shop, "given_up") == 1
 
 
 async def test_a_server_that_is_down_loses_no_mail(shop: Shop, box: Mailbox) -> None:
     await queued(shop.db, shop)
-    await Mailer(shop.db, settings(box, port=1)).run_once()
+    await mailer_of(shop, settings(box, port=1)).run_once()
     [row] = await shop.db.read(rows)
     assert row["attempts"] == 1
+    assert (counted(shop, "put_off"), counted(shop, "sent")) == (1, 0)
     await shop.db.write(all_due)
-    await Mailer(shop.db, settings(box)).run_once()
+    await mailer_of(shop, settings(box)).run_once()
     assert len(box.mails) == 1
     assert await shop.db.read(rows) == []
+    assert (counted(shop, "put_off"), counted(shop, "sent")) == (1, 1)
 
 
 async def test_two_leaders_send_a_mail_once(shop: Shop, box: Mailbox) -> None:
     await queued(shop.db, shop)
-    mailers = [Mailer(shop.db, settings(box)) for _ in range(4)]
+    mailers = [mailer_of(shop, settings(box)) for _ in range(4)]
     await asyncio.gather(*(mailer.run_once() for mailer in mailers))
     assert len(box.mails) == 1
 
@@ -248,7 +262,7 @@ async def test_an_interrupted_attempt_is_repeated_after_its_lease(shop: Shop, bo
     await queued(shop.db, shop)
     taken = await shop.db.write(mails.take)
     assert taken is not None
-    mailer = Mailer(shop.db, settings(box))
+    mailer = mailer_of(shop, settings(box))
     assert not await mailer.any_due()
     await shop.db.write(all_due)
     await mailer.run_once()
@@ -267,17 +281,17 @@ async def test_starttls_and_sign_in(
     async with mailbox(context, ("user", "pass")) as box:
         given = settings(box, security="starttls", username="user", password="pass")
         # An unknown authority is refused, and the mail waits.
-        await Mailer(shop.db, given).run_once()
+        await mailer_of(shop, given).run_once()
         assert box.mails == []
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         wrong = settings(box, security="starttls", username="user", password="wrong")
         await shop.db.write(all_due)
-        await Mailer(shop.db, wrong).run_once()
+        await mailer_of(shop, wrong).run_once()
         [row] = await shop.db.read(rows)
         assert row["error"] == "SMTPAuthenticationError 535"
         assert row["failed_at"] is None
         await shop.db.write(all_due)
-        await Mailer(shop.db, given).run_once()
+        await mailer_of(shop, given).run_once()
         assert box.encrypted == [True]
 
 
@@ -286,7 +300,7 @@ async def test_headers_hold_no_lines_of_a_name(shop: Shop, box: Mailbox) -> None
     name = "Café\r\nBcc: eve@example.com\n<b>"
     assert (await shop.owner.put(path, {"name": name})).status == 200
     await queued(shop.db, shop)
-    await Mailer(shop.db, settings(box)).run_once()
+    await mailer_of(shop, settings(box)).run_once()
     [mail] = box.mails
     assert mail["Bcc"] is None
     assert "Café Bcc: eve@example.com" in str(mail["From"])
@@ -296,7 +310,7 @@ async def test_an_erased_customer_gets_no_mail(shop: Shop, box: Mailbox) -> None
     await queued(shop.db, shop)
     [client] = (await shop.owner.get("/api/clients")).body["data"]
     assert (await shop.owner.delete(f"/api/clients/{client['id']}")).status == 200
-    await Mailer(shop.db, settings(box)).run_once()
+    await mailer_of(shop, settings(box)).run_once()
     assert box.mails == []
 
 
