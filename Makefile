@@ -19,6 +19,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 DAILY  := not faults and not benchmark
 FAST   := $(DAILY) and not slow and not browser
 # Waiting for a disk is a good part of small tests, so their files are in memory where it has room.
+# The tests of power cuts and full disks make disks of their own.
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 { print "TMPDIR=/dev/shm" }')
 
 # What pytest does to tests so that a failure shows its values costs seconds, so `test-fast` does it
@@ -41,7 +42,7 @@ demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--o
 	@$(BIN)/carteiro demo $(ARGS)
 
 test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every test but fault injection and benchmarks
-	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
+	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
 
 test-fast: $(DEV_STAMP) ## under 30 seconds: SQLite only, no browser, nothing marked slow
 	@$(QUICK) --assert=plain $(ARGS) || { \
