@@ -12,10 +12,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
+from outbox.states import OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]
 Reason = Literal[
@@ -136,6 +138,10 @@ class Instruments:
             "clock_skew_seconds",
             "Seconds by which this node's clock is ahead of the database server's.",
         )
+        # Rules compare it with times of this node and with Prometheus's clock.
+        gauge("clock_time_seconds", "The time by this node's clock.").set_function(
+            lambda: clock.wall() / 1e6
+        )
         self._tick = gauge(
             "outbox_scheduler_last_tick_timestamp_seconds", "Time of the last drain loop."
         )
@@ -201,7 +207,8 @@ class Instruments:
         """Create the series of closed label sets at 0, so that the first increase is visible."""
         for kind in ("first", "retry"):
             self._lag[(kind,)]
-            self._attempts[kind, "success"]
+            for outcome in get_args(OutcomeName):
+                self._attempts[kind, outcome]
         for result in ("success", "failure"):
             self._attempt[(result,)]
         for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
@@ -221,8 +228,10 @@ class Instruments:
         for mail in ("reset", "verify", "secured"):
             for result in ("sent", "put_off", "given_up"):
                 self._mails[mail, result]
-        for outcome in ("ok", "bad"):
-            self._auth["api_key", outcome]
+        for scheme in get_args(Scheme):
+            for outcome in ("ok", "bad"):
+                self._auth[scheme, outcome]
+        self._auth["password", "throttled"]
         for kind in ("query", "mutation"):
             for outcome in ("ok", "error"):
                 self._operations[kind, outcome]
