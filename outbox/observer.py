@@ -36,8 +36,11 @@ class Observer(DatabaseObserver, Protocol):
     def claimed(self, result: ClaimResult, seconds: float) -> None:
         """Report a claim of due deliveries."""
 
-    def started(self, kind: AttemptKind, lag: float) -> None:
-        """Report the start of a request, `lag` after its delivery was due."""
+    def started(self, kind: AttemptKind, lag: float, limited: bool) -> None:
+        """Report the start of a request, `lag` after its delivery was due and could be sent.
+
+        `limited`: the webhook fails or responds slowly, and so gets one request at a time.
+        """
 
     def slots(self, total: int, busy: int) -> None:
         """Report the limit of concurrent sends and the number under way."""
@@ -89,7 +92,7 @@ class Unwatched:
     def tick(self) -> None: ...
     def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None: ...
     def claimed(self, result: ClaimResult, seconds: float) -> None: ...
-    def started(self, kind: AttemptKind, lag: float) -> None: ...
+    def started(self, kind: AttemptKind, lag: float, limited: bool) -> None: ...
     def slots(self, total: int, busy: int) -> None: ...
     def attempt(
         self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float

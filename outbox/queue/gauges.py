@@ -75,9 +75,16 @@ select min(case when head > wait_until then head else wait_until end) as since f
 ) as queues
 """
 
-ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
+# An active webhook whose last attempt failed gets one request at a time, until one succeeds.
+ENDPOINTS = """
+select state, circuit, count(*) as n from (
+  select w.state,
+    case when w.state = 'active' and l.failing then 'open' else 'closed' end as circuit
+  from webhooks w left join lanes l on l.webhook_id = w.id) as standing
+group by state, circuit
+"""
 STANDING = f"""
-select w.id, w.state, w.circuit, w.last_success_at, w.url, l.failing
+select w.id, w.state, w.last_success_at, w.url, l.failing
 from webhooks w left join lanes l on l.webhook_id = w.id where w.id in {IDS}
 """
 RECENT = """
@@ -142,7 +149,7 @@ async def _others(tx: Tx) -> Gauges:
 async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Standing]:
     found = {}
     for row in await tx.all(STANDING, items(webhooks)):
-        up = row["circuit"] == "closed" and row["state"] != "disabled"
+        up = row["state"] != "disabled" and not (row["state"] == "active" and row["failing"])
         host = _host(row["url"])
         found[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
     return found

@@ -163,10 +163,12 @@ class Sends:
     ) -> None:
         """Make one attempt, from signing to the decision; never raise."""
         wall = self._clock.wall()
-        lag = max(delivery.lag_us / 1_000_000, 0.0) + self._clock.monotonic() - sending.started
-        self._observer.started(kind_of(delivery), lag)
         headers: list[tuple[str, str]] = []
         began = self._clock.monotonic()
+        lag = max(delivery.lag_us / 1_000_000, 0.0) + began - sending.started
+        # The time behind other requests to the same receiver is the receiver's, not ours.
+        lag = min(lag, began - sending.open_since)
+        self._observer.started(kind_of(delivery), lag, sending.limited)
         try:
             headers = compose(
                 request, service=self._settings.service, now_wall=wall,
@@ -190,7 +192,7 @@ class Sends:
         self._hand_over(delivery, decision, outcome, request.url, node_id, wall, masked(headers))
 
     def _finish(self, sending: Sending, window: WindowStep) -> None:
-        width = self.windows.finish(sending, window)
+        width = self.windows.finish(sending, window, self._clock.monotonic())
         if window != "keep" or sending.slow:
             self._observer.window(sending.webhook_id, width)
 

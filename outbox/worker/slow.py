@@ -12,6 +12,10 @@ class Sending:
     size: int
     failing: bool
     started: float
+    limited: bool = False
+    """Whether its webhook fails or responds slowly, and so gets one request at a time."""
+    open_since: float = 0.0
+    """When its webhook's window was last full, in monotonic seconds."""
     slow: bool = False
     cut: bool = False
     done: bool = False

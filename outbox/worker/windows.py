@@ -34,6 +34,8 @@ class Window:
     streak: int = 0
     in_flight: int = 0
     slow: int = 0
+    open_since: float = 0.0
+    """When it was last full, in monotonic seconds."""
 
     @property
     def left(self) -> int:
@@ -86,12 +88,15 @@ class Windows:
     def start(self, delivery: Claimed, failing: bool, now: float) -> Sending:
         """Start a send of `delivery`; `now` is monotonic seconds."""
         size = len(delivery.body or b"")
-        sending = Sending(delivery.webhook_id, delivery.owner_id, size, failing, now)
         window = self._windows.get(delivery.webhook_id)
         if window is None:
             self._forget_some()
             window = Window(FAILING_WINDOW if failing else FIRST_WINDOW)
             self._windows[delivery.webhook_id] = window
+        sending = Sending(
+            delivery.webhook_id, delivery.owner_id, size, failing, now,
+            limited=failing or window.width == 1, open_since=window.open_since,
+        )  # fmt: skip
         window.in_flight += 1
         self._left[delivery.webhook_id] = window.left
         self._fast[sending] = None
@@ -99,10 +104,12 @@ class Windows:
         self.bytes += size
         return sending
 
-    def finish(self, sending: Sending, step: WindowStep) -> int:
+    def finish(self, sending: Sending, step: WindowStep, now: float) -> int:
         """End a send, with this effect on its webhook's window; return the window's new width."""
         sending.done = True
         window = self._windows[sending.webhook_id]
+        if window.left <= 0:
+            window.open_since = now
         window.in_flight -= 1
         self.bytes -= sending.size
         if sending.slow:

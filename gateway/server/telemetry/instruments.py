@@ -205,8 +205,9 @@ class Instruments:
 
     def _start_at_zero(self) -> None:
         """Create the series of closed label sets at 0, so that the first increase is visible."""
+        for attempt in ("first", "limited", "retry"):
+            self._lag[(attempt,)]
         for kind in ("first", "retry"):
-            self._lag[(kind,)]
             for outcome in get_args(OutcomeName):
                 self._attempts[kind, outcome]
         for result in ("success", "failure"):

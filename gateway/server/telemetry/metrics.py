@@ -72,7 +72,7 @@ class Metrics(Instruments):
             self._deliveries.labels(state).set(reading.states[state])
         self._oldest.set(reading.oldest_ready_age)
         for state in ("active", "paused", "disabled"):
-            for circuit in ("closed", "open", "half_open"):
+            for circuit in ("closed", "open"):
                 self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])
         self.webhooks.refresh(reading.waiting, reading.standing)
 
@@ -110,8 +110,9 @@ class Metrics(Instruments):
         self._claims[(result,)].inc()
         self._claim(seconds)
 
-    def started(self, kind: AttemptKind, lag: float) -> None:
-        self._lag[("retry" if kind == "retry" else "first",)](max(lag, 0.0))
+    def started(self, kind: AttemptKind, lag: float, limited: bool) -> None:
+        attempt = "retry" if kind == "retry" else "limited" if limited else "first"
+        self._lag[(attempt,)](max(lag, 0.0))
 
     def slots(self, total: int, busy: int) -> None:
         self._slots.set(total)

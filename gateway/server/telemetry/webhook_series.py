@@ -188,7 +188,7 @@ class WebhookSeries(Collector):
             "Time of a webhook's last 2xx response.", labels=label,
         )  # fmt: skip
         up = GaugeMetricFamily(
-            "webhook_endpoint_up", "1 while the circuit is closed, 0 while open or disabled.",
+            "webhook_endpoint_up", "0 after a failed attempt and while disabled, else 1.",
             labels=label,
         )  # fmt: skip
         window = GaugeMetricFamily(

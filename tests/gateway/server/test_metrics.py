@@ -38,7 +38,7 @@ outbox_claim_duration_seconds outbox_rescued_total outbox_fenced_acks_total
 outbox_scheduler_last_tick_timestamp_seconds outbox_slots outbox_slots_busy
 webhook_attempts_total webhook_attempt_duration_seconds webhook_delivery_latency_seconds
 webhook_deliveries_finished_total webhook_endpoints outbox_deferred_settles_total
-outbox_slow_sends_cut_total outbox_drain_faults_total clock_skew_seconds
+outbox_slow_sends_cut_total outbox_drain_faults_total clock_skew_seconds clock_time_seconds
 webhook_connections_total webhook_response_truncated_total webhook_redirects_refused_total
 db_transaction_duration_seconds db_errors_total db_file_bytes db_wal_bytes db_free_bytes
 event_loop_lag_seconds metrics_collection_duration_seconds metrics_collection_errors_total
@@ -61,7 +61,7 @@ def busy(observer: Observer) -> None:
     observer.tick()
     observer.fanned_out({"contact.created": 2}, {"contact.created": 4})
     observer.claimed("rows", 0.001)
-    observer.started("first", 0.2)
+    observer.started("first", 0.2, False)
     observer.slots(256, 3)
     observer.attempt("w1", "a.example", "first", "success", 0.1)
     observer.attempt("w1", "a.example", "retry", "timeout", 15.0)

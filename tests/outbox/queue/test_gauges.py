@@ -117,19 +117,28 @@ async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
     reading = await anew(db, 100)
     assert reading.oldest_ready_age == pytest.approx(50, abs=10)
     assert reading.waiting["w000002"].oldest_age == pytest.approx(90, abs=10)
-    assert reading.endpoints == {("active", "closed"): 3, ("paused", "closed"): 1}
+    assert reading.endpoints == {
+        ("active", "closed"): 2,
+        ("active", "open"): 1,
+        ("paused", "closed"): 1,
+    }
 
 
 async def test_standing_covers_the_requested_webhooks(db: Database) -> None:
     async def fill(tx: Tx) -> None:
         await add_webhooks(tx, 1, 5)
         await tx.run("update webhooks set state = 'disabled' where id = 'w000002'")
+        await tx.run("update webhooks set state = 'paused' where id = 'w000004'")
+        await tx.run("update lanes set failing = true where webhook_id in ('w000001', 'w000004')")
 
     await db.write(fill)
-    reading = await Readings(db).take(lambda _: ["w000002", "w000003", "gone"])
+    chosen = ["w000001", "w000002", "w000003", "w000004", "gone"]
+    reading = await Readings(db).take(lambda _: chosen)
     assert {name: end.up for name, end in reading.standing.items()} == {
+        "w000001": False,
         "w000002": False,
         "w000003": True,
+        "w000004": True,
     }
 
 

@@ -20,7 +20,8 @@ def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
 def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
     windows = Windows(256)
     widths = [
-        windows.finish(windows.start(claimed("w"), False, 0.0), "grow") for _ in range(2 + 3 + 4)
+        windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
+        for _ in range(2 + 3 + 4)
     ]
     assert widths == [2, 3, 3, 3, 4, 4, 4, 4, 5]
 
@@ -28,16 +29,18 @@ def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
 def test_a_failure_breaks_the_row_of_successes() -> None:
     windows = Windows(256)
     effects: list[WindowStep] = ["grow", "keep", "grow", "grow"]
-    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), e) for e in effects]
+    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), e, 0.0) for e in effects]
     assert widths == [2, 2, 2, 3]
 
 
 def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:
     windows = Windows(256)
     for _ in range(2000):
-        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow")
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
     assert width == WIDEST
-    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), "halve") for _ in range(6)]
+    widths = [
+        windows.finish(windows.start(claimed("w"), False, 0.0), "halve", 0.0) for _ in range(6)
+    ]
     assert widths == [16, 8, 4, 2, 1, 1]
 
 
@@ -56,7 +59,7 @@ def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
     windows = Windows(4)
     sending = windows.start(claimed("slow"), False, 0.0)
     windows.take_slots_back(2.0)
-    windows.finish(sending, "halve")
+    windows.finish(sending, "halve", 0.0)
     assert windows.capacity("n", "c", 0).windows["slow"] == 1
     assert windows.slow == 0
 
@@ -64,11 +67,11 @@ def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
 def test_a_slow_send_leaves_a_window_of_one_whatever_it_answers() -> None:
     windows = Windows(256)
     for _ in range(50):
-        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow")
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
     assert width > 2
     sending = windows.start(claimed("w"), False, 0.0)
     windows.take_slots_back(1.0)
-    assert windows.finish(sending, "grow") == 1
+    assert windows.finish(sending, "grow", 0.0) == 1
 
 
 def test_above_the_limit_the_oldest_slow_sends_of_the_largest_owner_are_cut() -> None:
@@ -96,7 +99,7 @@ def test_one_owner_has_an_eighth_of_the_slow_sends() -> None:
     assert windows.slow == share + 1
     # A webhook whose send was cut starts no other until that has ended.
     assert windows.left["w0"] == 0
-    windows.finish(cut[0], "halve")
+    windows.finish(cut[0], "halve", 0.0)
     assert windows.left["w0"] == 1
 
 
@@ -108,7 +111,7 @@ def test_slow_sends_hold_half_of_the_bytes_at_most() -> None:
     _, cut = windows.take_slots_back(1.0)
     assert cut == [sends[0]]
     for sending in sends:
-        windows.finish(sending, "keep")
+        windows.finish(sending, "keep", 0.0)
     assert windows.capacity("n", "c", 0).body_bytes == MOST_BYTES
 
 
@@ -156,14 +159,38 @@ def test_the_counts_stay_consistent(
         if step == "start":
             under_way.append(windows.start(claimed(f"w{number}"), number == 0, now))
         elif step == "finish" and under_way:
-            windows.finish(under_way.pop(number % len(under_way)), effect)
+            windows.finish(under_way.pop(number % len(under_way)), effect, 0.0)
         else:
             windows.take_slots_back(now)
         assert windows.busy + windows.slow == len(under_way)
         assert windows.slow == sum(sending.slow for sending in under_way)
         assert windows.bytes == sum(sending.size for sending in under_way)
     for sending in under_way:
-        windows.finish(sending, "keep")
+        windows.finish(sending, "keep", 0.0)
     capacity = windows.capacity("n", "c", 0)
     assert (windows.busy, windows.slow, capacity.slots, capacity.failing_slots) == (0, 0, 8, 2)
     assert all(1 <= left <= WIDEST for left in capacity.windows.values())
+
+
+def test_the_time_behind_other_sends_to_the_same_webhook_is_known() -> None:
+    """A send learns when its webhook was last full; other webhooks do not matter."""
+    windows = Windows(256)
+    first, second = (windows.start(claimed("w"), False, 0.0) for _ in range(FIRST_WINDOW))
+    assert (first.open_since, first.limited) == (0.0, False)
+    windows.finish(first, "keep", 7.0)
+    assert windows.start(claimed("w"), False, 7.5).open_since == 7.0
+    windows.finish(second, "keep", 9.0)
+    assert windows.start(claimed("w"), False, 9.5).open_since == 9.0
+    assert windows.start(claimed("other"), False, 9.5).open_since == 0.0
+
+
+def test_a_webhook_that_fails_or_is_slow_is_limited() -> None:
+    windows = Windows(256)
+    assert windows.start(claimed("failing"), True, 0.0).limited
+    slow = windows.start(claimed("slow"), False, 0.0)
+    windows.take_slots_back(2.0)
+    windows.finish(slow, "grow", 8.0)
+    again = windows.start(claimed("slow"), False, 8.0)
+    assert (again.limited, again.open_since) == (True, 8.0)
+    windows.finish(again, "grow", 8.1)
+    assert not windows.start(claimed("slow"), False, 8.2).limited
