@@ -1,0 +1,123 @@
+"""Single webhooks: those that fail first, then the course of the chosen ones."""
+
+from __future__ import annotations
+
+from dashboards.builder.dashboard import Dashboard, Row, Variable
+from dashboards.builder.panels import GREEN, RED, Column, Panel, Query, up_to
+from dashboards.builder.promql import highest, increase, of, quantile, rate, ratio
+
+CHOSEN = 'webhook=~"$webhook"'
+ATTEMPTS = "webhook_endpoint_attempts_total"
+FAILED = f'{CHOSEN},outcome!="success"'
+PER = "webhook"
+
+NOW = Row(
+    "Webhooks, failing first",
+    (
+        Panel(
+            "Webhooks",
+            "Failed attempts within the time range of this page, attempts, what waits now, and how "
+            "long the last success is ago. Webhooks beyond [metrics] webhook_series share the line "
+            "“other”; the console shows every webhook.",
+            "short",
+            (
+                Query(increase(ATTEMPTS, FAILED, PER)),
+                Query(increase(ATTEMPTS, CHOSEN, PER)),
+                Query(highest("webhook_endpoint_pending", CHOSEN, PER)),
+                Query(highest("webhook_endpoint_oldest_pending_age_seconds", CHOSEN, PER)),
+                Query("time() - "
+                      + highest("webhook_endpoint_last_success_timestamp_seconds", CHOSEN, PER)),
+                Query(highest("webhook_endpoint_up", CHOSEN, PER)),
+                Query(highest("webhook_endpoint_info", CHOSEN, "webhook, host")),
+            ),
+            "table", 24, 10,
+            columns=(
+                Column("webhook", "webhook"), Column("host", "host"), Column("A", "failed"),
+                Column("B", "attempts"), Column("C", "waiting"),
+                Column("D", "oldest waiting", "s"), Column("E", "since last success", "s"),
+                Column("F", "up"),
+            ),
+            sort="failed",
+        ),
+    ),
+)  # fmt: skip
+
+COURSE = Row(
+    "Chosen webhooks",
+    (
+        Panel(
+            "Attempts",
+            "Requests per second to each webhook.",
+            "reqps", (Query(rate(ATTEMPTS, CHOSEN, PER), "{{webhook}}"),),
+        ),
+        Panel(
+            "Failed attempts",
+            "Share of requests to each webhook without a 2xx response.",
+            "percentunit",
+            (Query(ratio(rate(ATTEMPTS, FAILED, PER), rate(ATTEMPTS, CHOSEN, PER)),
+                   "{{webhook}}"),),
+            top=1, steps=up_to(0.1, 0.5), lines=True,
+        ),
+        Panel(
+            "Outcomes",
+            "Requests to the chosen webhooks per second, by result.",
+            "reqps", (Query(rate(ATTEMPTS, CHOSEN, "outcome"), "{{outcome}}"),),
+            stacked=True, colours={"success": GREEN},
+        ),
+        Panel(
+            "Duration of requests",
+            "95th percentile of the time that each webhook takes to answer.",
+            "s",
+            (Query(quantile(0.95, "webhook_endpoint_duration_seconds", CHOSEN, PER),
+                   "{{webhook}}"),),
+        ),
+        Panel(
+            "Waiting deliveries",
+            "Deliveries that wait at each webhook, retries of later included.",
+            "short", (Query(highest("webhook_endpoint_pending", CHOSEN, PER), "{{webhook}}"),),
+        ),
+        Panel(
+            "Age of the oldest waiting delivery",
+            "How long ago the oldest waiting delivery of each webhook was due.",
+            "s",
+            (Query(highest("webhook_endpoint_oldest_pending_age_seconds", CHOSEN, PER),
+                   "{{webhook}}"),),
+        ),
+        Panel(
+            "Deliveries that ended",
+            "Ends per second of the deliveries to the chosen webhooks. Exhausted ones can be sent "
+            "again from the console.",
+            "ops",
+            (Query(rate("webhook_endpoint_deliveries_total", CHOSEN, "result"), "{{result}}"),),
+            stacked=True, colours={"delivered": GREEN, "exhausted": RED}, alert="WebhookExhausted",
+        ),
+        Panel(
+            "Window",
+            "Requests that each webhook may have under way at once. It grows with successes and "
+            "shrinks when the webhook fails or says that it is busy.",
+            "short", (Query(of("webhook_endpoint_window", CHOSEN), "{{webhook}} {{instance}}"),),
+        ),
+        Panel(
+            "Up",
+            "1 while the circuit of a webhook is closed, 0 while it is open or the webhook is "
+            "disabled.",
+            "short", (Query(highest("webhook_endpoint_up", CHOSEN, PER), "{{webhook}}"),), top=1,
+        ),
+    ),
+)  # fmt: skip
+
+WEBHOOKS = Dashboard(
+    "webhooks",
+    "Carteiro / Webhooks",
+    "Single webhooks: which ones fail, how fast they answer, and what waits for them.",
+    (NOW, COURSE),
+    (
+        Variable(
+            "host", "Host", 'label_values(webhook_endpoint_info{job=~"$job"}, host)', ".*"
+        ),
+        Variable(
+            "webhook", "Webhook",
+            'label_values(webhook_endpoint_info{job=~"$job",host=~"$host"}, webhook)', ".*",
+        ),
+    ),
+)  # fmt: skip
