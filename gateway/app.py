@@ -54,6 +54,8 @@ def build_app(
     metrics = Metrics(
         clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db)
     )
+    metrics.watch_pool(db.census)
+    metrics.watch_key(keyring.newest_at)
     db.observer = metrics
     egress = config.egress
     rules = Rules(

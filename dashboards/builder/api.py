@@ -131,6 +131,11 @@ GUARDS = Row(
                          rate("graphql_operations_total", by="type")), "{{type}}"),),
             top=1,
         ),
+        Panel(
+            "Mails to customers",
+            "Mails per second: sent, put off (tried again later), given up.",
+            "ops", (Query(rate("mail_attempts_total", by="result"), "{{result}}"),),
+        ),
     ),
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ outside `tx`. It runs in a copy of its caller's context variables.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
@@ -166,5 +166,11 @@ class Database(Protocol):
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         """Return a new candidate for leader of all nodes that share this database."""
+
+    def census(self) -> Mapping[str, int]:
+        """Return the number of connections for requests by state; empty on SQLite.
+
+        A thread may call this.
+        """
 
     async def close(self) -> None: ...

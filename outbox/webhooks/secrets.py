@@ -52,6 +52,7 @@ class KeyRing:
     def __init__(self, keys: Iterable[Key], random: Callable[[int], bytes]) -> None:
         ring = sorted(keys, key=lambda key: key.created_at)
         self.newest = ring[-1].key_id
+        self.newest_at = ring[-1].created_at
         self.key_ids = tuple(key.key_id for key in ring)
         self._random = random
         self._ciphers = {bytes.fromhex(key.key_id): AESGCM(key.secret) for key in ring}

@@ -40,7 +40,7 @@ def test_every_setting_is_in_config_toml_with_its_meaning() -> None:
 
 def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return metric name -> type and labels, without the client library's own collectors."""
-    build = {"version": "", "revision": "", "sqlite": "", "backend": ""}
+    build = {"version": "", "python": "", "sqlite": "", "backend": ""}
     metrics = Metrics(clock=SystemClock(), webhook_series=1, build=build)
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for meter in vars(metrics.registry)["_collector_to_names"]:

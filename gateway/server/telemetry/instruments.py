@@ -190,6 +190,9 @@ class Instruments:
             "op",
         )
         self._faults = counter("db_errors_total", "Errors of the database.", "kind")
+        self._pool = gauge(
+            "db_pool_connections", "Connections to PostgreSQL for requests.", "state"
+        )
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
         self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
         self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
@@ -198,6 +201,9 @@ class Instruments:
         )
         self.collection_errors = counter(
             "metrics_collection_errors_total", "Collections that failed.", "collector"
+        )
+        self._secret_age = gauge(
+            "secret_age_seconds", "Age of the newest key, which encrypts secrets.", "kind"
         )
         info = gauge("app_build_info", "Versions of this process and its database engine.", *build)
         info.labels(*build.values()).set(1)

@@ -59,6 +59,16 @@ class Metrics(Instruments):
         for state in census():
             self._sockets.labels(state).set_function(partial(_pick, census, state))
 
+    def watch_pool(self, census: Callable[[], Mapping[str, int]]) -> None:
+        """Call `census` at each scrape for the number of database connections by state."""
+        for state in census():
+            self._pool.labels(state).set_function(partial(_pick, census, state))
+
+    def watch_key(self, created_at: int) -> None:
+        """Export the age of the key that encrypts secrets, made at `created_at` (microseconds)."""
+        age = self._secret_age.labels("encryption")
+        age.set_function(lambda: (self._clock.wall() - created_at) / 1e6)
+
     def gauges(self, reading: Gauges | None) -> None:
         """Set a new reading of the outbox tables; None when another node reads them."""
         if reading is None:

@@ -6,7 +6,7 @@ a COMMIT without a reply, and the NOTIFY that wakes other nodes.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Concatenate, Literal
 
 import asyncpg
@@ -102,6 +102,9 @@ class PostgresDatabase:
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         return self._signals.on_change(callback)
+
+    def census(self) -> Mapping[str, int]:
+        return self._units.census()
 
     async def close(self) -> None:
         if self._home is self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple
@@ -76,6 +76,12 @@ class Units:
             if self._pool is None:
                 self._pool = await self._server.pool(self._limits, self._size)
             return self._pool
+
+    def census(self) -> Mapping[str, int]:
+        """Return the number of connections by state; they open on demand."""
+        pool = self._pool
+        opened, idle = (0, 0) if pool is None else (pool.get_size(), pool.get_idle_size())
+        return {"busy": opened - idle, "idle": idle, "unopened": self._size - opened}
 
     async def close(self) -> None:
         if self._pool is None:

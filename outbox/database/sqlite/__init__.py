@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal
@@ -141,6 +141,9 @@ class SqliteDatabase:
         if wake:
             for callback in self._listeners:
                 callback()
+
+    def census(self) -> Mapping[str, int]:
+        return {}
 
     async def close(self) -> None:
         """Finish the accepted jobs, then close; the writer closes last, as it alone checkpoints."""
