@@ -22,7 +22,7 @@ from gateway.rest import errors as rest
 from gateway.rest.routes import add_routes
 from gateway.server import answers, keys, startup
 from gateway.server.config import Config
-from gateway.server.delivery import Delivery
+from gateway.server.delivery import Delivery, doctor_of, rules_of
 from gateway.server.fetching import Fetcher
 from gateway.server.limits import RateLimits
 from gateway.server.mailer import Mailer
@@ -38,7 +38,6 @@ from gateway.server.tracing import Marks
 from gateway.server.upkeep import Upkeep
 from outbox.database import sqlite
 from outbox.database.transaction import Database
-from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
 
@@ -57,18 +56,13 @@ def build_app(
     metrics.watch_pool(db.census)
     metrics.watch_key(keyring.newest_at)
     db.observer = metrics
-    egress = config.egress
-    rules = Rules(
-        egress.allow_http, tuple(parse_place(place) for place in egress.allow),
-        http_setting="[egress] allow_http in config.local.toml and restart",
-        allow_setting="[egress] allow in config.local.toml and restart",
-    )  # fmt: skip
-    guard = Guard(rules, clock)
+    guard = Guard(rules_of(config.egress), clock)
     credentials = Credentials(db, metrics)
     passwords = Passwords(clock=clock, ids=ids, observer=metrics)
     delivery = None
     if role != "api":
         delivery = Delivery(config, db, keyring, guard, metrics)
+    doctor = doctor_of(config, guard, clock, ids)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)
     mailer = Mailer(db, config.mail, metrics.mail)
@@ -100,6 +94,7 @@ def build_app(
     app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer)
     app[keys.DIRECTORY] = Directory(db)
     app[keys.DELIVERY] = delivery
+    app[keys.DOCTOR] = doctor
 
     async def parts(_: web.Application) -> AsyncIterator[None]:
         await upkeep.start()
@@ -109,6 +104,7 @@ def build_app(
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
         await upkeep.stop()
+        await doctor.close()
         await fetcher.close()
         await guard.close()
         passwords.close()

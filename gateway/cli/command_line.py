@@ -109,6 +109,30 @@ def _store_add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="URL", help="the URL of the receiver, or the id of a webhook"
+    )
+    parser.add_argument(
+        "--secret", metavar="whsec_…", help="sign with this secret (default: one made for this)"
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS",
+        help="wait this long for the response to a URL (default: the setting)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 30:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 30")
+    return seconds
+
+
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
     parser.add_argument("--folder", help="the folder for its files (default: a temporary one)")
@@ -149,6 +173,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "openapi", "Print the OpenAPI document of the REST API.",
         "carteiro openapi", _from("commands", "openapi"),
+    ),
+    Command(
+        "sdl", "Print the schema of the storefront GraphQL API.",
+        "carteiro sdl", _from("commands", "sdl"),
+    ),
+    Command(
+        "doctor", "Examine a receiver: each step of a delivery to it, and the times of retries.",
+        "carteiro doctor https://hooks.example.com/carteiro", _from("doctor", "doctor"), _doctor,
     ),
     Command(
         "user add", "Create an account and print its id.",

@@ -67,6 +67,13 @@ async def openapi(config: Config, given: Namespace, say: Say) -> None:
     say(msgspec.json.format(document, indent=2).decode())
 
 
+async def sdl(config: Config, given: Namespace, say: Say) -> None:
+    """Print the schema of the storefront GraphQL API."""
+    from gateway.graphql.schema import sdl as text
+
+    say(text().rstrip("\n"))
+
+
 async def user_add(config: Config, given: Namespace, say: Say) -> None:
     """Create an account and print its id."""
     try:

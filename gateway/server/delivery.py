@@ -1,15 +1,20 @@
-"""Creates the drain of this process from the configuration.
+"""Creates the drain and the doctor of this process from the configuration.
 
 outbox.worker.run runs the drain; outbox.worker defines its work and restarts it after a fault.
 """
 
-from gateway.server.config import Config
+from gateway.server.config import Config, Egress
+from outbox.clock import Clock
 from outbox.database.transaction import Database
+from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.policy import Schedule
+from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
+from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import WorkerSettings
+from outbox.worker.doctor import Doctor
 from outbox.worker.run import Running
 
 
@@ -19,10 +24,28 @@ class Delivery(Running):
     def __init__(
         self, config: Config, db: Database, ring: KeyRing, guard: Guard, observer: Observer
     ) -> None:
-        settings = WorkerSettings(
-            slots=config.delivery.slots,
-            timeout=config.delivery.total_seconds,
-            schedule=Schedule(tuple(map(float, config.retry.schedule))),
-            service=config.service.name,
-        )
-        super().__init__(db, ring, guard, settings, observer)
+        super().__init__(db, ring, guard, settings_of(config), observer)
+
+
+def rules_of(egress: Egress) -> Rules:
+    """Return the addresses that requests of the installation may reach."""
+    return Rules(
+        egress.allow_http, tuple(parse_place(place) for place in egress.allow),
+        http_setting="[egress] allow_http in config.local.toml and restart",
+        allow_setting="[egress] allow in config.local.toml and restart",
+    )  # fmt: skip
+
+
+def settings_of(config: Config) -> WorkerSettings:
+    """Return how the installation sends."""
+    return WorkerSettings(
+        slots=config.delivery.slots,
+        timeout=config.delivery.total_seconds,
+        schedule=Schedule(tuple(map(float, config.retry.schedule))),
+        service=config.service.name,
+    )
+
+
+def doctor_of(config: Config, guard: Guard, clock: Clock, ids: Ids) -> Doctor:
+    """Return a doctor that sends as the installation does."""
+    return Doctor(guard, clock, ids, settings_of(config), Sender(guard, clock))

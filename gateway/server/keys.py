@@ -23,6 +23,7 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.doctor import Doctor
 
 CONFIG = web.AppKey("CONFIG", Config)
 CLOCK = web.AppKey("CLOCK", Clock)
@@ -40,6 +41,7 @@ LIMITS = web.AppKey("LIMITS", RateLimits)
 CREDENTIALS = web.AppKey("CREDENTIALS", Credentials)
 DIRECTORY = web.AppKey("DIRECTORY", Directory)
 DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")
+DOCTOR = web.AppKey("DOCTOR", Doctor)
 SIGN_IN = web.AppKey("SIGN_IN", SignIn)
 PASSWORDS = web.AppKey("PASSWORDS", Passwords)
 STOREFRONT = web.AppKey("STOREFRONT", Storefront)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from outbox.database.transaction import Insert, Tx
-from outbox.events.body import encode
+from outbox.events.body import message
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def enqueue(
     cannot represent.
     """
     event_id = tx.new_id()
-    body = encode({"event": name, "timestamp": tx.now // 1_000_000, "data": data})
+    body = message(name, tx.now, data)
     behind = cause.get()
     tx.later(
         INSERT,

@@ -12,6 +12,11 @@ from typing import Any
 SAFE_INTEGER = 2**53
 
 
+def message(event: str, now: int, data: Mapping[str, Any]) -> bytes:
+    """Return the body of a delivery of `event`; `now` is microseconds UTC. Raise ValueError."""
+    return encode({"event": event, "timestamp": now // 1_000_000, "data": data})
+
+
 def encode(value: Any) -> bytes:
     """Return compact JSON in UTF-8. Raise ValueError for what JSON or JavaScript cannot carry."""
     return _text(value).encode("utf-8")

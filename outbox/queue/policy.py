@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Literal, Protocol
 
 from outbox.states import State
@@ -51,6 +52,24 @@ class Schedule:
         if tries >= len(self.waits):
             return None
         return self.waits[tries] * (1 - JITTER + 2 * JITTER * dice)
+
+    def preview(self) -> "list[Retry]":
+        """Return when each retry follows a first attempt now, if all fail at once."""
+        totals = accumulate(self.waits)
+        return [
+            Retry(number, total, total * (1 - JITTER), total * (1 + JITTER))
+            for number, total in enumerate(totals, start=2)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When attempt `number` starts, in seconds after the first: the usual time and its range."""
+
+    number: int
+    usual: float
+    earliest: float
+    latest: float
 
 
 def parse_schedule(text: str) -> Schedule:

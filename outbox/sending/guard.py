@@ -55,6 +55,14 @@ class Guard(AbstractResolver):
             for address in addresses[:MOST_ADDRESSES]
         ]
 
+    async def judge(self, host: str, port: int) -> list[tuple[str, bool]]:
+        """Return the addresses of `host` and whether each is allowed; only for the operator.
+
+        Raise LookupFailed.
+        """
+        addresses = await self._lookups.addresses(host)
+        return [(address, may_dial(address, port, self.rules)) for address in addresses]
+
     def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
         """Create a socket for the address of the next connection. Raise Refused, OSError."""
         family, kind, protocol, _, sockaddr = address_info

@@ -228,3 +228,19 @@ def test_a_connection_that_had_been_closed_costs_no_try_and_waits_for_nothing() 
 def test_an_out_of_range_date_is_ignored() -> None:
     for date in ("Sun, 06 Nov 9999999999 08:49", "Sun, 06 Nov 999999999999999 08:49:37 GMT"):
         assert retry_after(date, NOW) is None
+
+
+@given(
+    waits=st.lists(st.floats(0, 86_400), max_size=12),
+    dice=st.lists(st.floats(0, 1, exclude_max=True), min_size=12, max_size=12),
+)
+def test_the_preview_holds_for_every_dice(waits: list[float], dice: list[float]) -> None:
+    schedule = Schedule(tuple(waits))
+    preview = schedule.preview()
+    assert [retry.number for retry in preview] == list(range(2, len(waits) + 2))
+    passed = usual = 0.0
+    for tries, retry in enumerate(preview):
+        passed += schedule.wait(tries, dice[tries]) or 0.0
+        usual += schedule.wait(tries, MIDDLE) or 0.0
+        assert retry.earliest - 0.001 <= passed <= retry.latest + 0.001
+        assert abs(retry.usual - usual) < 0.001

@@ -1,0 +1,47 @@
+"""Makes the test event that the doctor sends: a sample that is signed and sent, but not stored."""
+
+import hashlib
+
+from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks.samples import sample
+from gateway.records.access import Actor
+from outbox.clock import Clock
+from outbox.database.transaction import Tx
+from outbox.events.body import message
+from outbox.ids import Ids
+from outbox.queue import loading
+from outbox.queue.deliveries import Claimed, Endpoint
+from outbox.sending.request import Request
+
+SECOND = 1_000_000
+FIRST_EVENT = EVENT_NAMES[0]
+
+
+async def of_webhook(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Claimed, Endpoint]:
+    """Return a delivery of a sample of the webhook's first event, as the drain would claim it.
+
+    Raises not_found, forbidden.
+    """
+    actor.must("write")
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    [endpoint] = (await loading.endpoints_of(tx, [webhook.id])).values()
+    event = next(iter(webhook.events), FIRST_EVENT)
+    body = message(event, tx.now, sample(event, tx.new_id(), tx.now))
+    delivery = Claimed(
+        id=tx.new_id(), owner_id=webhook.owner_id, event_id=tx.new_id(), webhook_id=webhook.id,
+        origin="test", tries=0, attempt=1, retry=False, lag_us=0, claim="", event_name=event,
+        record_version=1, occurred_at=tx.now, request_id=None, traceparent=None, body=body,
+        body_digest=hashlib.sha256(body).hexdigest(),
+    )  # fmt: skip
+    return delivery, endpoint
+
+
+def of_url(url: str, secret: str, *, clock: Clock, ids: Ids, timeout_s: float) -> Request:
+    """Return the same for a URL without a webhook, signed with `secret`."""
+    now = clock.wall()
+    body = message(FIRST_EVENT, now, sample(FIRST_EVENT, ids.new(now), now))
+    return Request(
+        ids.new(now), FIRST_EVENT, now // SECOND, 1, 1, "test", url, body, (secret,),
+        timeout_s=timeout_s,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""Explain the outcome of an attempt as steps, each with one sentence for the webhook's owner.
+
+The sentences say no more about the network than the outcome in the delivery log does.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from outbox.sending.addresses import Rules
+from outbox.sending.outcome import Outcome
+from outbox.sending.urls import Refused, Target, check_url
+
+StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "answer"]
+Verdict = Literal["passed", "skipped", "failed"]
+
+SLOW_SHARE = 0.5
+"""A response that takes more than this share of the timeout gets a warning."""
+REFUSALS = {
+    400: "it refused the request.",
+    401: "it refused the signature or wants credentials. Check that it has the secret of this "
+    "webhook and verifies the raw body.",
+    403: "it refused the signature or wants credentials. Check that it has the secret of this "
+    "webhook and verifies the raw body.",
+    404: "there is nothing at this path.",
+    405: "it does not accept POST at this path.",
+    410: "it wants no more deliveries. A delivery with this response disables the webhook.",
+    413: "the body is too large for it.",
+    415: "it does not accept JSON.",
+}
+PLAIN_PORT = ("wrong version number", "record layer failure", "http request")
+"""What TLS reports when the receiver answers in plain http."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an attempt; `micros` is None for a step without a measured duration."""
+
+    name: StepName
+    verdict: Verdict
+    text: str
+    micros: int | None = None
+
+
+def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list[Step]:
+    """Return the steps in their order; the last one is the one that failed, or the response."""
+    try:
+        target = check_url(url, rules)
+    except Refused as refused:
+        if refused.kind == "spelling":
+            return [Step("url", "failed", _sentence(str(refused)))]
+        return [
+            Step("url", "passed", "The URL has a valid form."),
+            Step("egress", "failed", _sentence(str(refused))),
+        ]
+    failing = failing_step(outcome)
+    steps = [Step("url", "passed", _of_url(target))]
+    for step in _on_the_way(target, outcome, failing):
+        steps.append(step)
+        if step.verdict == "failed":
+            return steps
+    verdict: Verdict = "passed" if failing is None else "failed"
+    steps.append(Step("answer", verdict, _of_answer(outcome, timeout_s), _waited(outcome)))
+    return steps
+
+
+def failing_step(outcome: Outcome) -> StepName | None:
+    """Return the step at which an attempt failed; None for a success."""
+    name = outcome.outcome
+    if name == "success":
+        return None
+    if name == "blocked":
+        return "egress"
+    if name == "dns_error":
+        return "dns"
+    if name == "tls_error":
+        return "tls"
+    # Without an address there was no connection to answer on.
+    return "connect" if name == "connect_error" and outcome.address is None else "answer"
+
+
+def _on_the_way(target: Target, outcome: Outcome, failing: StepName | None) -> list[Step]:
+    """Return the steps before the response; those behind the failing one mean nothing."""
+    wrong = _sentence(outcome.error or "it failed")
+    dns = Step("dns", "passed", f"{target.host} has an address.", outcome.dns_us)
+    if target.literal:
+        dns = Step("dns", "skipped", "The URL has an IP address, so there is no name to look up.")
+    elif failing == "dns":
+        dns = Step("dns", "failed", f"{target.host}: {outcome.error}.", outcome.dns_us)
+    egress = Step("egress", "passed", "Deliveries to this address are allowed.")
+    if failing == "egress":
+        egress = Step("egress", "failed", wrong)
+    where = f" to {outcome.address}" if outcome.address else ""
+    connect = Step("connect", "passed", f"Connected{where}.", outcome.connect_us)
+    if failing == "connect":
+        connect = Step("connect", "failed", wrong, outcome.connect_us)
+    tls = Step("tls", "passed", f"The certificate is valid for {target.host}.", outcome.tls_us)
+    if target.scheme == "http":
+        tls = Step("tls", "skipped", "The URL is plain http: the request is not encrypted.")
+    elif failing == "tls":
+        plain = any(words in (outcome.error or "") for words in PLAIN_PORT)
+        hint = " The port may serve plain http." if plain else ""
+        tls = Step("tls", "failed", f"{wrong}{hint}", outcome.tls_us)
+    return [dns, egress, connect, tls]
+
+
+def _of_url(target: Target) -> str:
+    return f"{target.scheme} to {target.host}, port {target.port}."
+
+
+def _of_answer(outcome: Outcome, timeout_s: float) -> str:
+    name, status = outcome.outcome, outcome.status
+    if name == "timeout":
+        return f"No response within {timeout_s:g} s. Respond first, and work afterwards."
+    if status is None or name == "protocol_error":
+        return _sentence(outcome.error or "there was no valid response")
+    said = f"The receiver answered {status}"
+    if name == "success":
+        waited = (outcome.first_byte_us or 0) / 1_000_000
+        slow = f" It took {waited:.1f} s of the {timeout_s:g} s allowed; respond first."
+        return f"{said} to the signed request.{slow if waited > timeout_s * SLOW_SHARE else ''}"
+    if name == "throttled":
+        return f"{said}: it wants fewer requests, or is overloaded."
+    if name == "http_3xx":
+        return f"{said}, a redirect. Redirects are not followed: use the URL of the target."
+    if name == "http_5xx":
+        return f"{said}: it failed. Its own log has the reason."
+    return f"{said}: {REFUSALS.get(status, 'it refused the request.')}"
+
+
+def _waited(outcome: Outcome) -> int | None:
+    """Return the time from the request to the response, or to the end of the attempt."""
+    if outcome.first_byte_us is not None:
+        return outcome.first_byte_us
+    before = (outcome.dns_us or 0) + (outcome.connect_us or 0) + (outcome.tls_us or 0)
+    return max(outcome.total_us - before, 0)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

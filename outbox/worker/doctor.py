@@ -1,0 +1,99 @@
+"""Examine a receiver: one signed request as a delivery sends it, explained step by step.
+
+It composes, signs, sends and decides with the functions of the drain, through the same guard, so
+that its verdict is that of a delivery. It stores nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from outbox.clock import Clock
+from outbox.ids import Ids
+from outbox.queue.deliveries import Claimed, Endpoint
+from outbox.queue.policy import Decision, Schedule, dead, decide
+from outbox.sending.guard import Guard
+from outbox.sending.outcome import Outcome
+from outbox.sending.request import Header, Request, compose, masked
+from outbox.sending.send import Sender
+from outbox.sending.steps import Step, steps_of
+from outbox.webhooks.secrets import KeyRing
+from outbox.worker.opened import Opened, Unsendable
+from outbox.worker.sends import WorkerSettings
+
+MIDDLE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What one request has shown; without an outcome nothing could be sent."""
+
+    url: str
+    steps: tuple[Step, ...]
+    outcome: Outcome | None
+    decision: Decision
+    """What follows for a first attempt with this outcome."""
+    schedule: Schedule
+    started_at: int
+    headers: tuple[Header, ...] = ()
+    """The headers of the request, as the delivery log shows them."""
+
+    @property
+    def failed(self) -> Step | None:
+        """Return the step that failed; None when a delivery would succeed."""
+        last = self.steps[-1]
+        return last if last.verdict == "failed" else None
+
+
+class Doctor:
+    """Examines receivers for one process, each time over a new connection."""
+
+    def __init__(
+        self, guard: Guard, clock: Clock, ids: Ids, settings: WorkerSettings, sender: Sender
+    ) -> None:
+        self._guard = guard
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._sender = sender
+
+    async def examine_webhook(
+        self, ring: KeyRing, delivery: Claimed, endpoint: Endpoint
+    ) -> Examination:
+        """Send `delivery` to its webhook, with the webhook's secret, headers and timeout."""
+        now = self._clock.wall()
+        # Opened anew each time: the drain forgets a webhook as soon as it changes.
+        opened = Opened(ring, self._settings.timeout, self._settings.schedule)
+        try:
+            request, schedule = opened.request(delivery, endpoint, now)
+        except Unsendable as reason:
+            step = Step("sign", "failed", f"Nothing can be sent: {reason}.")
+            return Examination(
+                endpoint.url, (step,), None, dead(str(reason)), self._settings.schedule, now
+            )
+        return await self.examine(request, schedule)
+
+    async def examine(self, request: Request, schedule: Schedule | None = None) -> Examination:
+        """Send `request` and explain the outcome."""
+        schedule = schedule or self._settings.schedule
+        started_at = self._clock.wall()
+        headers = compose(
+            request, service=self._settings.service, now_wall=started_at,
+            span_id=self._ids.token(8).hex(),
+        )  # fmt: skip
+        outcome = await self._sender.send(
+            request.url, headers, request.body, request.timeout_s, fresh=True
+        )
+        decision = decide(
+            outcome, tries=0, schedule=schedule, dice=MIDDLE,
+            now_wall_s=self._clock.wall() / 1_000_000,
+        )  # fmt: skip
+        steps = steps_of(request.url, outcome, self._guard.rules, request.timeout_s)
+        return Examination(
+            request.url, tuple(steps), outcome, decision, schedule, started_at,
+            tuple(masked(headers)),
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._sender.close()
