@@ -13,7 +13,7 @@ import structlog
 from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue import lanes, snapshots
+from outbox.queue import figures, lanes, snapshots
 from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
 from outbox.queue.loading import endpoints_of
 from outbox.queue.snapshots import Snapshot
@@ -213,6 +213,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
         for to in chosen:
             now.add(event, first_seq + number, to)
     await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
+    await figures.count_dead(tx, now.dead)
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed,

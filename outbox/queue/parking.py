@@ -9,7 +9,7 @@ and the owner repeats the request.
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
-from outbox.queue import lanes
+from outbox.queue import figures, lanes
 
 Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
@@ -203,6 +203,8 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
         return "no"
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
+    if await figures.remove(tx, webhook_id, BATCH):
+        return "more"
     # Last, because the fan-out of all nodes waits for this lock.
     await tx.one(NO_FAN_OUT)
     # Deliveries in flight lose their claims, so that no result is recorded for them; the last
@@ -210,6 +212,7 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
     await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
+    await figures.remove(tx, webhook_id, BATCH)
     tx.changed.add(webhook_id)
     return "done" if await tx.run("delete from webhooks where id = $1", webhook_id) else "no"
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
-from outbox.queue import lanes
+from outbox.queue import figures, lanes
 
 MOST_RESCUES = 10
 TOO_OFTEN = "the process ended ten times while sending this delivery"
@@ -28,6 +28,7 @@ update deliveries set retry = true, claim = null, node_id = null, rescues = resc
   finished_at = case when rescues + 1 < {MOST_RESCUES} then null
     else cast($3 as bigint) end
 where id in {IDS} and node_id = $2 and claim is not null
+returning webhook_id, state
 """
 
 
@@ -62,7 +63,8 @@ async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:
     free, held = await lanes.try_lock(tx, lost.values())
     there = set(held)
     ids = sorted(one for one, webhook_id in lost.items() if webhook_id not in there)
-    done = await tx.run(RESCUE, items(ids), node_id, tx.now) if ids else 0
+    done = await tx.all(RESCUE, items(ids), node_id, tx.now) if ids else []
+    await figures.count_dead(tx, [row["webhook_id"] for row in done if row["state"] == "dead"])
     await lanes.rest(tx, free)
     tx.wake = tx.wake or bool(done)
-    return done
+    return len(done)

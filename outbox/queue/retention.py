@@ -18,6 +18,7 @@ from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.queue import figures
 from outbox.queue.lanes import due_now
 from outbox.states import End
 
@@ -129,6 +130,7 @@ class Retention:
         """Run all deletions, and return the freed space to the file system."""
         await self.deliveries()
         await self.events()
+        await self.counts()
         await free_pages.give_back(self._db)
 
     async def deliveries(self) -> None:
@@ -150,6 +152,16 @@ class Retention:
             after = page[-1][0]
             await self._all(page, "finished", self._purge_events)
         self._ledger.swept("events")
+
+    async def counts(self) -> None:
+        """Delete the counts of past attempts, and fold old ones into hours."""
+        past = await self._db.read(past_of, self._deliveries)
+        fine = await self._db.read(past_of, figures.FINE_FOR)
+        while count := await self._db.write(figures.purge, past.at, PAGE):
+            self._ledger.purged("webhook_figures", count)
+        while await self._db.write(figures.fold, fine.at, PAGE):
+            pass
+        self._ledger.swept("webhook_figures")
 
     async def _all(
         self,

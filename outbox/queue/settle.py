@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
-from outbox.queue import lanes
+from outbox.queue import figures, lanes
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome
 
@@ -108,6 +108,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     settled = [s for s in batch if s.delivery.id in held]
     made = [_attempt(s, s.outcome) for s in settled if s.outcome is not None]
     await sql.insert(tx, "attempts", ATTEMPT, made)
+    await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)

@@ -1,0 +1,44 @@
+"""The figures of the charts against the log that they count."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from outbox.database.transaction import Tx
+from outbox.queue.figures import BOUNDS, HOUR, LOST, STEP, TIMES
+
+Found = Counter[tuple[str, int, str, str]]
+"""Webhook, start of the step, result, and `count`, `total_us` or a step of durations."""
+
+
+async def of_log(tx: Tx) -> Found:
+    """Count the rows of the log, one by one."""
+    found: Found = Counter()
+    for row in await tx.all("select webhook_id, started_at, outcome, total_us from attempts"):
+        key = (row["webhook_id"], row["started_at"] // STEP * STEP, row["outcome"])
+        place = sum(1 for bound in BOUNDS if row["total_us"] > bound)
+        found[*key, "count"] += 1
+        found[*key, "total_us"] += row["total_us"]
+        found[*key, TIMES[place]] += 1
+    for row in await tx.all("select webhook_id, finished_at, state from deliveries"):
+        if row["state"] in LOST:
+            found[row["webhook_id"], row["finished_at"] // STEP * STEP, row["state"], "count"] += 1
+    return found
+
+
+async def stored(tx: Tx, hours: bool = False) -> Found:
+    """Return what the figures say; with `hours`, by hours and whatever the stored step is."""
+    found: Found = Counter()
+    for row in await tx.all("select * from webhook_figures"):
+        at = row["at"] // HOUR * HOUR if hours else row["at"]
+        for name in ("count", "total_us", *TIMES):
+            found[row["webhook_id"], at, row["result"], name] += row[name]
+    return Counter({key: count for key, count in found.items() if count})
+
+
+def by_hours(found: Found) -> Found:
+    """Return the same counts in steps of an hour."""
+    folded: Found = Counter()
+    for (webhook_id, at, result, name), count in found.items():
+        folded[webhook_id, at // HOUR * HOUR, result, name] += count
+    return folded
