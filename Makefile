@@ -28,7 +28,7 @@ QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_rete
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-faults check pictures bench proof lock clean setup
+.PHONY: help run demo test test-fast test-faults check dashboards pictures bench proof lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ check: $(DEV_STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, decla
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/deptry .
 
+dashboards: $(DEV_STAMP) ## write the Grafana dashboards in dashboards/*.json
+	@$(BIN)/python -m dashboards.builder
+
 pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures again (needs Chromium)
 	@PICTURES=1 $(PYTEST) -q tests/browser/test_pictures.py $(ARGS)
 
@@ -85,7 +88,7 @@ LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \
 clean: ## remove .venv and everything generated (never data/)
 	@rm -rf $(VENV) $(NODE_FOLDER)/node_modules build dist carteiro.egg-info .mypy_cache .ruff_cache .pytest_cache \
 	    .hypothesis .import_linter_cache
-	@find outbox gateway tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find outbox gateway dashboards tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

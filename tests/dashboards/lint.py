@@ -1,0 +1,205 @@
+"""The rules for dashboards, after those of grafana/dashboard-linter and cloudflare/pint.
+
+Each function returns the faults it finds, one line each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import promql_parser
+
+from tests.dashboards.documents import (
+    Expression,
+    choices,
+    marks,
+    names,
+    nodes,
+    panels,
+    parsed,
+    queries,
+    selectors,
+)
+from tests.dashboards.exports import OWN, exported, recorded
+
+UNITS = {"s", "short", "bytes", "percentunit", "reqps", "ops"}
+"""Units of Grafana that our panels use."""
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+COLUMNS = 24
+INSTALLATION_WIDE = {
+    "outbox_deliveries", "outbox_oldest_ready_age_seconds", "webhook_endpoints",
+    "outbox_scheduler_last_tick_timestamp_seconds", "webhook_endpoint_pending",
+    "webhook_endpoint_oldest_pending_age_seconds", "webhook_endpoint_up", "webhook_endpoint_info",
+    "webhook_endpoint_last_success_timestamp_seconds", "secret_age_seconds", "up", "ALERTS",
+    "retention_last_success_timestamp_seconds",
+}  # fmt: skip
+"""Figures of the whole installation, whichever node exports them: a choice of nodes cuts none."""
+LOOK_BACK = {"changes", "max_over_time", "predict_linear"}
+"""Functions over a time that their panel names, whatever its resolution."""
+
+
+def of_identity(dashboard: dict[str, Any]) -> Iterator[str]:
+    """Check what makes a dashboard importable, and safe from changes that a file would lose."""
+    if not dashboard["uid"].startswith("carteiro-") or len(dashboard["uid"]) > 40:
+        yield f"uid {dashboard['uid']}"
+    if dashboard["editable"]:
+        yield "editable"
+    if len(dashboard["description"].split()) < 4:
+        yield "no description"
+    for variable in ("job", "instance"):
+        if variable not in choices(dashboard):
+            yield f"no variable {variable}"
+    sources = [v for v in dashboard["templating"]["list"] if v["type"] == "datasource"]
+    if [source["name"] for source in sources] != ["datasource"]:
+        yield "not exactly one variable `datasource`"
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "query" and not (variable["multi"] and variable["includeAll"]):
+            yield f"variable {variable['name']} takes one value only"
+
+
+def of_panels(dashboard: dict[str, Any]) -> Iterator[str]:
+    """Check that each panel says what it shows, in which unit, from the chosen data source."""
+    shown = panels(dashboard)
+    for title, count in Counter(panel["title"] for panel in shown).items():
+        if count > 1:
+            yield f"{title}: {count} panels of this title"
+    for panel in shown:
+        title = panel["title"]
+        if len(title.split()) < 1 or len(title) > 45:
+            yield f"{panel['id']}: title {title!r}"
+        if len(panel["description"].split()) < 5 or not panel["description"].endswith("."):
+            yield f"{title}: no description"
+        if panel["fieldConfig"]["defaults"].get("unit") not in UNITS:
+            yield f"{title}: unit {panel['fieldConfig']['defaults'].get('unit')}"
+        if not panel["targets"]:
+            yield f"{title}: no query"
+        if any(thing["datasource"] != SOURCE for thing in (panel, *panel["targets"])):
+            yield f"{title}: another data source"
+    for thing in (*dashboard["annotations"]["list"], *dashboard["templating"]["list"]):
+        if thing.get("datasource", SOURCE) != SOURCE:
+            yield f"{thing['name']}: another data source"
+
+
+def of_places(dashboard: dict[str, Any]) -> Iterator[str]:
+    """Check that panels have ids of their own, fit in, and do not cover one another."""
+    ids = Counter(panel["id"] for panel in dashboard["panels"])
+    for number, count in ids.items():
+        if count > 1:
+            yield f"{count} panels with the id {number}"
+    taken: dict[tuple[int, int], str] = {}
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        if place["x"] + place["w"] > COLUMNS:
+            yield f"{panel['title']}: past the right edge"
+        for x in range(place["x"], place["x"] + place["w"]):
+            for y in range(place["y"], place["y"] + place["h"]):
+                other = taken.setdefault((x, y), panel["title"])
+                if other != panel["title"]:
+                    yield f"{panel['title']}: covers {other}"
+                    break
+
+
+def of_queries(dashboard: dict[str, Any]) -> Iterator[str]:
+    """Check every expression of a dashboard."""
+    for query in (*queries(dashboard), *marks(dashboard)):
+        try:
+            parsed(query.text)
+        except (ValueError, KeyError) as error:
+            yield f"{query.place}: {error}"
+            continue
+        for check in (of_series, of_counters, of_windows, of_choices):
+            yield from check(query)
+
+
+def of_series(query: Expression) -> Iterator[str]:
+    """Check that an expression reads series that exist, by labels that they have."""
+    tree = parsed(query.text)
+    known = exported()
+    grouped = {
+        label for part in nodes(tree) if isinstance(part, promql_parser.AggregateExpr)
+        and part.modifier is not None for label in part.modifier.labels
+    }  # fmt: skip
+    possible = {"job", "instance"}
+    for selector in selectors(query.text):
+        name = selector.name or ""
+        if name in recorded():
+            # Its labels are those of its rule.
+            possible |= grouped
+            continue
+        if name not in known and name not in OWN:
+            yield f"{query.place}: {name} is not exported"
+            continue
+        have = {"job", "instance"} | (known[name].labels if name in known else OWN[name])
+        possible |= have
+        for matcher in selector.matchers.matchers:
+            if matcher.name not in have:
+                yield f"{query.place}: {name} has no label {matcher.name}"
+    for label in sorted(grouped - possible):
+        yield f"{query.place}: grouped by {label}, which nothing has"
+
+
+def of_counters(query: Expression) -> Iterator[str]:
+    """Check that counters are read as rates or increases, and gauges never."""
+    tree = parsed(query.text)
+    grown: set[str] = set()
+    for call in nodes(tree):
+        if isinstance(call, promql_parser.Call) and call.func.name in {"rate", "increase"}:
+            inner = [part for arg in call.args for part in nodes(arg)]
+            read = [p.name for p in inner if isinstance(p, promql_parser.VectorSelector) and p.name]
+            grown |= set(read)
+            for name in read:
+                if name in exported() and not exported()[name].counts:
+                    yield f"{query.place}: {call.func.name} of the gauge {name}"
+    for name in names(query.text) - grown:
+        if name in exported() and exported()[name].counts:
+            yield f"{query.place}: the counter {name} without rate"
+
+
+def of_windows(query: Expression) -> Iterator[str]:
+    """Check that rates follow the resolution of the panel, and increases its time range."""
+    # The parser sees examples instead of Grafana's variables.
+    windows = {"rate": "$__rate_interval", "irate": "$__rate_interval", "increase": "$__range"}
+    for call in nodes(parsed(query.text)):
+        if isinstance(call, promql_parser.Call) and call.func.name not in LOOK_BACK:
+            ranged = [arg for arg in call.args if isinstance(arg, promql_parser.MatrixSelector)]
+            if ranged and call.func.name not in windows:
+                yield f"{query.place}: {call.func.name} over a time"
+    for function, window in windows.items():
+        for used in query.text.split(f"{function}(")[1:]:
+            if used.partition("[")[2].partition("]")[0] != window:
+                yield f"{query.place}: {function} without [{window}]"
+
+
+def of_choices(query: Expression) -> Iterator[str]:
+    """Check that the chosen installation and nodes apply to every selector."""
+    for selector in selectors(query.text):
+        name = selector.name or ""
+        matchers = {str(matcher) for matcher in selector.matchers.matchers}
+        if name == "ALERTS":
+            continue
+        if 'job=~"$job"' not in matchers:
+            yield f'{query.place}: {name} without job=~"$job"'
+        free = name in INSTALLATION_WIDE or name in recorded()
+        if not free and 'instance=~"$instance"' not in matchers:
+            yield f'{query.place}: {name} without instance=~"$instance"'
+
+
+def of_unused(used: Iterable[Expression]) -> Iterator[str]:
+    """Check that each exported metric and each recorded series is read somewhere."""
+    read = {name for query in used for name in names(query.text)}
+    known = exported()
+    families = {series.family for name, series in known.items() if name in read}
+    for family in sorted({series.family for series in known.values()} - families):
+        yield f"{family} is exported, and no panel and no rule reads it"
+    for name in sorted(recorded() - read):
+        yield f"{name} is recorded, and no panel and no rule reads it"
+
+
+CHECKS = (of_identity, of_panels, of_places, of_queries)
+
+
+def faults(dashboard: dict[str, Any]) -> list[str]:
+    """Return all faults of one dashboard."""
+    return [fault for check in CHECKS for fault in check(dashboard)]
