@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import floor
 
 from markupsafe import Markup
 
@@ -79,6 +80,11 @@ def took(micros: int | None) -> str:
     if micros < 10_000:
         return f"{micros / 1000:.1f} ms"
     return f"{micros // 1000} ms" if micros < SECOND else f"{micros / SECOND:.2f} s"
+
+
+def percent(part: float | None) -> str:
+    """Return a part of 1 as text, rounded down: `100 %` only when nothing is missing."""
+    return "–" if part is None else f"{floor(part * 1000) / 10:g} %"
 
 
 def size(count: int) -> str:

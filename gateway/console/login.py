@@ -14,7 +14,7 @@ from gateway.records.values.patterns import NOT_TEXT
 from gateway.server.keys import CONFIG, DB, LIMITS, PASSWORDS, SIGN_IN
 from outbox.database.transaction import Tx
 
-HOME = "/console/webhooks"
+HOME = "/console"
 
 
 async def home(request: web.Request, visitor: Visitor) -> web.StreamResponse:

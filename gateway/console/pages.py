@@ -85,6 +85,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         took=display.took,
+        percent=display.percent,
         size=display.size,
         browser=display.browser,
         inert=display.inert,

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console import deliveries, keys, login, profile, store_pages, webhooks
+from gateway.console import deliveries, keys, login, overview, profile, store_pages, webhooks
 from gateway.console.pages import Handler, action, form_only, not_found, page, set_up, static
 
 
@@ -23,7 +23,7 @@ def add_console(app: web.Application) -> None:
     get("/", page(login.home, public=True))
     get("/console/static/{name:.+}", static)
 
-    get("/console", page(login.home, public=True))
+    get("/console", page(overview.index))
     get("/console/sign-in", page(login.sign_in_page, public=True))
     post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
     post("/console/sign-out", action(login.sign_out))

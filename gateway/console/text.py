@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.console import text_stores, text_webhooks
+from gateway.console import text_charts, text_stores, text_webhooks
 
 Catalogue = Mapping[str, str]
 
 ENGLISH: Catalogue = {
     **text_webhooks.SENTENCES,
     **text_stores.SENTENCES,
+    **text_charts.SENTENCES,
     "lang": "en",
     # Frame
     "app.name": "Carteiro",

@@ -7,6 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console import display, pages, reveal
+from gateway.console.boards import Window, window
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.catalogue import EVENT_NAMES
@@ -15,7 +16,8 @@ from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.server.keys import CONFIG, DB, GUARD, IDS, KEYRING
 from outbox.database.transaction import Tx
-from outbox.queue import log, parking
+from outbox.queue import log, parking, series
+from outbox.queue.series import Figures, Pending
 from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
 from outbox.webhooks import Draft, Webhook, open_headers
 
@@ -74,13 +76,18 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
-    webhook, health = await request.app[DB].read(_one_with_health, visitor.actor, webhook_id)
+    asked = window(request)
+    webhook, health, steps, pending, since = await request.app[DB].read(
+        _one_with_figures, visitor.actor, webhook_id, asked
+    )
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
         "cap": log.CAP, "groups": groups(), "own_timeout": _own_timeout(request),
         "headers": open_headers(webhook.headers, request.app[KEYRING], webhook_id),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
     }  # fmt: skip
+    context["board"] = asked.board(steps, visitor.actor.zone, since, webhook.created_at)
+    context |= {"pending": pending, "here": f"{LIST}/{webhook_id}"}
     context["secret"] = await reveal.now(request, visitor, webhook_id)
     return pages.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 
@@ -182,9 +189,15 @@ async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, log.Health]]
     ]
 
 
-async def _one_with_health(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, log.Health]:
+async def _one_with_figures(
+    tx: Tx, actor: Actor, webhook_id: str, asked: Window
+) -> tuple[Webhook, log.Health, list[Figures], Pending, int]:
     webhook = await webhooks.one(tx, actor, webhook_id)
-    return webhook, await log.health(tx, webhook.id)
+    health = await log.health(tx, webhook.id)
+    chosen = asked.range
+    steps = await series.by_step(tx, "webhook", webhook.id, asked.start, chosen.step, chosen.count)
+    pending = await series.pending(tx, "webhook", webhook.id, 1)
+    return webhook, health, steps, pending[webhook.id], await series.since(tx)
 
 
 async def _one_with_parked(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:

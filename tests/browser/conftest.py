@@ -102,4 +102,4 @@ async def sign_in(view: Window, email: str = "maria@example.com", password: str 
     await view.page.get_by_label("Email").fill(email)
     await view.page.get_by_label("Password").fill(password or PASSWORD)
     await view.page.get_by_role("button", name="Sign in").click()
-    await view.page.wait_for_url("**/console/webhooks")
+    await view.page.wait_for_url("**/console")

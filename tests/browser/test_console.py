@@ -294,7 +294,7 @@ async def test_it_works_by_keyboard_alone(chromium: Browser, site: Site, box: In
         await keys.press("Tab")
         await keys.type("correct horse battery")
         await keys.press("Enter")
-        await view.page.wait_for_url("**/console/webhooks")
+        await view.page.wait_for_url("**/console")
         await keys.press("Tab")
         assert await view.page.evaluate("document.activeElement.className") == "skip"
         assert await view.page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 from outbox.database.transaction import Tx
-from outbox.queue.figures import BOUNDS, HOUR, LOST, STEP, TIMES
+from outbox.queue import figures
+from outbox.queue.figures import BOUNDS, FINE_FOR, HOUR, LOST, STEP, TIMES
 
 Found = Counter[tuple[str, int, str, str]]
 """Webhook, start of the step, result, and `count`, `total_us` or a step of durations."""
@@ -42,3 +45,24 @@ def by_hours(found: Found) -> Found:
     for (webhook_id, at, result, name), count in found.items():
         folded[webhook_id, at // HOUR * HOUR, result, name] += count
     return folded
+
+
+async def fill(
+    tx: Tx, webhook_id: str, now: int, shape: Callable[[int], Sequence[tuple[str, int, int]]]
+) -> None:
+    """Store figures of 30 days as they would be kept: hours, and steps for the last two days.
+
+    `shape` takes the start of a step and returns results with their number and their duration.
+    """
+    fine_from = now // HOUR * HOUR - FINE_FOR
+    hours = [(at, HOUR) for at in range(fine_from - 28 * 24 * HOUR, fine_from, HOUR)]
+    for at, span in [*hours, *((at, STEP) for at in range(fine_from, now, STEP))]:
+        counts = {}
+        for result, count, took in shape(at):
+            if count := count * span // STEP:
+                times = [0] * len(TIMES)
+                for part, slower in ((70, 1), (25, 2), (5, 4)):
+                    times[bisect_left(BOUNDS, took * slower)] += count * part // 100
+                times[bisect_left(BOUNDS, took)] += count - sum(times)
+                counts[webhook_id, at, result] = [count, took * count, *times]
+        await figures.add(tx, span, counts)

@@ -29,10 +29,10 @@ async def test_every_page_carries_the_policy(maria: Guest, path: str) -> None:
 
 
 async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
-    for path in ("/", "/console"):
+    for path, leads_to in (("/", "/console"), ("/console", "/console/sign-in?next=/console")):
         answer = await nobody.get(path, follow=False)
         assert answer.status == 303
-        assert answer.headers["Location"] == "/console/webhooks"
+        assert answer.headers["Location"] == leads_to
 
 
 async def test_an_address_that_only_accepts_forms(nobody: Guest, maria: Guest) -> None:

@@ -1,0 +1,73 @@
+"""The stretches of time that charts show, in steps made of the stored ones, and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from outbox.queue.figures import HOUR, STEP
+
+DAY = 24 * HOUR
+MARKS = 4
+"""The axis of time has a label at its start, at its end, and between its quarters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A stretch of time up to now: `count` steps of `step` microseconds."""
+
+    name: str
+    step: int
+    count: int
+
+    @property
+    def length(self) -> int:
+        """Microseconds."""
+        return self.step * self.count
+
+    def start(self, now: int) -> int:
+        """Return the start of the first step; the last one contains `now`."""
+        return now // self.step * self.step + self.step - self.length
+
+    def marks(self, now: int, zone: str) -> Sequence[str]:
+        """Return the labels of the axis, without the last one, which is now."""
+        start, quarter = self.start(now), self.length // MARKS
+        return [self._mark(start + number * quarter, zone) for number in range(MARKS)]
+
+    def label(self, at: int, zone: str) -> str:
+        """Return the name of the step that starts at `at`: `Nov 22, 13:15–13:30`."""
+        first, last = _local(at, zone), _local(at + self.step, zone)
+        return f"{_day(first)}, {first:%H:%M}–{last:%H:%M}"
+
+    def _mark(self, at: int, zone: str) -> str:
+        moment = _local(at, zone)
+        return f"{moment:%H:%M}" if self.length <= DAY else _day(moment)
+
+
+RANGES = (
+    Range("3h", STEP, 36),
+    Range("24h", 3 * STEP, 96),
+    Range("7d", 2 * HOUR, 84),
+    Range("30d", 6 * HOUR, 120),
+)
+USUAL = RANGES[1]
+
+
+def offered(days: int) -> Sequence[Range]:
+    """Return the ranges that hold something when figures are kept for `days`."""
+    return [one for one in RANGES if one.length <= max(days, 1) * DAY]
+
+
+def chosen(name: str, days: int) -> Range:
+    """Return the range of this name, the usual one for an unknown name."""
+    return next((one for one in offered(days) if one.name == name), USUAL)
+
+
+def _local(at: int, zone: str) -> datetime:
+    return datetime.fromtimestamp(at // 1_000_000, ZoneInfo(zone))
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment:%b} {moment.day}"

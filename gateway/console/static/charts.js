@@ -1,0 +1,108 @@
+// Reading of charts: a line at the same step of all charts, and the step's row of the table.
+"use strict";
+
+const SVG = "http://www.w3.org/2000/svg";
+const tip = document.createElement("div");
+tip.className = "tip card";
+tip.setAttribute("role", "status");
+tip.hidden = true;
+document.body.append(tip);
+let shown = null; // The chart's id and the step that are read now.
+const open = new Set();
+
+function board() {
+  return document.querySelector("[data-charts]");
+}
+
+function hide() {
+  shown = null;
+  tip.hidden = true;
+  for (const line of document.querySelectorAll(".cursor")) line.remove();
+}
+
+function show(chart, step) {
+  const count = Number(board().dataset.charts);
+  shown = { id: chart.id, step: Math.min(Math.max(step, 0), count - 1) };
+  for (const other of board().querySelectorAll("svg")) {
+    let line = other.querySelector(".cursor");
+    if (!line) {
+      line = document.createElementNS(SVG, "path");
+      line.setAttribute("class", "cursor");
+      other.append(line);
+    }
+    const x = (other.viewBox.baseVal.width / count) * (shown.step + 0.5);
+    line.setAttribute("d", `M${x} 0V100`);
+  }
+  tell(chart, count);
+}
+
+// The figures are those of the table, in its order and its words.
+function tell(chart, count) {
+  const row = board().querySelector(`tr[data-step="${shown.step}"]`);
+  tip.replaceChildren();
+  tip.hidden = !row;
+  if (!row) return;
+  const head = document.createElement("b");
+  head.textContent = row.querySelector("th").textContent;
+  const list = document.createElement("dl");
+  for (const cell of row.querySelectorAll("td")) {
+    const [name, value] = [document.createElement("dt"), document.createElement("dd")];
+    name.textContent = cell.dataset.label;
+    value.textContent = cell.textContent;
+    list.append(name, value);
+  }
+  tip.append(head, list);
+  const box = chart.getBoundingClientRect();
+  const x = box.left + (box.width / count) * (shown.step + 0.5);
+  const right = x + 16 + tip.offsetWidth > document.documentElement.clientWidth;
+  const left = right ? Math.max(x - 16 - tip.offsetWidth, 4) : x + 16;
+  tip.style.left = `${left + window.scrollX}px`;
+  tip.style.top = `${box.top + window.scrollY + 8}px`;
+}
+
+function under(event) {
+  const chart = event.target.closest?.("[data-charts] svg");
+  if (!chart) return;
+  const box = chart.getBoundingClientRect();
+  const count = Number(board().dataset.charts);
+  show(chart, Math.floor(((event.clientX - box.left) / box.width) * count));
+}
+
+document.addEventListener("pointermove", under);
+document.addEventListener("pointerdown", (event) => {
+  if (!event.target.closest?.("[data-charts] svg")) hide();
+  under(event);
+});
+document.addEventListener("pointerout", (event) => {
+  const inside = (node) => node?.closest?.("[data-charts] svg");
+  if (event.pointerType === "mouse" && inside(event.target) && !inside(event.relatedTarget)) hide();
+});
+
+const MOVES = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+
+document.addEventListener("keydown", (event) => {
+  const chart = event.target.closest?.("[data-charts] svg");
+  if (event.key === "Escape") hide();
+  if (!chart || !(event.key in MOVES)) return;
+  event.preventDefault();
+  const last = Number(board().dataset.charts) - 1;
+  show(chart, (shown?.id === chart.id ? shown.step : last + 1) + MOVES[event.key]);
+});
+document.addEventListener("focusout", hide);
+
+function reachable() {
+  for (const chart of document.querySelectorAll("[data-charts] svg")) chart.tabIndex = 0;
+}
+
+// A poll replaces charts and table: what is open or read stays so.
+document.addEventListener("htmx:beforeSwap", () => {
+  open.clear();
+  for (const part of document.querySelectorAll("details[open][id]")) open.add(part.id);
+});
+document.addEventListener("htmx:afterSwap", () => {
+  reachable();
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  const chart = shown && document.getElementById(shown.id);
+  if (chart) show(chart, shown.step);
+});
+reachable();

@@ -1,0 +1,109 @@
+"""The overview and the charts as people read them: by mouse, keyboard, phone, without scripts."""
+
+from __future__ import annotations
+
+from math import pi, sin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import web
+
+from outbox.database.transaction import Tx
+from outbox.queue.figures import HOUR, STEP
+from tests.browser.conftest import sign_in, window
+from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook, send_test
+from tests.browser.test_narrow import DESKTOP, MISPLACED, PHONE, SMALL
+from tests.support.drain import Inbox
+from tests.support.figures import fill
+from tests.support.process import free_port
+from tests.support.site import Site
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
+pytestmark = pytest.mark.browser
+
+WIDE: Any = {"width": 1440, "height": 900}
+
+
+def busy(now: int) -> Any:
+    """A receiver with days and nights, some failures, and an outage some hours ago."""
+
+    def shape(at: int) -> list[tuple[str, int, int]]:
+        day = 1 + sin(2 * pi * at / (24 * HOUR))
+        noise = at // STEP * 7919 % 13
+        count = round(20 * day) + noise
+        if now - 7 * HOUR < at < now - 5 * HOUR:
+            return [("timeout", 3, 15_000_000), ("http_5xx", 4 + noise % 3, 80_000)]
+        failed = 1 if noise == 3 else 0
+        return [("success", count, 30_000 + 2_000 * noise), ("throttled", failed, 12_000)]
+
+    return shape
+
+
+def down(now: int) -> Any:
+    """A receiver that failed for good some hours ago."""
+
+    def shape(at: int) -> list[tuple[str, int, int]]:
+        if at < now - 20 * HOUR:
+            return [("success", 3, 120_000)]
+        lost = 1 if at % (6 * HOUR) == 0 else 0
+        return [("connect_error", 2, 900), ("exhausted", lost, 0)]
+
+    return shape
+
+
+async def troubled(tx: Tx, webhook_id: str) -> None:
+    await tx.run(
+        """
+        update webhooks set failures = 24, failing_since = $2, last_attempt_at = $2,
+          last_outcome = 'connect_error' where id = $1
+        """,
+        webhook_id, tx.now - 20 * HOUR,
+    )  # fmt: skip
+
+
+async def furnish(site: Site, box: Inbox, view: Any) -> tuple[str, str]:
+    """Three webhooks with the figures of 30 days; the first two are returned."""
+    ids = [
+        await make_webhook(view, url)
+        for url in (f"{box.url}/orders", f"http://127.0.0.1:{free_port()}/crm", f"{box.url}/quiet")
+    ]
+    now = site.db.clock.wall()
+    await site.db.write(fill, ids[0], now, busy(now))
+    await site.db.write(fill, ids[1], now, down(now))
+    await site.db.write(troubled, ids[1])
+    return ids[0], ids[1]
+
+
+async def test_charts_are_seen_in_both_schemes_and_at_all_widths(
+    chromium: Browser, site: Site, box: Inbox, tmp_path: Path
+) -> None:
+    """Contrast, names, headings and width; a screenshot of each page is in `tmp_path`."""
+    await site.user()
+    found = {}
+    for scheme in ("light", "dark"):
+        async with window(chromium, site, color_scheme=scheme, viewport=WIDE) as view:
+            page = view.page
+            await sign_in(view)
+            await page.screenshot(path=tmp_path / f"empty-{scheme}.png")
+            if scheme == "light":
+                good, bad = await furnish(site, box, view)
+            for size in (PHONE, DESKTOP, WIDE):
+                await page.set_viewport_size(size)
+                for name, path in (
+                    ("overview", "/console"), ("overview-30d", "/console?range=30d"),
+                    ("webhook", f"/console/webhooks/{good}"),
+                    ("failing", f"/console/webhooks/{bad}?range=7d"),
+                ):  # fmt: skip
+                    await view.open(path)
+                    await page.locator("#chart-attempts .bar").first.wait_for()
+                    key = f"{name}-{scheme}-{size['width']}"
+                    await page.screenshot(path=tmp_path / f"{key}.png", full_page=True)
+                    wrong = await page.evaluate(CONTRAST) + await page.evaluate(UNNAMED)
+                    wrong += await page.evaluate(MISPLACED) + await page.evaluate(SMALL)
+                    if await page.evaluate(TOO_WIDE) > 0:
+                        wrong.append("too wide")
+                    found[key] = wrong
+    assert {page: wrong for page, wrong in found.items() if wrong} == {}
