@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.cli import tables
+from gateway.console.display import lasting, took
 from gateway.records.values import dates
 from outbox.queue.policy import JITTER, Schedule
 from outbox.sending.steps import Step
@@ -17,7 +18,6 @@ NAMES = {
 }  # fmt: skip
 MARKS = {"passed": "ok", "skipped": "-", "failed": "FAILED"}
 SECOND = 1_000_000
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 UNKNOWN_TO_IT = (
     "The doctor signed with a secret of its own. Give the right one with --secret, or give the id "
     "of the webhook instead of the URL."
@@ -27,8 +27,8 @@ UNKNOWN_TO_IT = (
 def lines(found: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
     """Return the lines for people: the steps, the verdict, the retries."""
     for step in found.steps:
-        took = "" if step.micros is None else _took(step.micros)
-        yield f"{MARKS[step.verdict]:7} {NAMES[step.name]:9} {took:>8}  {_text(step, addresses)}"
+        spent = "" if step.micros is None else took(step.micros)
+        yield f"{MARKS[step.verdict]:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
     yield ""
     if found.failed is None:
         yield "A delivery to this receiver would succeed."
@@ -76,15 +76,8 @@ def _retries(schedule: Schedule, now: int) -> Iterator[str]:
     yield f"If each attempt failed at once, the next ones would start (give or take {JITTER:.0%}):"
     for retry in retries:
         early, late = (_at(now, seconds) for seconds in (retry.earliest, retry.latest))
-        yield f"  {retry.number:3}  after {span(retry.usual):>9}  {early} to {late}"
-
-
-def span(seconds: float) -> str:
-    """Return a wait in its largest unit, with one decimal if it needs one: `1.5 h`."""
-    for size, unit in UNITS:
-        if seconds >= size:
-            return f"{round(seconds / size, 1):g} {unit}"
-    return f"{round(seconds, 1):g} s"
+        usual = lasting(round(retry.usual * SECOND))
+        yield f"  {retry.number:3}  after {usual:>9}  {early} to {late}"
 
 
 def _text(step: Step, addresses: Addresses) -> str:
@@ -100,7 +93,3 @@ def _text(step: Step, addresses: Addresses) -> str:
 
 def _at(now: int, seconds: float) -> str:
     return dates.show(now + round(seconds * SECOND)).replace("T", " ")[:19] + " UTC"
-
-
-def _took(micros: int) -> str:
-    return f"{micros / 1000:.1f} ms" if micros < SECOND else f"{micros / SECOND:.2f} s"

@@ -1,7 +1,7 @@
 """Draw figures as SVG paths: stacked bars, a line of rates, lines of durations; and their axes.
 
 A chart is as wide as its number of steps times STEP_WIDTH, and 100 high. The page stretches it, so
-texts are no part of it. A line has a flat piece for each step: its figure is that of the whole step.
+texts are no part of it. A line has a flat piece for each step: the figure of the whole step.
 """
 
 from __future__ import annotations

@@ -56,6 +56,13 @@ def span(micros: int) -> str:
     return "0 s"
 
 
+def lasting(micros: int) -> str:
+    """Return a wait in its largest unit, with a decimal if it needs one: `1.5 h`, `5 s`."""
+    seconds = max(0, micros) / SECOND
+    size, unit = next((one for one in UNITS if seconds >= one[0]), (1, "s"))
+    return f"{round(seconds / size, 1):g} {unit}"
+
+
 def when(micros: int | None, now: int, t: T) -> Markup:
     """Return a time as `<time>`: relative in the text, exact in the title."""
     if micros is None:

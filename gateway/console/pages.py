@@ -86,6 +86,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         took=display.took,
         percent=display.percent,
+        lasting=display.lasting,
         size=display.size,
         browser=display.browser,
         inert=display.inert,

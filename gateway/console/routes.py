@@ -2,7 +2,16 @@
 
 from aiohttp import web
 
-from gateway.console import deliveries, keys, login, overview, profile, store_pages, webhooks
+from gateway.console import (
+    deliveries,
+    doctor,
+    keys,
+    login,
+    overview,
+    profile,
+    store_pages,
+    webhooks,
+)
 from gateway.console.pages import Handler, action, form_only, not_found, page, set_up, static
 
 
@@ -45,6 +54,8 @@ def add_console(app: web.Application) -> None:
     get("/console/webhooks/{id}/delete", page(webhooks.delete_page))
     post("/console/webhooks/{id}/delete", action(webhooks.delete))
     post("/console/webhooks/{id}/test", action(webhooks.test))
+    get("/console/webhooks/{id}/doctor", page(doctor.show))
+    post("/console/webhooks/{id}/doctor", action(doctor.examine))
 
     get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
     get("/console/deliveries/{id}", page(deliveries.show))

@@ -6,15 +6,15 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console import display, pages, reveal
+from gateway.console import display, doctor, pages, reveal
 from gateway.console.boards import Window, window
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
-from gateway.server.keys import CONFIG, DB, GUARD, IDS, KEYRING
+from gateway.server.keys import CONFIG, DB, GUARD, IDS, KEYRING, LIMITS
 from outbox.database.transaction import Tx
 from outbox.queue import log, parking, series
 from outbox.queue.series import Figures, Pending
@@ -85,9 +85,14 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "cap": log.CAP, "groups": groups(), "own_timeout": _own_timeout(request),
         "headers": open_headers(webhook.headers, request.app[KEYRING], webhook_id),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
+        "found": None, "attempt": None,
     }  # fmt: skip
     context["board"] = asked.board(steps, visitor.actor.zone, since, webhook.created_at)
     context |= {"pending": pending, "here": f"{LIST}/{webhook_id}"}
+    schedule = await request.app[DB].read(
+        pings.schedule_of, webhook_id, doctor.usual_schedule(request)
+    )
+    context["retries"] = doctor.retries(schedule, request.app[DB].clock.wall())
     context["secret"] = await reveal.now(request, visitor, webhook_id)
     return pages.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 
@@ -179,6 +184,7 @@ async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Send a sample of an event to this webhook only."""
     webhook_id = pages.id_of(request)
+    request.app[LIMITS].test(visitor.actor.owner_id)
     await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
     return pages.to(f"{LIST}/{webhook_id}", "tested")
 

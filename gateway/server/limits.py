@@ -5,7 +5,8 @@ Buckets belong to this process. gateway.server.connections limits time and size 
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
 
 from gateway.domain.accounts.credentials import AuthObserver
@@ -19,6 +20,8 @@ Costly = Literal["filtered", "searched", "reported"]
 COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
 """The cost in tokens of reads that scan more than a page: a list with filters or another order, a
 search (or the feed of selected events), a report."""
+EXAMINATIONS = 8
+"""Examinations of receivers at the same time, of all accounts."""
 HOLDERS = 50_000
 """The number of stored buckets; the one idle longest is dropped first, when it is full again."""
 
@@ -72,6 +75,7 @@ class RateLimits:
         self.policies: dict[str, str] = {
             kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
         }
+        self._examining: set[str] = set()
         per_minute = limits.sign_in_per_minute
         visits = limits.storefront_per_minute
         self._visits = {
@@ -107,6 +111,30 @@ class RateLimits:
                 "rate_limit_policy": self.policies[kind],
             },
         )
+
+    def test(self, owner_id: str, tokens: int = 1) -> None:
+        """Count a test event of an account in the console like a write. Raise rate_limited."""
+        # Apart from the writes of the API, which an integration of the account may need.
+        self.call("write", f"console {owner_id}", tokens)
+
+    @contextmanager
+    def examination(self, owner_id: str) -> Iterator[None]:
+        """Count an examination of a receiver, as many tokens as a second allows of test events.
+
+        An account runs one at a time, the process EXAMINATIONS: each holds a connection for as long
+        as the receiver takes. Raise rate_limited.
+        """
+        if owner_id in self._examining or len(self._examining) >= EXAMINATIONS:
+            raise Refusal(
+                "rate_limited", "Another examination is running; try again when it has ended.",
+                facts={"retry_after": 1},
+            )  # fmt: skip
+        self.test(owner_id, max(1, int(self._callers["write"].rate)))
+        self._examining.add(owner_id)
+        try:
+            yield
+        finally:
+            self._examining.discard(owner_id)
 
     def visit(self, session: str | None, address: str, requests: int = 1) -> tuple[str, str] | None:
         """Count storefront requests; return its RateLimit headers, None without a limit.

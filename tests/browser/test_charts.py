@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp import web
 
 from outbox.database.transaction import Tx
 from outbox.queue.figures import HOUR, STEP
 from tests.browser.conftest import sign_in, window
-from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook, send_test
+from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook
 from tests.browser.test_narrow import DESKTOP, MISPLACED, PHONE, SMALL
 from tests.support.drain import Inbox
 from tests.support.figures import fill

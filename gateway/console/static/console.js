@@ -33,6 +33,13 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// When a form sent by htmx is refused or cannot be sent, the browser sends it and shows the page.
+for (const name of ["htmx:responseError", "htmx:sendError"]) {
+  document.addEventListener(name, (event) => {
+    if (event.target.matches("form[data-plain-on-error]")) event.target.submit();
+  });
+}
+
 // Times are relative to the server's clock, because this machine's clock may be wrong.
 const behind = Number(document.body.dataset.clock) - Date.now();
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];

@@ -1,4 +1,4 @@
-"""Makes the test event that the doctor sends: a sample that is signed and sent, but not stored."""
+"""What the doctor sends: a sample of an event, signed like a delivery, but not stored."""
 
 import hashlib
 
@@ -12,6 +12,7 @@ from outbox.events.body import message
 from outbox.ids import Ids
 from outbox.queue import loading
 from outbox.queue.deliveries import Claimed, Endpoint
+from outbox.queue.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
 
 SECOND = 1_000_000
@@ -35,6 +36,18 @@ async def of_webhook(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Claimed, En
         body_digest=hashlib.sha256(body).hexdigest(),
     )  # fmt: skip
     return delivery, endpoint
+
+
+async def schedule_of(tx: Tx, webhook_id: str, usual: Schedule) -> Schedule:
+    """Return the schedule of a webhook's retries; `usual` is that of the installation."""
+    endpoint = (await loading.endpoints_of(tx, [webhook_id])).get(webhook_id)
+    if endpoint is None or endpoint.schedule is None:
+        return usual
+    try:
+        return parse_schedule(endpoint.schedule)
+    except ValueError:
+        # Its deliveries end as dead; the doctor says so.
+        return usual
 
 
 def of_url(url: str, secret: str, *, clock: Clock, ids: Ids, timeout_s: float) -> Request:
