@@ -18,7 +18,7 @@ from gateway.server.config import Config, Egress, Limits, Retry
 from gateway.server.keys import DOCTOR, KEYRING
 from outbox.database.transaction import Database, Row, Tx
 from tests.gateway.console.test_deliveries import EVIL
-from tests.support.console import CONFIG, Guest, guest
+from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import Inbox, add_webhook, inbox, rows
 from tests.support.patients import patients
 from tests.support.receiver import Visit, hostile, receiver
@@ -35,10 +35,11 @@ async def change(tx: Tx, sql: str, *args: Any) -> None:
     await tx.run(sql, *args)
 
 
-async def examine(who: Guest, webhook_id: str, **headers: str) -> Any:
+async def examine(who: Guest, webhook_id: str, *, htmx: bool = False) -> Seen:
     path = f"/console/webhooks/{webhook_id}/doctor"
     page = await who.get(path)
-    return await who.post(path, [("csrf_token", page.csrf)], **headers)
+    fields = [("csrf_token", page.csrf)]
+    return await (who.post(path, fields, HX_Request="true") if htmx else who.post(path, fields))
 
 
 async def actor_of(site: Site) -> Actor:
@@ -122,7 +123,7 @@ async def test_nothing_is_stored_and_the_receiver_can_verify(maria: Guest) -> No
 async def test_htmx_gets_the_part_alone(maria: Guest) -> None:
     async with receiver() as there:
         made = await maria.webhook(f"{there.url}/hook")
-        page = await examine(maria, made.id, HX_Request="true")
+        page = await examine(maria, made.id, htmx=True)
         assert page.html.lstrip().startswith('<div id="examination"')
         assert "<html" not in page.html
         whole = await examine(maria, made.id)
