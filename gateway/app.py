@@ -30,10 +30,12 @@ from gateway.server.middleware import frame, surface_of
 from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
 from gateway.server.storefront import build_storefront
+from gateway.server.telemetry.collector import collector
 from gateway.server.telemetry.exposition import Exposition
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.probes import add_probes
+from gateway.server.telemetry.traced import TracedDatabase
 from gateway.server.tracing import Marks
 from gateway.server.upkeep import Upkeep
 from outbox.database import sqlite
@@ -56,12 +58,18 @@ def build_app(
     metrics.watch_pool(db.census)
     metrics.watch_key(keyring.newest_at)
     db.observer = metrics
+    marks = Marks(clock, ids, config.tracing.sample)
+    traces = collector(config.tracing, config.service.name, db, marks, metrics)
+    spans = None
+    if traces is not None:
+        spans = traces.spans
+        db = TracedDatabase(db, spans)
     guard = Guard(rules_of(config.egress), clock)
     credentials = Credentials(db, metrics)
     passwords = Passwords(clock=clock, ids=ids, observer=metrics)
     delivery = None
     if role != "api":
-        delivery = Delivery(config, db, keyring, guard, metrics)
+        delivery = Delivery(config, db, keyring, guard, metrics, spans)
     doctor = doctor_of(config, guard, clock, ids)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)
@@ -71,8 +79,8 @@ def build_app(
     health = Health(db, metrics, delivers=delivery is not None)
     proxies = Proxies(config.server.trusted_proxies)
     around = frame(
-        config=config, clock=clock, marks=Marks(clock, ids), metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse,
+        config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
+        health=health, refuse=refuse, spans=spans,
     )  # fmt: skip
     app = web.Application(middlewares=[around], client_max_size=config.limits.body_bytes)
     app[keys.CONFIG] = config
@@ -97,6 +105,8 @@ def build_app(
     app[keys.DOCTOR] = doctor
 
     async def parts(_: web.Application) -> AsyncIterator[None]:
+        if traces is not None:
+            traces.start()
         await upkeep.start()
         if delivery is not None:
             delivery.start()
@@ -109,6 +119,8 @@ def build_app(
         await guard.close()
         passwords.close()
         exposition.close()
+        if traces is not None:
+            await traces.close()
 
     app.cleanup_ctx.append(parts)
     add_probes(app)

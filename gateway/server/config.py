@@ -127,10 +127,14 @@ class Retention(Struct, frozen=True):
 
 class Logging(Struct, frozen=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
+    deliveries_per_second: Count = 1_000
 
 
 class Tracing(Struct, frozen=True):
     accept: bool = True
+    endpoint: str = ""
+    headers: Words = ()
+    sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
 
 
 class Mail(Struct, frozen=True):
@@ -165,7 +169,9 @@ class Config(Struct, frozen=True):
 
 
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
-SECRET_KEYS = frozenset({"database.url", "database.direct_url", "metrics.token", "mail.password"})
+SECRET_KEYS = frozenset(
+    {"database.url", "database.direct_url", "metrics.token", "mail.password", "tracing.headers"}
+)
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
 
 

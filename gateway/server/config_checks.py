@@ -4,9 +4,11 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.server.origins import normal
 from outbox.sending.addresses import parse_place
+from outbox.sending.request import check_header
 
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
 POSTGRES = ("postgresql://", "postgres://")
@@ -53,6 +55,28 @@ def _mailbox(value: str) -> None:
         raise ValueError("must be an address such as shop@example.com")
 
 
+def _collector(value: str) -> str:
+    """Return the URL of a trace collector, with OTLP's usual path when it has none."""
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a URL such as http://127.0.0.1:4318/v1/traces, or empty")
+    return value if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/v1/traces"
+
+
+def _headers(values: Sequence[str]) -> None:
+    for value in values:
+        name, colon, text = value.partition(":")
+        try:
+            check_header(name.strip(), text.strip())
+        except ValueError:
+            # The value is a secret, so the message must not contain it.
+            raise ValueError('each must be "Name: value", such as "X-Team: carteiro"') from None
+        if not colon:
+            raise ValueError('each must be "Name: value", such as "X-Team: carteiro"')
+
+
 def together(sections: Mapping[str, Any]) -> list[str]:
     """Return the faults of keys that need each other."""
     mail = sections["mail"]
@@ -68,10 +92,12 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "egress.allow": _places,
     "metrics.allow": _networks,
     "mail.from_address": _mailbox,
+    "tracing.headers": _headers,
 }
 
 NORMAL: Mapping[str, Callable[[Any], Any]] = {
     "server.public_url": _public_url,
     "server.cors_origins": _origins,
+    "tracing.endpoint": _collector,
 }
 """Checks of values that have several spellings; each returns the normal spelling."""

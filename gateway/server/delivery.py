@@ -4,6 +4,8 @@ outbox.worker.run runs the drain; outbox.worker defines its work and restarts it
 """
 
 from gateway.server.config import Config, Egress
+from gateway.server.telemetry.journal import DeliveryJournal
+from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
@@ -22,9 +24,20 @@ class Delivery(Running):
     """The worker of this process, from `start` to `drain`."""
 
     def __init__(
-        self, config: Config, db: Database, ring: KeyRing, guard: Guard, observer: Observer
+        self,
+        config: Config,
+        db: Database,
+        ring: KeyRing,
+        guard: Guard,
+        observer: Observer,
+        spans: Spans | None = None,
     ) -> None:
-        super().__init__(db, ring, guard, settings_of(config), observer)
+        self._journal = DeliveryJournal(db.clock, config.logging.deliveries_per_second, spans)
+        super().__init__(db, ring, guard, settings_of(config), observer, self._journal)
+
+    async def drain(self, grace: float) -> None:
+        await super().drain(grace)
+        self._journal.close()
 
 
 def rules_of(egress: Egress) -> Rules:

@@ -19,8 +19,9 @@ from gateway.server.keys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
 from gateway.server.proxies import Proxies
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.instruments import Reason, Surface
-from gateway.server.telemetry.logs import access_log, logger
+from gateway.server.telemetry.logs import line_writer, logger
 from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.spans import Spans
 from gateway.server.tracing import Marks
 from outbox.clock import Clock
 from outbox.database.transaction import Patience, patience
@@ -85,13 +86,14 @@ def frame(
     proxies: Proxies,
     health: Health,
     refuse: Refuse,
+    spans: Spans | None = None,
 ) -> Middleware:
     """Return the middleware: it runs the handler, responds to errors, logs and counts.
 
     `refuse` renders refusals that no door has rendered.
     """
     now = clock.monotonic
-    log = access_log()
+    log = line_writer("request")
     active = metrics.active
     listen_to_traces = config.tracing.accept
     well_formed = WELL_FORMED.fullmatch
@@ -144,7 +146,7 @@ def frame(
                 route = resource.canonical
             method = request.method
             metrics.request(surface, route, method, status, seconds)
-            if log is not None or status >= 500:
+            if log is not None or status >= 500 or spans is not None:
                 fields = {
                     "surface": surface,
                     "method": method,
@@ -160,6 +162,8 @@ def frame(
                 caller = request.get(CALLER)
                 if caller is not None:
                     fields["actor"] = caller.key_id or caller.owner_id
+                if spans is not None and surface != "probe":
+                    spans.request(trace, fields, seconds)
                 if status >= 500:
                     _log_failure(fields, failure)
                 elif log is not None:

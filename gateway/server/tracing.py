@@ -15,6 +15,8 @@ class Trace(NamedTuple):
     trace_id: str
     span_id: str
     flags: str
+    parent_id: str | None = None
+    """The client's span; None for the root of a trace."""
 
     @property
     def traceparent(self) -> str:
@@ -29,9 +31,11 @@ class Marks:
     over the interpreter.
     """
 
-    def __init__(self, clock: Clock, ids: Ids) -> None:
+    def __init__(self, clock: Clock, ids: Ids, sample: float = 1.0) -> None:
+        """`sample` is the share of new traces to record; a client decides about its own."""
         self._clock = clock
         self._ids = ids
+        self._below = round(sample * 2**32)
         self._stock = ""
         self._used = 0
 
@@ -48,8 +52,16 @@ class Marks:
                 known = version != "ff" and not (version == "00" and rest)
                 if known and trace_id.strip("0") and parent.strip("0"):
                     # Only the flag "sampled" is supported.
-                    return Trace(trace_id, self._hex(16), "01" if int(flags, 16) & 1 else "00")
-        return Trace(self._hex(32), self._hex(16), "01")
+                    sampled = "01" if int(flags, 16) & 1 else "00"
+                    return Trace(trace_id, self._hex(16), sampled, parent)
+        trace_id = self._hex(32)
+        # The digits that OpenTelemetry's sampler reads, so that equal shares choose equal traces.
+        sampled = "01" if int(trace_id[16:24], 16) < self._below else "00"
+        return Trace(trace_id, self._hex(16), sampled)
+
+    def span_id(self) -> str:
+        """Return the id of a new span."""
+        return self._hex(16)
 
     def _hex(self, digits: int) -> str:
         begin = self._used

@@ -85,8 +85,21 @@ ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
 
 
 @dataclass(frozen=True, slots=True)
+class Announced:
+    """An event of a round, with the number of its deliveries."""
+
+    event_id: str
+    name: str
+    record_id: str
+    request_id: str | None
+    traceparent: str | None
+    seq: int
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
 class FannedOut:
-    """The result of one round, with counts per event name.
+    """The result of one round: its events, and counts per event name.
 
     Counted are events, their deliveries, and those claimed at once. `more`: events are left.
     `turned_away`: another node is fanning out. `noted`: some lanes were locked and need another
@@ -101,6 +114,7 @@ class FannedOut:
     more: bool = False
     turned_away: bool = False
     noted: bool = False
+    announced: Sequence[Announced] = ()
 
     def preclaimed(self) -> Counter[str]:
         """Return how many deliveries of each webhook were claimed on creation."""
@@ -219,6 +233,13 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
         Counter(event["name"] for event in met), now.created, now.claimed,
         await endpoints_of(tx, {delivery.webhook_id for delivery in now.claimed}), now.dead,
         more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
+        announced=[
+            Announced(
+                row["id"], row["name"], row["record_id"], row["request_id"], row["traceparent"],
+                first_seq + number, len(chosen),
+            )
+            for number, (row, chosen) in enumerate(zip(met, wanted, strict=True))
+        ],
     )  # fmt: skip
 
 

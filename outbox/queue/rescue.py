@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
@@ -28,8 +29,27 @@ update deliveries set retry = true, claim = null, node_id = null, rescues = resc
   finished_at = case when rescues + 1 < {MOST_RESCUES} then null
     else cast($3 as bigint) end
 where id in {IDS} and node_id = $2 and claim is not null
-returning webhook_id, state
+returning id, webhook_id, state
 """
+
+
+RESCUED = f"""
+select d.id, d.event_id, d.webhook_id, d.attempts, d.state, e.request_id, e.traceparent
+from deliveries d left join events e on e.id = d.event_id where d.id in {IDS}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A delivery taken back: the receiver may have got its attempt, whose result is unknown."""
+
+    delivery_id: str
+    event_id: str
+    webhook_id: str
+    attempt: int
+    state: str
+    request_id: str | None
+    traceparent: str | None
 
 
 async def release(tx: Tx, claim: str) -> bool:
@@ -53,8 +73,8 @@ async def unheld(tx: Tx, node_id: str, but: Collection[str]) -> bool:
     return any(row["id"] not in but for row in await tx.all(OF_NODE, node_id))
 
 
-async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:
-    """Make a node's deliveries in flight ready again, except those in `but`; return how many.
+async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> list[Rescued]:
+    """Make a node's deliveries in flight ready again, except those in `but`; return them.
 
     Waits for no lock: those in locked lanes are left for the next run.
     """
@@ -67,4 +87,10 @@ async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> int:
     await figures.count_dead(tx, [row["webhook_id"] for row in done if row["state"] == "dead"])
     await lanes.rest(tx, free)
     tx.wake = tx.wake or bool(done)
-    return len(done)
+    return [
+        Rescued(
+            row["id"], row["event_id"], row["webhook_id"], row["attempts"], row["state"],
+            row["request_id"], row["traceparent"],
+        )
+        for row in (await tx.all(RESCUED, items([row["id"] for row in done])) if done else ())
+    ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Build one request: its body, its headers and its signatures."""
 
 import binascii
+import hashlib
 import hmac
 import re
 from collections.abc import Sequence
@@ -141,6 +142,21 @@ def child_of(traceparent: str, span_id: str) -> str | None:
     if match is None or not SPAN.fullmatch(span_id):
         return None
     return f"00-{match[1]}-{span_id}-{match[2]}"
+
+
+def span_of(delivery_id: str, attempt: int) -> str:
+    """Return the span of an attempt, 16 hex digits.
+
+    It follows from the attempt alone, so that a process can name the span that an earlier one sent
+    to a receiver before it was killed.
+    """
+    return hashlib.blake2b(f"{delivery_id}/{attempt}".encode(), digest_size=8).hexdigest()
+
+
+def trace_of(traceparent: str | None) -> str | None:
+    """Return the trace id of a traceparent; None without one, and for a malformed one."""
+    match = None if traceparent is None else TRACEPARENT.fullmatch(traceparent)
+    return None if match is None else match[1]
 
 
 def masked(headers: Sequence[Header]) -> list[Header]:

@@ -19,6 +19,7 @@ from outbox.observer import Observer, Unwatched
 from outbox.queue.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
 from outbox.worker.settling import Settling
@@ -47,13 +48,16 @@ class Worker:
         ids: Ids,
         settings: WorkerSettings,
         observer: Observer | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._db = db
         self._observer = observer = observer or Unwatched()
+        self._journal = journal = journal or Log()
         self._wake = asyncio.Event()
         self._lease = Lease(
-            db, clock=clock, ids=ids, observer=observer, joined=self._wake.set, lost=self._lose
-        )
+            db, clock=clock, ids=ids, observer=observer, journal=journal,
+            joined=self._wake.set, lost=self._lose,
+        )  # fmt: skip
         self._sends = Sends(
             sender, ring, clock=clock, ids=ids, settings=settings, observer=observer,
             objection=self._lease.objection, put=self._put,
@@ -61,8 +65,9 @@ class Worker:
         own = db.apart("drain")
         self._settling = Settling(own, clock, observer)
         self._taking = Taking(
-            own, db, clock=clock, sends=self._sends, lease=self._lease, observer=observer
-        )
+            own, db, clock=clock, sends=self._sends, lease=self._lease, observer=observer,
+            journal=journal,
+        )  # fmt: skip
         self._ended = asyncio.Event()
         self._stopping = False
 
@@ -139,6 +144,7 @@ class Worker:
     def _put(self, result: Result) -> None:
         self._settling.put(result)
         self._wake.set()
+        self._journal.attempted(result)
 
     def _lose(self) -> None:
         self._sends.end_all()

@@ -7,7 +7,7 @@ task. It also runs a worker's work for other nodes, first of all the rescue.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -16,7 +16,9 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue import fanout
+from outbox.queue.rescue import Rescued
 from outbox.worker import nodes, skew
+from outbox.worker.journal import Journal
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
 RENEW_SECONDS = LEASE_SECONDS / 3
@@ -39,6 +41,7 @@ class Lease:
         clock: Clock,
         ids: Ids,
         observer: Observer,
+        journal: Journal,
         joined: Callable[[], None],
         lost: Callable[[], None],
     ) -> None:
@@ -49,6 +52,7 @@ class Lease:
         self._clock = clock
         self._ids = ids
         self._observer = observer
+        self._journal = journal
         self._tell_joined = joined
         self._tell_lost = lost
         self._joined = False
@@ -80,7 +84,7 @@ class Lease:
     async def leave(self) -> None:
         """Release the deliveries of this node, and remove its row."""
         if self._joined:
-            await self._db.write(nodes.leave, self.node_id)
+            self._journal.rescued(await self._db.write(nodes.leave, self.node_id))
             self._joined = False
 
     async def _round(self) -> float:
@@ -138,8 +142,10 @@ class Lease:
         if abs(self.skew) > skew.WARN_SECONDS:
             log.warning("clock_off", seconds=round(self.skew, 3), node=self.node_id)
 
-    def _note_rescued(self, reason: str, count: int) -> None:
+    def _note_rescued(self, reason: str, deliveries: Sequence[Rescued]) -> None:
+        count = len(deliveries)
         if count:
+            self._journal.rescued(deliveries)
             log.warning("rescued", reason=reason, count=count, node=self.node_id)
             self._observer.rescued("startup" if reason == "startup" else "lease", count)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from outbox.database.transaction import Tx
-from outbox.queue.rescue import rescue
+from outbox.queue.rescue import Rescued, rescue
 
 LEASE = 30_000_000
 """Microseconds that a node's claims last after its last renewal."""
@@ -33,9 +33,9 @@ EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'
 WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as wall"
 
 
-async def join(tx: Tx, node_id: str) -> int:
-    """Add this node; on SQLite also rescue deliveries of earlier processes. Return how many."""
-    rescued = 0
+async def join(tx: Tx, node_id: str) -> list[Rescued]:
+    """Add this node; on SQLite also rescue deliveries of earlier processes. Return these."""
+    rescued: list[Rescued] = []
     if tx.engine == "sqlite":
         # One server at a time uses the file, so deliveries in flight belong to ended processes.
         for row in await tx.all(EVERY):
@@ -59,16 +59,17 @@ async def server_wall(tx: Tx) -> int | None:
     return int(row["wall"])
 
 
-async def rescue_lost(tx: Tx) -> int:
-    """Rescue the deliveries of nodes whose lease has expired; return how many."""
-    rescued = 0
+async def rescue_lost(tx: Tx) -> list[Rescued]:
+    """Rescue the deliveries of nodes whose lease has expired; return them."""
+    rescued: list[Rescued] = []
     for row in await tx.all(LOST):
         rescued += await rescue(tx, row["id"])
     await tx.run(BURY)
     return rescued
 
 
-async def leave(tx: Tx, node_id: str) -> None:
-    """Release the deliveries of this node, and remove its row."""
-    await rescue(tx, node_id)
+async def leave(tx: Tx, node_id: str) -> list[Rescued]:
+    """Rescue the deliveries of this node, and remove its row. Return the deliveries."""
+    rescued = await rescue(tx, node_id)
     await tx.run("delete from nodes where id = $1", node_id)
+    return rescued

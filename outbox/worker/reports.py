@@ -1,21 +1,17 @@
-"""Report attempts: a count for metrics and a line for the log."""
+"""Report recorded attempts to an observer, for metrics."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
-
-import structlog
 
 from outbox.clock import Clock
 from outbox.observer import Observer
 from outbox.queue.deliveries import Claimed, Result
 from outbox.states import AttemptKind
 
-log = structlog.get_logger("outbox")
-
 
 class Reports:
-    """Reports to an observer and the log; called after the commit of the attempt."""
+    """Reports to an observer; called after the commit of the attempt."""
 
     def __init__(self, observer: Observer, clock: Clock) -> None:
         self._observer = observer
@@ -40,23 +36,6 @@ class Reports:
             self._observer.delivery_finished(
                 delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
             )
-        tell = log.debug if decision.state == "delivered" else log.info
-        tell(
-            "attempt",
-            event_id=delivery.event_id,
-            delivery_id=delivery.id,
-            webhook_id=delivery.webhook_id,
-            node=result.node_id,
-            request_id=delivery.request_id,
-            attempt=delivery.attempt,
-            outcome=outcome.outcome if outcome else None,
-            status=outcome.status if outcome else None,
-            error=outcome.error if outcome else None,
-            duration_ms=round(seconds * 1000, 1),
-            state=decision.state,
-            reason=decision.reason,
-            next_attempt_in_s=None if decision.delay_us is None else decision.delay_us / 1_000_000,
-        )
 
 
 def kind_of(delivery: Claimed) -> AttemptKind:

@@ -8,6 +8,7 @@ from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
+from outbox.worker.journal import Journal
 
 
 class Running:
@@ -20,11 +21,12 @@ class Running:
         guard: Guard,
         settings: WorkerSettings,
         observer: Observer | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._sender = Sender(guard, db.clock)
         self._worker = Worker(
             db, ring, self._sender, clock=db.clock, ids=db.ids, settings=settings,
-            observer=observer,
+            observer=observer, journal=journal,
         )  # fmt: skip
         self._task: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None

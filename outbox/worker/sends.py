@@ -14,7 +14,7 @@ from outbox.observer import Observer
 from outbox.queue.deliveries import Claimed, Endpoint, Result
 from outbox.queue.policy import Decision, Schedule, WindowStep, again, dead, decide
 from outbox.sending.outcome import Outcome, unanswered
-from outbox.sending.request import Header, Request, compose, masked
+from outbox.sending.request import Header, Request, compose, masked, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
@@ -101,7 +101,7 @@ class Sends:
             except Unsendable as reason:
                 self._put_unsent(delivery, endpoint, node_id, dead(str(reason)))
             except Exception as fault:
-                log.exception("start_failed", delivery_id=delivery.id, node=node_id)
+                log.exception("start_failed", **_ids_of(delivery), node=node_id)
                 # Record a failed attempt, so that only the schedule retries it.
                 outcome = _internal(fault, 0.0)
                 decision = self._decide(delivery, outcome, self._settings.schedule)
@@ -172,7 +172,7 @@ class Sends:
         try:
             headers = compose(
                 request, service=self._settings.service, now_wall=wall,
-                span_id=self._ids.token(8).hex(),
+                span_id=span_of(delivery.id, delivery.attempt),
             )  # fmt: skip
             outcome = await self._sender.send(
                 request.url, headers, request.body, request.timeout_s,
@@ -185,7 +185,7 @@ class Sends:
             error = TOO_MANY if sending.cut else CUT_OFF
             outcome = unanswered(name, error, self._clock.monotonic() - began)
         except Exception as fault:
-            log.exception("send_failed", delivery_id=delivery.id, node=node_id)
+            log.exception("send_failed", **_ids_of(delivery), node=node_id)
             outcome = _internal(fault, self._clock.monotonic() - began)
         decision = self._decide(delivery, outcome, schedule)
         self._finish(sending, decision.window)
@@ -226,6 +226,15 @@ class Sends:
         """Pass on the one result of this delivery; without `started_at` it started just now."""
         at = self._clock.wall() if started_at is None else started_at
         self._put(Result(delivery, decision, outcome, at, headers, url, node_id))
+
+
+def _ids_of(delivery: Claimed) -> dict[str, str | None]:
+    return {
+        "request_id": delivery.request_id,
+        "event_id": delivery.event_id,
+        "delivery_id": delivery.id,
+        "webhook_id": delivery.webhook_id,
+    }
 
 
 def _internal(fault: Exception, seconds: float) -> Outcome:

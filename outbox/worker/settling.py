@@ -90,7 +90,10 @@ class Settling:
                 self._reports.settled(result)
             elif result.delivery.id not in later:
                 self._observer.fenced()
-                log.warning("settle_fenced", delivery_id=result.delivery.id, node=result.node_id)
+                log.warning(
+                    "settle_fenced", request_id=result.delivery.request_id,
+                    delivery_id=result.delivery.id, node=result.node_id,
+                )  # fmt: skip
         if settlement.wait_us is None or self._db.engine == "sqlite":
             # There the concurrent claim comes later and has seen what is due.
             return float("inf")
@@ -110,7 +113,10 @@ class Settling:
         if outcome is None:
             # Nothing is left to omit. It stays in flight for this node until the next comparison
             # with the claimed deliveries, and is rescued then, ten times at most.
-            log.error("settle_given_up", delivery_id=result.delivery.id)
+            log.error(
+                "settle_given_up", request_id=result.delivery.request_id,
+                delivery_id=result.delivery.id,
+            )  # fmt: skip
             return 0.0
         bare = unanswered(outcome.outcome, "the response could not be stored", 0.0)
         # First without the response, then without the row of the attempt.

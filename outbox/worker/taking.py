@@ -14,6 +14,7 @@ from outbox.queue import lanes, rescue
 from outbox.queue.claim import Taken, claim
 from outbox.queue.deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.fanout import FannedOut, fan_out
+from outbox.worker.journal import Journal
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
 
@@ -48,7 +49,7 @@ class Taking:
 
     def __init__(
         self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
-        observer: Observer,
+        observer: Observer, journal: Journal,
     ) -> None:  # fmt: skip
         self._db = db
         self._shared = shared
@@ -56,6 +57,7 @@ class Taking:
         self._sends = sends
         self._lease = lease
         self._observer = observer
+        self._journal = journal
         self._orphans: list[str] = []
         self._stopped = False
         self._news = True
@@ -183,6 +185,7 @@ class Taking:
             self._held, self._notes_at = 0, 0.0
         if fanned.events:
             self._observer.fanned_out(fanned.events, fanned.created)
+            self._journal.fanned_out(fanned.announced)
         for webhook_id in fanned.dead:
             self._observer.delivery_finished(webhook_id, "dead", None)
         self._begin(fanned.claimed, fanned.endpoints, capacity)
@@ -235,13 +238,14 @@ class Taking:
         if now - self._checked_at < CHECK_SECONDS:
             return
         node_id = self._lease.node_id
-        count = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
+        rescued = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
         left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
         # Deliveries that others have locked are checked again soon.
         self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
-        if count:
-            log.warning("rescued", reason="unheld", count=count, node=node_id)
-            self._observer.rescued("unheld", count)
+        if rescued:
+            log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
+            self._journal.rescued(rescued)
+            self._observer.rescued("unheld", len(rescued))
 
 
 def _pause(times: int) -> float:

@@ -193,6 +193,7 @@ class Instruments:
         self._pool = gauge(
             "db_pool_connections", "Connections to PostgreSQL for requests.", "state"
         )
+        self._spans = counter("tracing_spans_total", "Spans for the trace collector.", "result")
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
         self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
         self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
@@ -230,6 +231,8 @@ class Instruments:
             self._transactions[(op,)]
         for fault in get_args(DatabaseFault):
             self._faults[(fault,)]
+        for result in ("exported", "dropped"):
+            self._spans[(result,)]
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]
         for mail in ("reset", "verify", "secured"):

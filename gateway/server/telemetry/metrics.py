@@ -54,6 +54,10 @@ class Metrics(Instruments):
         """Count an attempt at a mail to a customer; `result` is sent, put_off or given_up."""
         self._mails[kind, result].inc()
 
+    def spans(self, result: str, count: int) -> None:
+        """Count spans for the trace collector: "exported" or "dropped". Runs in any thread."""
+        self._spans[(result,)].inc(count)
+
     def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
         """Call `census` at each scrape for the number of client sockets by state."""
         for state in census():

@@ -13,6 +13,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue import lanes
 from outbox.worker import lease, nodes, skew
+from outbox.worker.journal import Log
 from outbox.worker.lease import Lease
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, ring, rows
 
@@ -33,7 +34,10 @@ class Shifted(SystemClock):
 async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease, Counted]]:
     """Keep a lease until the block ends; the counts include "joined" and "lost"."""
     watch = Counted()
-    kept = Lease(db, clock=clock, ids=Ids(), observer=watch, joined=watch.joined, lost=watch.lost)
+    kept = Lease(
+        db, clock=clock, ids=Ids(), observer=watch, journal=Log(),
+        joined=watch.joined, lost=watch.lost,
+    )  # fmt: skip
     task = asyncio.create_task(kept.run())
     try:
         await watch.until("joined")

@@ -1,0 +1,115 @@
+"""The way of spans to the collector: a bounded queue, and a thread that exports it.
+
+Nothing waits for the collector. When it is slow or away, the queue fills, and further spans are
+dropped and counted.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from gateway.server.telemetry import logs
+from gateway.server.telemetry.spans import Span
+
+MOST_WAITING = 8_192
+BATCH = 256
+INTERVAL_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 30.0
+TRIES = 5
+
+
+class Exporter(Protocol):
+    """Sends spans to a collector; called in the thread of the queue."""
+
+    def export(self, spans: Sequence[Span]) -> str | None:
+        """Send the spans; return None, or why the collector did not take them."""
+
+    def close(self) -> None:
+        """End an export under way, if it waits; called from another thread."""
+
+
+class SpanQueue:
+    """Spans on their way to an exporter, from `start` to `close`.
+
+    `count` gets a result ("exported" or "dropped") and a number of spans; it runs in any thread.
+    """
+
+    def __init__(
+        self, exporter: Exporter, count: Callable[[str, int], None], most: int = MOST_WAITING
+    ) -> None:
+        self._exporter = exporter
+        self._count = count
+        self._most = most
+        self._waiting: deque[Span] = deque()
+        self._closing = threading.Event()
+        self._ready = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start to export."""
+        # A daemon, because a collector that hangs must not hold the end of the process.
+        self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
+        self._thread.start()
+
+    def put(self, span: Span) -> None:
+        """Take a span, or drop it when too many wait. Never blocks."""
+        if len(self._waiting) >= self._most or self._closing.is_set():
+            self._count("dropped", 1)
+            return
+        self._waiting.append(span)
+        if len(self._waiting) == BATCH:
+            self._ready.set()
+
+    def close(self, seconds: float) -> None:
+        """Export what waits within `seconds`, and drop the rest. Blocks: call it in a thread."""
+        self._closing.set()
+        self._ready.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+        self._exporter.close()
+        left = len(self._take(self._most))
+        if left:
+            self._count("dropped", left)
+
+    def _run(self) -> None:
+        batch: list[Span] = []
+        failures = 0
+        while batch or self._waiting or not self._closing.is_set():
+            if failures:
+                self._closing.wait(min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS))
+            elif not self._waiting:
+                self._ready.wait(INTERVAL_SECONDS)
+                self._ready.clear()
+            batch = batch or self._take(BATCH)
+            error = self._export(batch) if batch else None
+            if error is None:
+                if failures:
+                    logs.logger().info("traces_exported_again")
+                self._count("exported", len(batch))
+                batch, failures = [], 0
+                continue
+            if not failures:
+                logs.logger().warning("traces_not_exported", error=error)
+            failures += 1
+            if self._closing.is_set() or failures % TRIES == 0:
+                # The collector may refuse this one for ever, so it makes room for others.
+                self._count("dropped", len(batch))
+                batch = []
+            if self._closing.is_set():
+                return
+
+    def _export(self, batch: Sequence[Span]) -> str | None:
+        try:
+            return self._exporter.export(batch)
+        except Exception as error:  # noqa: BLE001 - no fault of an exporter may end the thread
+            return repr(error)
+
+    def _take(self, most: int) -> list[Span]:
+        batch: list[Span] = []
+        while len(batch) < most:
+            try:
+                batch.append(self._waiting.popleft())
+            except IndexError:
+                break
+        return batch

@@ -1,0 +1,133 @@
+"""Spans of requests, units and attempts, from the ids that the log and the receivers have.
+
+`Spans` makes them; `gateway.server.telemetry.span_queue` takes them to the collector.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from gateway.server.tracing import Marks, Trace
+from outbox.clock import Clock
+from outbox.queue.deliveries import Result
+from outbox.sending.outcome import Outcome
+from outbox.sending.request import TRACEPARENT, span_of
+
+Kind = Literal["server", "client", "internal"]
+Attributes = Mapping[str, str | int | float | bool]
+
+
+class Span(NamedTuple):
+    """A finished span; times are microseconds UTC, ids hex digits, `error` tells of a failure."""
+
+    name: str
+    kind: Kind
+    trace_id: str
+    span_id: str
+    parent_id: str | None
+    remote: bool
+    """Whether the parent is a span of another program."""
+    began: int
+    ended: int
+    attributes: Attributes
+    error: str | None = None
+
+
+class Spans:
+    """Makes a span of each request, unit and attempt whose trace is sampled; `put` takes them."""
+
+    def __init__(
+        self, clock: Clock, marks: Marks, put: Callable[[Span], None], engine: str
+    ) -> None:
+        self._clock = clock
+        self._marks = marks
+        self._put = put
+        self._engine = "postgresql" if engine == "postgres" else engine
+
+    def request(self, trace: Trace, fields: Mapping[str, Any], seconds: float) -> None:
+        """Make the span of a request from the fields of its log line."""
+        if trace.flags != "01":
+            return
+        ended = self._clock.wall()
+        status = fields["status"]
+        attributes = {
+            "http.request.method": fields["method"],
+            "http.route": fields["route"],
+            "url.path": fields["path"],
+            "http.response.status_code": status,
+            "client.address": fields["address"],
+            "carteiro.request_id": fields["request_id"],
+        }
+        if "actor" in fields:
+            attributes["enduser.id"] = fields["actor"]
+        failed = f"status {status}" if status >= 500 else None
+        name = f"{fields['method']} {fields['route']}"
+        self._put(
+            Span(
+                name, "server", trace.trace_id, trace.span_id, trace.parent_id, True,
+                ended - round(seconds * 1_000_000), ended, attributes, failed,
+            )
+        )  # fmt: skip
+
+    def unit(
+        self, traceparent: str | None, op: str, name: str, seconds: float, error: str | None
+    ) -> None:
+        """Make the span of a unit, on behalf of the request with this `traceparent`."""
+        parent = _sampled(traceparent)
+        if parent is None:
+            return
+        ended = self._clock.wall()
+        self._put(
+            Span(
+                f"{op} {name}", "internal", parent[0], self._marks.span_id(), parent[1], False,
+                ended - round(seconds * 1_000_000), ended,
+                {"db.system.name": self._engine, "db.operation.name": op}, error,
+            )
+        )  # fmt: skip
+
+    def attempt(self, result: Result, outcome: Outcome) -> None:
+        """Make the span of an attempt: the one that the receiver got as its parent."""
+        delivery = result.delivery
+        parent = _sampled(delivery.traceparent)
+        if parent is None:
+            return
+        attributes: dict[str, str | int | float | bool] = {
+            "http.request.method": "POST",
+            "server.address": urlsplit(result.url).hostname or "",
+            "messaging.message.id": delivery.event_id,
+            "carteiro.event": delivery.event_name,
+            "carteiro.delivery_id": delivery.id,
+            "carteiro.webhook_id": delivery.webhook_id,
+            "carteiro.attempt": delivery.attempt,
+            "carteiro.outcome": outcome.outcome,
+            "carteiro.state": result.decision.state,
+        }
+        if outcome.status is not None:
+            attributes["http.response.status_code"] = outcome.status
+        if outcome.address is not None:
+            attributes["network.peer.address"] = outcome.address
+        for step in ("dns", "connect", "tls", "first_byte"):
+            taken = getattr(outcome, f"{step}_us")
+            if taken is not None:
+                attributes[f"carteiro.{step}_ms"] = taken / 1000
+        if delivery.request_id is not None:
+            attributes["carteiro.request_id"] = delivery.request_id
+        failed = None
+        if outcome.outcome != "success":
+            attributes["error.type"] = outcome.outcome
+            failed = outcome.error or outcome.outcome
+        self._put(
+            Span(
+                f"deliver {delivery.event_name}", "client", parent[0],
+                span_of(delivery.id, delivery.attempt), parent[1], False,
+                result.started_at, result.started_at + outcome.total_us, attributes, failed,
+            )
+        )  # fmt: skip
+
+
+def _sampled(traceparent: str | None) -> tuple[str, str] | None:
+    """Return the trace and the span of a traceparent whose trace is sampled."""
+    match = None if traceparent is None else TRACEPARENT.fullmatch(traceparent)
+    if traceparent is None or match is None or match[2] != "01":
+        return None
+    return match[1], traceparent[36:52]

@@ -1,0 +1,89 @@
+"""A database that makes a span of each unit of a request; used only while spans are exported."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from gateway.server.telemetry.spans import Spans
+from outbox.database.leadership import Leadership, Pace
+from outbox.database.transaction import PACE, Database, LetGo, Purpose, Tx
+from outbox.events import cause
+from outbox.observer import DatabaseObserver
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class TracedDatabase:
+    """The database `inner`; units without a request, such as those of the drain, have no span."""
+
+    def __init__(self, inner: Database, spans: Spans) -> None:
+        self._inner = inner
+        self._spans = spans
+        self.engine = inner.engine
+        self.clock = inner.clock
+        self.ids = inner.ids
+
+    @property
+    def observer(self) -> DatabaseObserver:
+        """Receives measurements of transactions, for metrics."""
+        return self._inner.observer
+
+    @observer.setter
+    def observer(self, observer: DatabaseObserver) -> None:
+        self._inner.observer = observer
+
+    def apart(self, purpose: Purpose) -> Database:
+        return self._inner.apart(purpose)
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await self._timed("read", unit, self._inner.read(unit, *args, **kwargs))
+
+    async def scan(
+        self,
+        owner: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        return await self._timed("scan", unit, self._inner.scan(owner, unit, *args, **kwargs))
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await self._timed("write", unit, self._inner.write(unit, *args, **kwargs))
+
+    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+        return self._inner.listen(callback, node)
+
+    def announce(self) -> None:
+        self._inner.announce()
+
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+        return self._inner.on_change(callback)
+
+    def leadership(self, pace: Pace = PACE) -> Leadership:
+        return self._inner.leadership(pace)
+
+    def census(self) -> Mapping[str, int]:
+        return self._inner.census()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _timed(self, op: str, unit: Callable[..., Any], work: Awaitable[T]) -> T:
+        began = self.clock.monotonic()
+        error: str | None = None
+        try:
+            return await work
+        except BaseException as problem:
+            error = type(problem).__name__
+            raise
+        finally:
+            seconds = self.clock.monotonic() - began
+            name = getattr(unit, "__name__", type(unit).__name__)
+            self._spans.unit(cause.get().traceparent, op, name, seconds, error)

@@ -1,0 +1,125 @@
+"""The journal: what became of each event and each attempt, one record each, for log and traces.
+
+A search for the request id of a write finds the event, every attempt of its deliveries, and the
+event id and span that receivers got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import structlog
+
+from outbox.queue.deliveries import Result
+from outbox.queue.fanout import Announced
+from outbox.queue.rescue import Rescued
+from outbox.sending.request import span_of, trace_of
+
+Fields = dict[str, Any]
+
+
+class Journal(Protocol):
+    """Called on the event loop; every method returns at once and raises nothing."""
+
+    def fanned_out(self, events: Sequence[Announced]) -> None:
+        """Note committed events with the number of their deliveries."""
+
+    def attempted(self, result: Result) -> None:
+        """Note the result of a delivery in flight before it is stored.
+
+        A process that is killed before it stores the result has then noted it, or the next one
+        notes it as rescued: no attempt goes without a record.
+        """
+
+    def rescued(self, deliveries: Sequence[Rescued]) -> None:
+        """Note deliveries taken back from a process that did not store their results."""
+
+
+class Log:
+    """The journal as lines of the structlog logger."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("outbox")
+
+    def fanned_out(self, events: Sequence[Announced]) -> None:
+        for event in events:
+            self._log.info("fanned_out", **event_fields(event))
+
+    def attempted(self, result: Result) -> None:
+        self._log.info(event_of(result), **attempt_fields(result))
+
+    def rescued(self, deliveries: Sequence[Rescued]) -> None:
+        for delivery in deliveries:
+            self._log.warning("attempt_unrecorded", **rescued_fields(delivery))
+
+
+def event_of(result: Result) -> str:
+    """Return the name of the record: `attempt`, or `unsent` for a delivery without a request."""
+    return "unsent" if result.outcome is None else "attempt"
+
+
+def event_fields(event: Announced) -> Fields:
+    """Return the fields of an event's record."""
+    return _present(
+        {
+            "request_id": event.request_id,
+            "trace_id": trace_of(event.traceparent),
+            "event_id": event.event_id,
+            "event_name": event.name,
+            "record_id": event.record_id,
+            "seq": event.seq,
+            "deliveries": event.deliveries,
+        }
+    )
+
+
+def attempt_fields(result: Result) -> Fields:
+    """Return the fields of an attempt's record; `span_id` is the one the receiver got."""
+    delivery, decision, outcome = result.delivery, result.decision, result.outcome
+    fields: Fields = {
+        "request_id": delivery.request_id,
+        "trace_id": trace_of(delivery.traceparent),
+        "span_id": None,
+        "event_id": delivery.event_id,
+        "delivery_id": delivery.id,
+        "webhook_id": delivery.webhook_id,
+        "attempt": delivery.attempt,
+    }
+    if outcome is not None:
+        if fields["trace_id"] is not None:
+            fields["span_id"] = span_of(delivery.id, delivery.attempt)
+        fields["outcome"] = outcome.outcome
+        fields["status"] = outcome.status
+        fields["error"] = outcome.error
+        fields["duration_ms"] = outcome.total_us / 1000
+    fields["state"] = decision.state
+    fields["reason"] = decision.reason
+    if decision.delay_us is not None:
+        ended = result.started_at + (0 if outcome is None else outcome.total_us)
+        again = datetime.fromtimestamp((ended + decision.delay_us) / 1_000_000, UTC)
+        fields["next_attempt_at"] = f"{again:%Y-%m-%dT%H:%M:%S}.{again.microsecond // 1000:03d}Z"
+    fields["node"] = result.node_id
+    return _present(fields)
+
+
+def rescued_fields(delivery: Rescued) -> Fields:
+    """Return the fields of a rescued attempt's record."""
+    trace_id = trace_of(delivery.traceparent)
+    return _present(
+        {
+            "request_id": delivery.request_id,
+            "trace_id": trace_id,
+            "span_id": trace_id and span_of(delivery.delivery_id, delivery.attempt),
+            "event_id": delivery.event_id,
+            "delivery_id": delivery.delivery_id,
+            "webhook_id": delivery.webhook_id,
+            "attempt": delivery.attempt,
+            "state": delivery.state,
+        }
+    )
+
+
+def _present(fields: Fields) -> Fields:
+    return {name: value for name, value in fields.items() if value is not None}
