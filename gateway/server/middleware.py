@@ -19,7 +19,7 @@ from gateway.server.keys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
 from gateway.server.proxies import Proxies
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.instruments import Reason, Surface
-from gateway.server.telemetry.logs import line_writer, logger
+from gateway.server.telemetry.logs import line_writer, logger, write_out
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Spans
 from gateway.server.tracing import Marks
@@ -65,6 +65,7 @@ CODES = {
 }
 
 
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
 PROBES = frozenset({"/livez", "/readyz", "/metrics"})
 
 
@@ -168,6 +169,9 @@ def frame(
                     _log_failure(fields, failure)
                 elif log is not None:
                     log(fields)
+                    if method not in READS:
+                        # Whoever gets the id of a write finds it in the log, also after a kill.
+                        write_out()
 
     return framed
 

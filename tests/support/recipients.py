@@ -39,6 +39,7 @@ class Receipt:
     gone: float | None = None
     agent: str = ""
     """User-Agent: identifies the node, when each has its own service name."""
+    traceparent: str = ""
 
     def open_at(self, moment: float) -> bool:
         """Return whether it was being handled at that time."""
@@ -77,9 +78,9 @@ class Recipients:
         async for line in self.process.stdout:
             what, *rest = json.loads(line)
             if what == "in":
-                *words, agent = rest
+                *words, agent, traceparent = rest
                 receipt = Receipt(*words)
-                receipt.agent = agent
+                receipt.agent, receipt.traceparent = agent, traceparent
                 self.got.append(receipt)
             elif what == "out":
                 self.got[rest[0]].answered = rest[1]
@@ -182,6 +183,7 @@ class _Caller(asyncio.Protocol):
             hashlib.sha256(body).hexdigest(),
             time.monotonic(),
             headers.get("user-agent", ""),
+            headers.get("traceparent", ""),
         )
         if path.startswith(house.hang):
             house.hanging.append(self)

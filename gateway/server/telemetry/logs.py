@@ -187,6 +187,16 @@ def node() -> str | None:
     return str(renderer.fixed["node"]) if isinstance(renderer, Renderer) else None
 
 
+def write_out() -> None:
+    """Write the lines collected so far now, and not with those of this turn of the event loop.
+
+    A process that is killed after this has written them.
+    """
+    renderer = structlog.get_config()["processors"][-1]
+    if isinstance(renderer, Renderer) and isinstance(renderer.out, Sink):
+        renderer.out.let_go()
+
+
 def line_writer(event: str) -> Callable[[dict[str, Any]], None] | None:
     """Return the function that writes lines of this name; None when the level info is off.
 
