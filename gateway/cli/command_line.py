@@ -133,6 +133,28 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file to write; it must not exist")
+    parser.add_argument(
+        "--with-key", action="store_true",
+        help="put the key file into it too; whoever has the file can then read all secrets",
+    )  # fmt: skip
+
+
+def _restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file of `carteiro backup`")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace all data of a database that is not empty"
+    )
+    parser.add_argument("--check", action="store_true", help="only check that the file is whole")
+
+
+def _copy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--to", metavar="URL", required=True, help="the empty PostgreSQL database to copy to"
+    )
+
+
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
     parser.add_argument("--folder", help="the folder for its files (default: a temporary one)")
@@ -235,6 +257,19 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "store list", "List the stores of an account.",
         "carteiro store list maria@example.com", _from("store_commands", "store_list"), _listed,
+    ),
+    Command(
+        "backup", "Write all data to a file, also while the server runs.",
+        "carteiro backup monday.backup", _from("data.commands", "backup"), _backup,
+    ),
+    Command(
+        "restore", "Put the data of a backup into the database: all of it or nothing.",
+        "carteiro restore monday.backup", _from("data.commands", "restore"), _restore,
+    ),
+    Command(
+        "copy", "Move all data from the SQLite file to an empty PostgreSQL database.",
+        "carteiro copy --to postgresql://carteiro@localhost/carteiro",
+        _from("data.commands", "copy"), _copy,
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",

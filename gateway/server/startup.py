@@ -33,12 +33,7 @@ async def open_database(
     misspelt path.
     """
     settings = config.database
-    file = sqlite_file(config)
-    if file is not None and file.parent != DATA and not file.parent.exists():
-        raise CannotStart(
-            f"cannot open the database {file}: there is no folder {file.parent}; create it, or "
-            "correct database.url"
-        )
+    must_have_folder(config)
     return await database.open(
         settings.url, clock=clock, ids=ids, serving=serving,
         synchronous=settings.synchronous, pool_size=settings.pool_size,
@@ -49,6 +44,16 @@ async def open_database(
 async def bring_up_to_date(db: Database) -> list[str]:
     """Apply missing migrations and return their names. Raise CannotStart."""
     return await migrate(db, SOURCES)
+
+
+def must_have_folder(config: Config) -> None:
+    """Raise CannotStart when the folder of the SQLite file is missing and not the default one."""
+    file = sqlite_file(config)
+    if file is not None and file.parent != DATA and not file.parent.exists():
+        raise CannotStart(
+            f"cannot open the database {file}: there is no folder {file.parent}; create it, or "
+            "correct database.url"
+        )
 
 
 def must_exist(config: Config) -> None:

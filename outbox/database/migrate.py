@@ -7,7 +7,7 @@ returns whether there is more.
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,6 +19,8 @@ from outbox.errors import CannotStart
 
 _NAME = re.compile(r"(\d{4})_\w+\.(?:sql|py)")
 _TRIGGER = re.compile(r"\s*create trigger\b.*\bbegin\b", re.S | re.I)
+_TABLE = re.compile(r"^(?:create table(?: if not exists)?|alter table \w+ rename to) (\w+)", re.M)
+_FUNCTION = re.compile(r"^create function (\w+)", re.M)
 _LEDGER = """
 create table if not exists schema_migrations (
   component text not null,
@@ -124,6 +126,30 @@ async def pending(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str
         newest = await db.read(_newest, component)
         names += [m.name for m in read_migrations(component, folder) if m.number > newest]
     return names
+
+
+def created(sources: Sequence[tuple[str, Path]], engine: Engine) -> tuple[set[str], set[str]]:
+    """Return the names of all tables and functions that migrations have ever created."""
+    texts = [translate(m.text, engine) for source in sources for m in read_migrations(*source)] + [
+        _LEDGER
+    ]
+    tables, functions = (
+        {name for text in texts for name in re.findall(pattern, text)}
+        for pattern in (_TABLE, _FUNCTION)
+    )
+    return tables, functions
+
+
+async def migrate_at_once(
+    tx: Tx, sources: Sequence[tuple[str, Path]], upto: Mapping[str, int] | None = None
+) -> None:
+    """Apply all missing migrations in one transaction, or those up to a number per component."""
+    await _prepare(tx)
+    for component, folder in sources:
+        migrations = read_migrations(component, folder)
+        for migration in migrations if upto is None else migrations[: upto.get(component, 0)]:
+            while await _apply(tx, migration) == "left":
+                pass
 
 
 _LOCK = "select pg_advisory_xact_lock(7201964)"

@@ -175,8 +175,12 @@ async def open(
         name.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
         if serving:
             file.lock()
+            file.must_not_be_copied()
         file.prepare()
         return SqliteDatabase(file, clock, ids)
+    except CannotStart:
+        file.release()
+        raise
     except (OSError, sqlite3.Error) as error:
         file.release()
         raise CannotStart(f"cannot open the database {name}: {error}") from error

@@ -15,6 +15,11 @@ from outbox.errors import CannotStart
 BUSY_MILLISECONDS = 5000
 
 
+def copied_mark(path: Path) -> Path:
+    """Return the file that marks a database as copied to another one, which sends from then on."""
+    return Path(f"{path}.copied")
+
+
 class File:
     """The database file, its lock, and the due clock that its connections share."""
 
@@ -48,6 +53,15 @@ class File:
         handle.write(str(os.getpid()))
         handle.flush()
         self._lock = handle
+
+    def must_not_be_copied(self) -> None:
+        """Raise CannotStart when another database has taken over, or every delivery went twice."""
+        mark = copied_mark(self._path)
+        if mark.exists():
+            raise CannotStart(
+                f"{mark.read_text(encoding='utf-8').strip()}; serve that one, or delete {mark} if "
+                "nobody ever will"
+            )
 
     def release(self) -> None:
         if self._lock is not None:

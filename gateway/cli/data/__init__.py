@@ -1,0 +1,1 @@
+"""Backup, restore and copy of all data."""

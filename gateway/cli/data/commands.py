@@ -1,0 +1,150 @@
+"""The commands `carteiro backup`, `restore` and `copy`. They raise their failures."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.cli.data import keys
+from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
+from gateway.cli.data.interruption import ended_by_signal
+from gateway.cli.data.passage import Batches, departing, fill, must_be_known, own_tables
+from gateway.cli.data.progress import Progress
+from gateway.cli.data.unfinished import unfinished
+from gateway.records.values import dates
+from gateway.server import startup
+from gateway.server.config import Config
+from gateway.server.program import program_version
+from outbox.clock import SystemClock
+from outbox.database import transfer
+from outbox.database.sqlite.handover import handed_over
+from outbox.database.transfer import Place, Table
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+
+Say = Callable[[str], None]
+
+
+@ended_by_signal
+async def backup(config: Config, given: Namespace, say: Say) -> None:
+    """Write all data to a file, also beside a running server."""
+    place = _place(config)
+    startup.must_exist(config)
+    ring = keys.of(config, place.ids)
+    if given.with_key and ring is None:
+        raise CannotStart("there is no key file for --with-key; without webhooks none is needed")
+    with unfinished(Path(given.file)) as handle:
+        async with transfer.snapshot(place, own_tables(place.engine)) as source:
+            must_be_known(source.migrations, "the database")
+            manifest = Manifest(
+                place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
+                tuple(source.tables), ring.key_ids if ring else (),
+                keys.text(config) if given.with_key else None,
+            )  # fmt: skip
+            archive = ArchiveWriter(handle, given.file, manifest)
+            counts = {table.name: 0 for table in source.tables}
+            expected = max(sum(table.rows for table in source.tables), 1)
+            with _progress("backup", place) as progress:
+                before = ""
+                async for table, rows in departing(source):
+                    if table.name != before:
+                        archive.table(table.name)
+                        before = table.name
+                    archive.rows(rows)
+                    counts[table.name] += len(rows)
+                    progress.at(sum(counts.values()) / expected, table.name)
+            size = archive.end(counts)
+    for note in source.notes:
+        say(f"Note: {note}.")
+    say(f"{given.file} has {sum(counts.values()):,} rows in {_size(size)}.")
+    if given.with_key:
+        say("The keys are in it: whoever has the file can read the secrets of webhooks.")
+    elif ring is not None:
+        say(
+            f"The key file {keys.shown(config)} is not in it: keep a copy apart, because only it "
+            "can decrypt the secrets of webhooks."
+        )
+
+
+@ended_by_signal
+async def restore(config: Config, given: Namespace, say: Say) -> None:
+    """Put the data of a backup into the configured database, all of it or nothing."""
+    file = Path(given.file)
+    archive = ArchiveReader(file)
+    try:
+        manifest = archive.manifest
+        upto = must_be_known(manifest.migrations, str(file))
+        if given.check:
+            count = sum(len(rows) for _, rows in archive.rows())
+            say(f"{file} is whole: {count:,} rows of {dates.show(manifest.made_at)}.")
+            return
+        place = _place(config)
+        startup.must_have_folder(config)
+        missing = keys.missing(config, manifest.key_ids, manifest.keys, place.ids)
+        with _progress("restore", place) as progress:
+
+            def seen(table: Table, rows: int) -> None:
+                progress.at(archive.place / archive.size, table.name)
+
+            async with transfer.filling(place, startup.SOURCES, overwrite=given.overwrite) as new:
+                total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
+                await new.commit(lambda: keys.put_back(config, missing, manifest.keys))
+    finally:
+        archive.close()
+    for note in new.notes:
+        say(f"Note: {note}.")
+    say(f"{total:,} rows of {dates.show(manifest.made_at)} are restored.")
+    if missing and manifest.keys is None:
+        say(f"Before you serve it, put the key file {keys.shown(config)} back.")
+
+
+@ended_by_signal
+async def copy(config: Config, given: Namespace, say: Say) -> None:
+    """Move all data from the configured SQLite file to an empty PostgreSQL database."""
+    place = _place(config)
+    target = Place(given.to, place.clock, place.ids)
+    if place.engine != "sqlite" or target.engine != "postgres":
+        raise CannotStart(
+            "copy goes from SQLite to PostgreSQL; for other ways use `carteiro backup` and "
+            "`carteiro restore`"
+        )
+    startup.must_exist(config)
+    with _progress("copy", place) as progress, handed_over(place, given.to) as source_is:
+        async with transfer.snapshot(place, own_tables("sqlite")) as source:
+            upto = must_be_known(source.migrations, "the database")
+            expected = max(sum(table.rows for table in source.tables), 1)
+
+            def seen(table: Table, rows: int) -> None:
+                progress.at(rows / expected, table.name)
+
+            async with transfer.filling(target, startup.SOURCES, overwrite=False) as new:
+                total = await fill(new, source.tables, upto, departing(source), seen, progress)
+                await new.commit(source_is.hand_over)
+                source_is.done()
+    for note in (*source.notes, *new.notes):
+        say(f"Note: {note}.")
+    say(f"{total:,} rows are copied. {place.path} no longer serves; nothing in it is deleted.")
+    say("Set database.url to the new database, and serve it with the same key file:")
+    say(f"  CARTEIRO_SECRETS__KEY_FILE={keys.shown(config)}")
+
+
+async def _batches(archive: ArchiveReader) -> Batches:
+    for table, rows in archive.rows():
+        yield table, rows
+
+
+def _place(config: Config) -> Place:
+    settings = config.database
+    return Place(
+        settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
+    )
+
+
+def _progress(what: str, place: Place) -> Progress:
+    return Progress(what, sys.stderr, place.clock)
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:,.1f} MiB" if count >= 2**20 else f"{count / 2**10:,.1f} KiB"

@@ -1,0 +1,49 @@
+"""Write a new file that has its name only when it is complete."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from outbox import private_files
+from outbox.errors import CannotStart
+
+
+@contextmanager
+def unfinished(file: Path) -> Iterator[IO[bytes]]:
+    """Open `FILE.part` for this user alone, and rename it after the block.
+
+    A part that an ended process has left is used again; after an error it is removed. Raise
+    CannotStart when the file exists, or when somebody writes it now.
+    """
+    if file.exists():
+        raise CannotStart(f"{file} already exists; choose another name")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, private_files.FILE)
+    except OSError as error:
+        raise CannotStart(f"cannot write {part}: {error.strerror}") from None
+    with os.fdopen(number, "wb", buffering=0) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotStart(f"another process is writing {part}") from None
+        os.fchmod(number, private_files.FILE)
+        try:
+            handle.truncate(0)
+            yield handle
+            if file.exists():
+                raise CannotStart(f"{file} exists by now; choose another name")
+            part.rename(file)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,152 @@
+"""Fill a PostgreSQL database in one transaction: others see all of it or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Concatenate
+
+from outbox.database.migrate import created
+from outbox.database.postgres.fate import Fates, Mark, commit, mark
+from outbox.database.postgres.faults import breaks_off
+from outbox.database.postgres.hosts import Connection
+from outbox.database.postgres.limits import UNHURRIED_FATE_SECONDS
+from outbox.database.postgres.server import Server
+from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
+from outbox.database.postgres.structure import Structure
+from outbox.database.postgres.texts import Fitting
+from outbox.database.postgres.tx import PostgresTx
+from outbox.database.transaction import Engine, P, T, Tx
+from outbox.database.transfer import BOOKKEEPING, Place, Sources, Table, Values
+from outbox.errors import CannotStart
+
+# The lock of outbox.database.migrate: a node that starts meanwhile waits for the end.
+_LOCK = "select pg_advisory_xact_lock(7201964)"
+_OTHERS = """
+select count(*) from pg_stat_activity
+where datname = current_database() and application_name = 'carteiro' and pid <> pg_backend_pid()
+"""
+# A transaction that somebody forgot must not stop this one without a word.
+_SETTINGS = """
+set local lock_timeout = '10s'; set local maintenance_work_mem = '256MB'
+"""
+
+
+class PostgresFilling:
+    """`Filling` of a database whose former tables this transaction has dropped."""
+
+    engine: Engine = "postgres"
+
+    def __init__(self, connection: Connection, place: Place) -> None:
+        self._connection = connection
+        self._place = place
+        self._structure = Structure(connection)
+        self._fitting: dict[str, Fitting] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        return [
+            f"{table} had {fitting.replaced} texts with the character NUL, which PostgreSQL cannot "
+            "store; replacement characters stand in for it"
+            for table, fitting in self._fitting.items()
+            if fitting.replaced
+        ]
+
+    async def run(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        tx = PostgresTx(self._connection, self._place.ids, self._place.clock.wall())
+        return await unit(tx, *args, **kwargs)
+
+    async def begin(self, tables: Sequence[Table]) -> None:
+        for table in tables:
+            there = {row["name"] for row in await self._connection.fetch(COLUMNS, table.name)}
+            if lacking := [name for name in table.names if name not in there]:
+                raise CannotStart(f"the schema has no column {table.name}.{lacking[0]}")
+            self._fitting[table.name] = Fitting(table)
+        await self._structure.set_aside([table.name for table in tables])
+        await self._connection.execute(f"truncate {', '.join(table.name for table in tables)}")
+
+    async def fill(self, table: Table, rows: Sequence[Values]) -> None:
+        fitting = self._fitting[table.name]
+        await self._connection.copy_records_to_table(
+            table.name, records=fitting.fit(rows), columns=table.names
+        )
+
+    async def end(self, tables: Mapping[Table, int]) -> None:
+        await self._structure.put_back()
+        for table, count in tables.items():
+            found = await self._connection.fetchval(f"select count(*) from {table.name}")
+            if found != count:
+                raise CannotStart(f"{table.name} has {found} rows instead of {count}")
+            if table.last is not None:
+                await self._continue(table.name, table.last)
+        # Statistics of empty tables would mislead the first plans.
+        await self._connection.execute(f"analyze {', '.join(table.name for table in tables)}")
+
+    async def commit(self, before: Callable[[], None] | None = None) -> None:
+        marked = await mark(self._connection)
+        if before is not None:
+            before()
+        try:
+            if await commit(self._connection):
+                return
+        except Exception as error:
+            if not breaks_off(error):
+                raise
+        if not await self._took_place(marked):
+            raise CannotStart("the connection to PostgreSQL was lost; nothing is stored")
+
+    async def _took_place(self, marked: Mark) -> bool:
+        place = self._place
+        server = Server(place.url, place.direct_url, place.synchronous_commit)
+        deadline = asyncio.get_running_loop().time() + UNHURRIED_FATE_SECONDS
+        return await Fates(server).committed(marked, deadline)
+
+    async def _continue(self, table: str, last: int) -> None:
+        """Let the generated column of a table go on after `last`."""
+        for row in await self._connection.fetch(COLUMNS, table):
+            if row["generated"]:
+                sequence = await self._connection.fetchval(
+                    "select pg_get_serial_sequence($1, $2)", table, row["name"]
+                )
+                await self._connection.execute(
+                    "select setval(cast(cast($1 as text) as regclass), $2, $3)",
+                    sequence, max(last, 1), last > 0,
+                )  # fmt: skip
+
+
+@asynccontextmanager
+async def open_filling(
+    place: Place, sources: Sources, *, overwrite: bool
+) -> AsyncIterator[PostgresFilling]:
+    """Begin the transaction and drop our former tables. Raise CannotStart."""
+    async with connected(place) as connection:
+        await connection.execute("begin")
+        await connection.execute(_SETTINGS)
+        await connection.execute(_LOCK)
+        if others := await connection.fetchval(_OTHERS):
+            raise CannotStart(
+                f"{others} sessions of Carteiro use this PostgreSQL database; stop all its servers "
+                "first"
+            )
+        tables, functions = created(sources, "postgres")
+        there = {row["name"] for row in await connection.fetch(TABLES)}
+        ours = sorted(there & (tables | {"schema_migrations"}))
+        if not overwrite and (full := await _first_with_rows(connection, ours)):
+            raise CannotStart(f"the PostgreSQL database has data, in {full} for example")
+        if ours:
+            await connection.execute(f"drop table {', '.join(ours)}")
+        for name in sorted(functions):
+            await connection.execute(f"drop function if exists {name}")
+        yield PostgresFilling(connection, place)
+
+
+async def _first_with_rows(connection: Connection, tables: Sequence[str]) -> str | None:
+    for table in tables:
+        if table not in BOOKKEEPING and await connection.fetchval(
+            f"select true from {table} limit 1"
+        ):
+            return table
+    return None

@@ -1,0 +1,206 @@
+"""Fill a new SQLite file beside the old one, and put it in its place when it is complete."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Any, Concatenate
+
+import aiosqlite
+
+from outbox import private_files
+from outbox.database import sqlite
+from outbox.database.sqlite.file import File, copied_mark
+from outbox.database.sqlite.snapshot import address
+from outbox.database.transaction import Engine, P, T, Tx
+from outbox.database.transfer import BOOKKEEPING, Place, Sources, Table, Values
+from outbox.errors import CannotStart, DatabaseUnavailable
+
+COMPANIONS = ("-wal", "-shm", "-journal")
+_ASIDE = """
+select name, type, sql from sqlite_master
+where type in ('index', 'trigger') and sql is not null order by type, name
+"""
+# The file is thrown away unless it becomes complete, so nothing has to survive a crash before.
+_FAST = (
+    "journal_mode = delete", "locking_mode = exclusive", "journal_mode = off", "synchronous = off",
+    "foreign_keys = off", "cache_size = -262144",
+)  # fmt: skip
+
+
+class SqliteFilling:
+    """`Filling` of a file that takes the place of another one."""
+
+    engine: Engine = "sqlite"
+
+    def __init__(self, place: Place, new: Path) -> None:
+        self.notes: list[str] = []
+        self._place = place
+        self._new = new
+        self._connection: aiosqlite.Connection | None = None
+        self._aside: list[tuple[str, str, str]] = []
+
+    async def run(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        place = self._place
+        db = await sqlite.open(
+            str(self._new), clock=place.clock, ids=place.ids, serving=False, synchronous="normal"
+        )
+        try:
+            return await db.write(unit, *args, **kwargs)
+        finally:
+            await db.close()
+
+    async def begin(self, tables: Sequence[Table]) -> None:
+        self._connection = await aiosqlite.connect(self._new, isolation_level=None)
+        for pragma in _FAST:
+            await self._all(f"pragma {pragma}")
+        for table in tables:
+            there = {str(row[1]) for row in await self._all(f"pragma table_info({table.name})")}
+            if lacking := [name for name in table.names if name not in there]:
+                raise CannotStart(f"the schema has no column {table.name}.{lacking[0]}")
+        self._aside = await self._all(_ASIDE)
+        await self._all("begin")
+        for name, kind, _ in self._aside:
+            await self._all(f"drop {kind} {name}")
+        for table in tables:
+            await self._all(f"delete from {table.name}")
+
+    async def fill(self, table: Table, rows: Sequence[Values]) -> None:
+        assert self._connection is not None
+        places = ", ".join("?" for _ in table.columns)
+        cursor = await self._connection.executemany(
+            f"insert into {table.name} ({', '.join(table.names)}) values ({places})", rows
+        )
+        await cursor.close()
+
+    async def end(self, tables: Mapping[Table, int]) -> None:
+        for _, _, text in self._aside:
+            await self._all(text)
+        for table, count in tables.items():
+            [(found,)] = await self._all(f"select count(*) from {table.name}")
+            if found != count:
+                raise CannotStart(f"{table.name} has {found} rows instead of {count}")
+            if table.last is not None:
+                await self._all(f"delete from sqlite_sequence where name = '{table.name}'")
+                await self._all(
+                    f"insert into sqlite_sequence (name, seq) values ('{table.name}', {table.last})"
+                )
+        if broken := await self._all("pragma foreign_key_check"):
+            raise CannotStart(
+                f"a row of {broken[0][0]} names a row of {broken[0][2]} that is missing"
+            )
+        await self._all("commit")
+        await self.close()
+
+    async def commit(self, before: Callable[[], None] | None = None) -> None:
+        file = self._place.path
+        # What SQLite has closed is in the file itself; the rename must not come to the disk first.
+        _sync(self._new)
+        with closing(_retired(file)):
+            if before is not None:
+                before()
+            os.replace(self._new, file)
+            copied_mark(file).unlink(missing_ok=True)
+        _sync(file.parent)
+
+    async def close(self) -> None:
+        """Close the connection of `begin`."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _all(self, sql: str) -> list[Any]:
+        assert self._connection is not None
+        return list(await self._connection.execute_fetchall(sql))
+
+
+@asynccontextmanager
+async def open_filling(
+    place: Place, sources: Sources, *, overwrite: bool
+) -> AsyncIterator[SqliteFilling]:
+    """Begin a new file, with the lock of the server. Raise CannotStart."""
+    file = place.path
+    lock = File(file, place.clock, True, "full")
+    lock.lock()
+    try:
+        if file.exists() and not overwrite:
+            _must_be_empty(file)
+        # The lock is ours, so this is what an ended process has left.
+        new = file.with_name(f"{file.name}.new")
+        _remove(new)
+        private_files.make(new)
+        filling = SqliteFilling(place, new)
+        try:
+            yield filling
+        except sqlite3.Error as error:
+            raise CannotStart(f"cannot write {new}: {error}; {file} is unchanged") from error
+        except DatabaseUnavailable as error:
+            raise CannotStart(f"cannot write {new}: {error}; {file} is unchanged") from error
+        finally:
+            await filling.close()
+            _remove(new)
+    finally:
+        lock.release()
+
+
+def _must_be_empty(file: Path) -> None:
+    """Raise CannotStart when somebody has stored anything in the file."""
+    try:
+        with closing(sqlite3.connect(address(file), uri=True)) as connection:
+            names = [
+                name
+                for (name,) in connection.execute(
+                    "select name from sqlite_master where type = 'table'"
+                )
+                if not name.startswith("sqlite_") and name not in BOOKKEEPING
+            ]
+            found = any(
+                connection.execute(f"select 1 from {name} limit 1").fetchone() for name in names
+            )
+    except sqlite3.Error as error:
+        raise CannotStart(
+            f"{file} is damaged ({error}); --overwrite replaces it and keeps it beside"
+        ) from error
+    if found:
+        raise CannotStart(f"the database {file} has data; --overwrite replaces all of it")
+
+
+def _retired(file: Path) -> sqlite3.Connection:
+    """Return a connection that keeps others out of the old file, which is one file from now on.
+
+    A log that stayed beside the new file would be replayed into it.
+    """
+    if not file.exists():
+        return sqlite3.connect(":memory:")
+    connection = sqlite3.connect(address(file), uri=True, timeout=1, isolation_level=None)
+    try:
+        connection.execute("pragma journal_mode = delete")
+        connection.execute("begin exclusive")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise CannotStart(f"another process uses {file}: {error}; end it first") from error
+    except sqlite3.DatabaseError:
+        connection.close()
+        for ending in ("", *COMPANIONS):
+            with suppress(FileNotFoundError):
+                os.replace(f"{file}{ending}", f"{file}.damaged{ending}")
+        return sqlite3.connect(":memory:")
+    return connection
+
+
+def _remove(file: Path) -> None:
+    for ending in ("", *COMPANIONS):
+        Path(f"{file}{ending}").unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,189 @@
+"""Read a whole database on one snapshot, and fill a new one all at once, on either engine.
+
+The tables and their columns come from the schema itself, so that a later migration needs no change
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Concatenate, Literal, Protocol
+
+from outbox.clock import Clock
+from outbox.database.transaction import Engine, P, Row, SynchronousCommit, T, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+
+Kind = Literal["integer", "number", "text", "boolean", "bytes"]
+Values = Sequence[Any]
+"""One row, in the order of its table's columns."""
+Sources = Sequence[tuple[str, Path]]
+"""The components of the schema, with the folders of their migrations."""
+
+LEFT_BEHIND = frozenset({"schema_migrations", "nodes"})
+"""Tables that stay: migrations write the first, and the second has the processes of a database."""
+OWN_COLUMNS = frozenset({("events", "xid")})
+"""Columns that one engine alone has; their values mean nothing in another database."""
+BOOKKEEPING = LEFT_BEHIND | {"outbox_state", "duties", "first_account_links"}
+"""Tables that are not empty although nobody has stored anything."""
+
+KINDS: Mapping[str, Kind] = {
+    "bigint": "integer", "integer": "integer", "smallint": "integer",
+    "double precision": "number", "real": "number",
+    "text": "text", "boolean": "boolean", "bytea": "bytes",
+}  # fmt: skip
+"""The types of our columns on both engines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a snapshot.
+
+    `rows` is an estimate. `last` is the highest number that its generated column ever had, None
+    without such a column.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: int
+    last: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A migration that a database has."""
+
+    component: str
+    number: int
+    name: str
+    checksum: str
+
+
+class Snapshot(Protocol):
+    """One state of a database, whatever others write meanwhile."""
+
+    engine: Engine
+    tables: Sequence[Table]
+    migrations: Sequence[Applied]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences about values that could not be read as they are."""
+
+    async def query(self, sql: str, *args: Any) -> Sequence[Row]:
+        """Return the rows of a statement in the texts of outbox.database.sql."""
+
+    def rows(self, table: Table) -> AsyncIterator[Sequence[Values]]:
+        """Return all rows of a table, in batches of about a megabyte."""
+
+
+class Filling(Protocol):
+    """A new database that nobody sees before `commit`; without it, nothing stays of it."""
+
+    engine: Engine
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences about values that could not be stored as they are."""
+
+    async def run(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `unit` in a transaction of the new database."""
+
+    async def begin(self, tables: Sequence[Table]) -> None:
+        """Set indexes, triggers and foreign keys aside, and empty these tables.
+
+        Raise CannotStart when the schema lacks one of their columns.
+        """
+
+    async def fill(self, table: Table, rows: Sequence[Values]) -> None:
+        """Add rows."""
+
+    async def end(self, tables: Mapping[Table, int]) -> None:
+        """Put back what `begin` set aside, and check keys and the number of rows of each table."""
+
+    async def commit(self, before: Callable[[], None] | None = None) -> None:
+        """Let others see the new database. `before` runs when nothing else can fail.
+
+        Raise CannotStart when nothing is committed, OutcomeUnknown when that is not known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A database: its URL, and on PostgreSQL how to reach it."""
+
+    url: str
+    clock: Clock
+    ids: Ids
+    direct_url: str = ""
+    synchronous_commit: SynchronousCommit = "on"
+
+    @property
+    def engine(self) -> Engine:
+        return "sqlite" if self.url.startswith("sqlite:///") else "postgres"
+
+    @property
+    def path(self) -> Path:
+        """The file of an SQLite database."""
+        return Path(self.url.removeprefix("sqlite:///"))
+
+
+def snapshot(place: Place, own: Collection[str]) -> AbstractAsyncContextManager[Snapshot]:
+    """Open a snapshot of those tables of `own` that exist. Raise CannotStart."""
+    if place.engine == "sqlite":
+        from outbox.database.sqlite.snapshot import open_snapshot
+
+        return open_snapshot(place, own)
+    _postgres()
+    from outbox.database.postgres.snapshot import open_snapshot as open_postgres
+
+    return open_postgres(place, own)
+
+
+def filling(
+    place: Place, sources: Sources, *, overwrite: bool
+) -> AbstractAsyncContextManager[Filling]:
+    """Begin a new database at `place`; it has no schema yet.
+
+    Raise CannotStart while a server uses the place, or when it has data and not `overwrite`.
+    """
+    if place.engine == "sqlite":
+        from outbox.database.sqlite.filling import open_filling
+
+        return open_filling(place, sources, overwrite=overwrite)
+    _postgres()
+    from outbox.database.postgres.filling import open_filling as open_postgres
+
+    return open_postgres(place, sources, overwrite=overwrite)
+
+
+def _postgres() -> None:
+    """Raise CannotStart without the driver, which is an extra."""
+    if find_spec("asyncpg") is None:
+        raise CannotStart("PostgreSQL needs the package asyncpg; install it beside this program")
+
+
+def kind_of(table: str, column: str, declared: str) -> Kind:
+    """Return the kind of a column of this type. Raise CannotStart for a type of nobody's."""
+    kind = KINDS.get(declared.lower())
+    if kind is None:
+        raise CannotStart(f"the column {table}.{column} has the type {declared}, unknown here")
+    return kind
