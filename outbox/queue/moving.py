@@ -95,7 +95,8 @@ class Unchanged(Departure):
 async def departure(source: Snapshot) -> Departure:
     """Read how the queue of a snapshot departs.
 
-    Of two snapshots, the later one sees all that the earlier one sees. So events can stand in the
+    A transaction makes a webhook or events, not both, so of two snapshots the later one sees all
+    that the earlier one sees. So events can stand in the
     order in which webhooks came to see them, and within it in their own order, which is also the
     order of the events of one record.
     """
@@ -115,7 +116,7 @@ async def departure(source: Snapshot) -> Departure:
         for row in await source.query(_UNSEEN)
         if row["owner_id"] in owners
     ]
-    chain = sorted({since for _, _, since in new}, key=lambda s: (s.next_id, s.oldest))
+    chain = sorted({since for _, _, since in new}, key=lambda s: (s.next_id, s.oldest, -len(s.running)))
 
     def first(xid: int | None) -> int:
         return next(

@@ -1,0 +1,302 @@
+"""`carteiro backup`, `restore` and `copy`: what they refuse, what they leave, and what they say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from outbox.database.sqlite.handover import without_password
+from tests.support.process import carteiro, command, serving_process
+
+ANA = "ana@example.com"
+KEY_LINE = "0123abcd AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= 2026-01-01T00:00:00Z\n"
+OTHER_LINE = KEY_LINE.replace("0123abcd", "89abcdef")
+
+
+def run(folder: Path, *words: str, url: str | None = None) -> subprocess.CompletedProcess[str]:
+    settings = {} if url is None else {"CARTEIRO_DATABASE__URL": url}
+    return command(*words, folder=folder, **settings)
+
+
+def done(folder: Path, *words: str, url: str | None = None) -> str:
+    ended = run(folder, *words, url=url)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def refused(folder: Path, *words: str, url: str | None = None) -> str:
+    """Return the one line of the refusal."""
+    ended = run(folder, *words, url=url)
+    assert (ended.returncode, ended.stdout) == (1, ""), ended
+    [line] = [line for line in ended.stderr.splitlines() if line.startswith("carteiro: ")]
+    assert "Traceback" not in ended.stderr
+    return line.removeprefix("carteiro: ")
+
+
+def add(folder: Path, email: str = ANA, url: str | None = None) -> None:
+    settings = {} if url is None else {"CARTEIRO_DATABASE__URL": url}
+    ended = command(
+        "user", "add", email, "--name", "Ana", "--password-stdin",
+        folder=folder, stdin="correct horse\n", **settings,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+
+
+def emails(folder: Path, url: str | None = None) -> set[str]:
+    lines = done(folder, "user", "list", url=url).splitlines()[1:]
+    return {line.split()[0] for line in lines}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A folder with a database, its key file and a backup."""
+    add(tmp_path)
+    key = tmp_path / "carteiro.key"
+    key.write_text(KEY_LINE)
+    key.chmod(0o600)
+    done(tmp_path, "backup", "b")
+    return tmp_path
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {"carteiro.db-wal", "carteiro.db-shm"}
+
+
+def test_a_backup_is_private_and_says_that_the_key_is_not_in_it(made: Path) -> None:
+    before = os.umask(0)
+    try:
+        told = done(made, "backup", "c")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((made / "c").stat().st_mode) == 0o600
+    assert f"The key file {made / 'carteiro.key'} is not in it" in told
+    assert KEY_LINE.split()[1].encode() not in (made / "c").read_bytes()
+    assert names(made) == {"carteiro.db", "carteiro.key", "b", "c"}
+
+
+def test_a_backup_replaces_no_file(made: Path) -> None:
+    before = (made / "b").read_bytes()
+    assert refused(made, "backup", "b") == "b already exists; choose another name"
+    assert (made / "b").read_bytes() == before
+
+
+def test_a_backup_needs_a_database_and_a_folder(tmp_path: Path) -> None:
+    assert refused(tmp_path, "backup", "b").startswith("there is no database")
+    (tmp_path / "carteiro.db").touch()
+    assert refused(tmp_path, "backup", "b") == "the database is empty"
+    add(tmp_path)
+    assert (
+        refused(tmp_path, "backup", "no/b") == "cannot write no/b.part: No such file or directory"
+    )
+    assert names(tmp_path) == {"carteiro.db"}
+
+
+def test_a_part_of_an_ended_backup_is_used_again(made: Path) -> None:
+    (made / "c.part").write_bytes(b"x" * 100_000)
+    (made / "c.part").chmod(0o644)
+    done(made, "backup", "c")
+    assert stat.S_IMODE((made / "c").stat().st_mode) == 0o600
+    done(made, "restore", "--check", "c")
+    assert "c.part" not in names(made)
+
+
+def test_the_key_file_travels_when_told_to(made: Path, tmp_path: Path) -> None:
+    assert "The keys are in it" in done(made, "backup", "c", "--with-key")
+    there = tmp_path / "there"
+    there.mkdir()
+    done(there, "restore", str(made / "c"))
+    assert (there / "carteiro.key").read_text() == KEY_LINE
+    assert stat.S_IMODE((there / "carteiro.key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((there / "carteiro.db").stat().st_mode) == 0o600
+    assert emails(there) == {ANA}
+
+
+def test_with_key_needs_a_key(tmp_path: Path) -> None:
+    add(tmp_path)
+    assert refused(tmp_path, "backup", "b", "--with-key").startswith("there is no key file")
+
+
+def test_a_restore_without_the_key_says_what_is_missing(made: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    told = done(there, "restore", str(made / "b"))
+    assert f"put the key file {there / 'carteiro.key'} back" in told
+    assert not (there / "carteiro.key").exists()
+
+
+@pytest.mark.parametrize("with_key", [False, True])
+def test_a_restore_beside_other_keys_is_refused(made: Path, tmp_path: Path, with_key: bool) -> None:
+    """With them a server would end each delivery, because it cannot decrypt its secret."""
+    done(made, "backup", "c", *["--with-key"] * with_key)
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "carteiro.key").write_text(OTHER_LINE)
+    (there / "carteiro.key").chmod(0o600)
+    told = refused(there, "restore", str(made / "c"))
+    assert "lacks the key 0123abcd" in told
+    assert ("move it away" in told) == with_key
+    assert names(there) == {"carteiro.key"}
+
+
+def test_a_restore_keeps_a_ring_that_has_more_keys(made: Path) -> None:
+    (made / "carteiro.key").write_text(KEY_LINE + OTHER_LINE)
+    done(made, "restore", "b", "--overwrite")
+    assert (made / "carteiro.key").read_text() == KEY_LINE + OTHER_LINE
+
+
+def test_data_is_overwritten_only_when_told_to(made: Path, target: str) -> None:
+    add(made, "new@example.com", url=target)
+    told = refused(made, "restore", "b", url=target)
+    assert "has data" in told
+    assert emails(made, target) == {"new@example.com"}
+    done(made, "restore", "b", "--overwrite", url=target)
+    assert emails(made, target) == {ANA}
+
+
+def test_an_empty_schema_is_no_data(made: Path, target: str) -> None:
+    done(made, "migrate", url=target)
+    done(made, "restore", "b", url=target)
+    assert emails(made, target) == {ANA}
+
+
+def test_a_damaged_backup_changes_nothing(made: Path, target: str) -> None:
+    add(made, "new@example.com", url=target)
+    content = (made / "b").read_bytes()
+    (made / "b").write_bytes(content[:-20])
+    before = names(made)
+    assert "is truncated" in refused(made, "restore", "b", "--overwrite", url=target)
+    assert emails(made, target) == {"new@example.com"}
+    assert names(made) <= before | {"target.db.lock"}
+    assert "is truncated" in refused(made, "restore", "b", "--check")
+
+
+def test_a_check_changes_nothing(made: Path) -> None:
+    before = {path: path.read_bytes() for path in made.iterdir() if path.is_file()}
+    assert "is whole: " in done(made, "restore", "--check", "b")
+    assert {path: path.read_bytes() for path in made.iterdir() if path.is_file()} == before
+
+
+def test_a_restore_without_its_folder_is_refused(made: Path) -> None:
+    told = refused(made, "restore", "b", url=f"sqlite:///{made}/missing/carteiro.db")
+    assert "there is no folder" in told
+
+
+def test_an_open_file_is_not_replaced(made: Path) -> None:
+    """Another process would write into a file that has no name any more."""
+    other = sqlite3.connect(made / "carteiro.db")
+    try:
+        other.execute("begin")
+        other.execute("select count(*) from users").fetchall()
+        assert "another process uses" in refused(made, "restore", "b", "--overwrite")
+    finally:
+        other.close()
+    done(made, "restore", "b", "--overwrite")
+
+
+def test_the_log_of_the_old_file_does_not_reach_the_new_one(made: Path) -> None:
+    """Like after a power cut: commits that are in the log alone."""
+    add(made, "late@example.com")
+    held = sqlite3.connect(made / "carteiro.db")
+    held.execute("select 1 from users").fetchall()
+    add(made, "later@example.com")
+    for name in ("carteiro.db", "carteiro.db-wal"):
+        shutil.copyfile(made / name, made / f"kept-{name}")
+    held.close()
+    for name in ("carteiro.db", "carteiro.db-wal"):
+        os.replace(made / f"kept-{name}", made / name)
+    (made / "carteiro.db-shm").unlink(missing_ok=True)
+    done(made, "restore", "b", "--overwrite")
+    assert emails(made) == {ANA}
+    assert not list(made.glob("carteiro.db.new*"))
+
+
+def test_a_damaged_database_is_kept_beside_the_restored_one(made: Path) -> None:
+    (made / "carteiro.db").write_bytes(b"no database " * 1000)
+    assert "is damaged" in refused(made, "restore", "b")
+    done(made, "restore", "b", "--overwrite")
+    assert emails(made) == {ANA}
+    assert (made / "carteiro.db.damaged").read_bytes().startswith(b"no database")
+
+
+def test_a_newer_schema_is_refused(made: Path, target: str) -> None:
+    with sqlite3.connect(made / "carteiro.db") as db:
+        db.execute("insert into schema_migrations values ('gateway', 9999, '9999_later', 'x', 1)")
+    told = refused(made, "backup", "c")
+    assert "gateway 9999_later, which is newer than this program" in told
+    assert names(made) == {"carteiro.db", "carteiro.key", "b"}
+
+
+@pytest.mark.slow
+def test_nothing_is_restored_or_copied_beside_a_server(made: Path, empty_postgres: str) -> None:
+    with serving_process(made):
+        assert "already in use by server process" in refused(made, "restore", "b", "--overwrite")
+        assert "already in use by server process" in refused(made, "copy", "--to", empty_postgres)
+        done(made, "backup", "while-it-serves")
+    done(made, "restore", "--check", "while-it-serves")
+    settings = {
+        "CARTEIRO_DATABASE__URL": empty_postgres,
+        "CARTEIRO_SECRETS__KEY_FILE": str(made / "carteiro.key"),
+    }
+    folder = made / "postgres"
+    folder.mkdir()
+    done(made, "restore", "b", url=empty_postgres)
+    with serving_process(folder, **settings):
+        told = refused(made, "restore", "b", "--overwrite", url=empty_postgres)
+        assert "use this PostgreSQL database; stop all its servers" in told
+
+
+def test_after_a_copy_only_the_copy_serves(made: Path, empty_postgres: str) -> None:
+    told = done(made, "copy", "--to", empty_postgres)
+    assert "no longer serves" in told
+    assert emails(made, empty_postgres) == {ANA}
+    mark = made / "carteiro.db.copied"
+    assert stat.S_IMODE(mark.stat().st_mode) == 0o600
+    serving = carteiro("serve", folder=made)
+    assert serving.returncode == 1
+    assert "was copied to postgresql://" in serving.stderr
+    # Its data is still there, and can be copied back to safety.
+    assert emails(made) == {ANA}
+    done(made, "backup", "c")
+    assert "has data" in refused(made, "copy", "--to", empty_postgres)
+    assert mark.exists()
+
+
+def test_a_copied_file_goes_nowhere_else(made: Path, empty_postgres: str) -> None:
+    (made / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
+    assert "was copied to postgresql://other/db" in refused(made, "copy", "--to", empty_postgres)
+
+
+def test_an_interrupted_copy_can_be_repeated(made: Path, empty_postgres: str) -> None:
+    """Killed between the mark and the COMMIT: the target is empty, and the file does not serve."""
+    file = made / "carteiro.db"
+    mark = made / "carteiro.db.copied"
+    mark.write_text(f"{file} was copied to {without_password(empty_postgres)}\n")
+    assert "was copied to" in carteiro("serve", folder=made).stderr
+    done(made, "copy", "--to", empty_postgres)
+    assert emails(made, empty_postgres) == {ANA}
+    assert mark.exists()
+
+
+def test_a_refused_copy_leaves_no_mark(made: Path, empty_postgres: str) -> None:
+    add(made, "new@example.com", url=empty_postgres)
+    assert "has data" in refused(made, "copy", "--to", empty_postgres)
+    assert not (made / "carteiro.db.copied").exists()
+    told = refused(made, "copy", "--to", f"sqlite:///{made}/other.db")
+    assert told.startswith("copy goes from SQLite to PostgreSQL")
+
+
+def test_a_restore_ends_the_mark_of_a_copy(made: Path) -> None:
+    (made / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
+    done(made, "restore", "b", "--overwrite")
+    assert not (made / "carteiro.db.copied").exists()
+
+
+def test_no_password_of_a_url_is_shown(made: Path) -> None:
+    told = refused(made, "copy", "--to", "postgresql://carteiro:hunter2@127.0.0.1:1/carteiro")
+    assert "hunter2" not in told
