@@ -1,7 +1,7 @@
 """Draw figures as SVG paths: stacked bars, a line of rates, lines of durations; and their axes.
 
 A chart is as wide as its number of steps times STEP_WIDTH, and 100 high. The page stretches it, so
-texts are no part of it. A line has a flat piece for each step: the figure of the whole step.
+texts are no part of it. A line is flat over each step, because a figure is that of a whole step.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ LEAST_HEIGHT = 2
 TOPS = (2, 4, 6, 10)
 """The last label of an axis is one of these times a power of ten; half of it is a whole number."""
 SHORT = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
-MOST_DECADES = 3
-"""An axis of durations has at most this many powers of ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,6 @@ def durations(steps: Sequence[Figures]) -> Chart:
     known = [value for value in (*medians, *slow) if value]
     least = floor(log10(min(known, default=10_000)))
     most = max(floor(log10(max(known, default=10_000) - 1)) + 1, least + 1)
-    least = max(least, most - MOST_DECADES)
     ticks = [power(exponent) for exponent in range(most, least - 1, -1)]
 
     def heights(values: Sequence[int | None]) -> list[float | None]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from outbox.queue.figures import HOUR, STEP
+from outbox.queue.figures import DAY, LEVELS
 
-DAY = 24 * HOUR
 MARKS = 4
 """The axis of time has a label at its start, at its end, and between its quarters."""
 
@@ -46,12 +45,13 @@ class Range:
         return f"{moment:%H:%M}" if self.length <= DAY else _day(moment)
 
 
-RANGES = (
-    Range("3h", STEP, 36),
-    Range("24h", 3 * STEP, 96),
-    Range("7d", 2 * HOUR, 84),
-    Range("30d", 6 * HOUR, 120),
+NAMES = ("3h", "24h", "7d", "30d")
+LONGEST = 30 * DAY
+RANGES = tuple(
+    Range(name, span, (kept or LONGEST) // span)
+    for name, (span, kept) in zip(NAMES, LEVELS, strict=True)
 )
+"""Each range has the steps that are stored for it."""
 USUAL = RANGES[1]
 
 

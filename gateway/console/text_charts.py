@@ -25,6 +25,7 @@ SENTENCES: Mapping[str, str] = {
     "overview.rate": "Success",
     "overview.tried": "{count} attempts",
     "overview.oldest_short": "oldest",
+    "overview.average": "average",
     "range.label": "Range",
     "range.3h": "3 hours",
     "range.24h": "24 hours",

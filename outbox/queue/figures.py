@@ -1,8 +1,8 @@
 """Count how attempts and deliveries of a webhook end, in steps of time, for its charts.
 
 The counts are made in the transaction that records the attempts, so they equal the log. Steps last
-five minutes; after two days they are folded into hours. A lane's lock guards the counts of its
-webhook, so writers never wait for each other here.
+five minutes; older ones are folded into longer ones, so that 30 days of a webhook are a few hundred
+rows. A lane's lock guards the counts of its webhook, so writers never wait for each other here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from outbox.queue.deliveries import Result
 MINUTE = 60_000_000
 STEP = 5 * MINUTE
 HOUR = 60 * MINUTE
-FINE_FOR = 48 * HOUR
-"""Steps of five minutes are kept at least this long."""
+DAY = 24 * HOUR
+LEVELS = ((STEP, 3 * HOUR), (3 * STEP, DAY), (2 * HOUR, 7 * DAY), (6 * HOUR, None))
+"""The lengths of steps, and how long a time up to now has steps of this length or shorter ones."""
+SPANS = tuple(span for span, _ in LEVELS)
 LOST = ("exhausted", "gone", "dead")
 """The ends of a delivery that count: its receiver never accepted it."""
 BOUNDS = tuple(5_000 << power for power in range(13))
@@ -88,21 +90,26 @@ async def count_dead(tx: Tx, webhook_ids: Iterable[str]) -> None:
     await add(tx, STEP, counts)
 
 
-async def fold(tx: Tx, before: int, most: int) -> int:
-    """Fold up to `most` five-minute counts from before `before` into hours; return how many."""
-    rows = await _take(tx, STEP, start_of(before, HOUR), most)
-    counts: dict[Key, Counts] = {}
-    for row in rows:
-        found = _of(counts, (row["webhook_id"], start_of(row["at"], HOUR), row["result"]))
-        for place, name in enumerate(SUMS):
-            found[place] += int(row[name])
-    await add(tx, HOUR, counts)
-    return len(rows)
+async def fold(tx: Tx, now: int, most: int) -> int:
+    """Fold up to `most` counts of each level into the next one; return how many."""
+    done = 0
+    for (span, kept), longer in zip(LEVELS, SPANS[1:], strict=False):
+        assert kept is not None
+        # The first step of a time of this length may begin one step before it.
+        rows = await _take(tx, span, start_of(now - kept - span, longer), most)
+        counts: dict[Key, Counts] = {}
+        for row in rows:
+            found = _of(counts, (row["webhook_id"], start_of(row["at"], longer), row["result"]))
+            for place, name in enumerate(SUMS):
+                found[place] += int(row[name])
+        await add(tx, longer, counts)
+        done += len(rows)
+    return done
 
 
 async def purge(tx: Tx, before: int, most: int) -> int:
-    """Delete up to `most` counts from before `before`; return how many."""
-    return sum([len(await _take(tx, span, before, most)) for span in (STEP, HOUR)])
+    """Delete up to `most` counts of each level that end before `before`; return how many."""
+    return sum([len(await _take(tx, span, before - span + 1, most)) for span in SPANS])
 
 
 async def remove(tx: Tx, webhook_id: str, most: int) -> bool:

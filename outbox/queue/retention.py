@@ -154,12 +154,12 @@ class Retention:
         self._ledger.swept("events")
 
     async def counts(self) -> None:
-        """Delete the counts of past attempts, and fold old ones into hours."""
+        """Delete the counts of past attempts, and fold old ones into longer steps."""
         past = await self._db.read(past_of, self._deliveries)
-        fine = await self._db.read(past_of, figures.FINE_FOR)
+        now = await self._db.read(past_of, 0)
         while count := await self._db.write(figures.purge, past.at, PAGE):
             self._ledger.purged("webhook_figures", count)
-        while await self._db.write(figures.fold, fine.at, PAGE):
+        while await self._db.write(figures.fold, now.at, PAGE):
             pass
         self._ledger.swept("webhook_figures")
 

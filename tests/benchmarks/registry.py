@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.benchmarks.ceilings import ceilings
+from tests.benchmarks.console_charts import console_charts
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
 from tests.benchmarks.hanging import hanging
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "hanging": hanging,
     "parked": parked,
     "gauges": gauges,
+    "console_charts": console_charts,
     "read_path": read_path,
     "lists": lists,
     "storefront": storefront,

@@ -12,7 +12,7 @@ from outbox.database.transaction import Tx
 from outbox.queue.figures import HOUR, STEP
 from tests.browser.conftest import sign_in, window
 from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook
-from tests.browser.test_narrow import DESKTOP, MISPLACED, PHONE, SMALL
+from tests.browser.test_narrow import MISPLACED, PHONE, SMALL
 from tests.support.drain import Inbox
 from tests.support.figures import fill
 from tests.support.process import free_port
@@ -89,8 +89,8 @@ async def test_charts_are_seen_in_both_schemes_and_at_all_widths(
             await page.screenshot(path=tmp_path / f"empty-{scheme}.png")
             if scheme == "light":
                 good, bad = await furnish(site, box, view)
-            for size in (PHONE, DESKTOP, WIDE):
-                await page.set_viewport_size(size)
+            for size in (PHONE, WIDE):
+                await page.set_viewport_size({"width": size["width"], "height": size["height"]})
                 for name, path in (
                     ("overview", "/console"), ("overview-30d", "/console?range=30d"),
                     ("webhook", f"/console/webhooks/{good}"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from outbox.database.transaction import Tx
 from outbox.queue import figures
-from outbox.queue.figures import BOUNDS, FINE_FOR, HOUR, LOST, STEP, TIMES
+from outbox.queue.figures import BOUNDS, DAY, LEVELS, LOST, SPANS, STEP, TIMES
 
 Found = Counter[tuple[str, int, str, str]]
 """Webhook, start of the step, result, and `count`, `total_us` or a step of durations."""
@@ -29,40 +29,43 @@ async def of_log(tx: Tx) -> Found:
     return found
 
 
-async def stored(tx: Tx, hours: bool = False) -> Found:
-    """Return what the figures say; with `hours`, by hours and whatever the stored step is."""
+async def stored(tx: Tx) -> Found:
+    """Return what the figures say, whatever the length of their steps."""
     found: Found = Counter()
     for row in await tx.all("select * from webhook_figures"):
-        at = row["at"] // HOUR * HOUR if hours else row["at"]
         for name in ("count", "total_us", *TIMES):
-            found[row["webhook_id"], at, row["result"], name] += row[name]
+            found[row["webhook_id"], row["at"], row["result"], name] += row[name]
     return Counter({key: count for key, count in found.items() if count})
 
 
-def by_hours(found: Found) -> Found:
-    """Return the same counts in steps of an hour."""
+def in_longest(found: Found) -> Found:
+    """Return the same counts in the longest steps."""
     folded: Found = Counter()
     for (webhook_id, at, result, name), count in found.items():
-        folded[webhook_id, at // HOUR * HOUR, result, name] += count
+        folded[webhook_id, at // SPANS[-1] * SPANS[-1], result, name] += count
     return folded
 
 
 async def fill(
     tx: Tx, webhook_id: str, now: int, shape: Callable[[int], Sequence[tuple[str, int, int]]]
 ) -> None:
-    """Store figures of 30 days as they would be kept: hours, and steps for the last two days.
+    """Store figures of 30 days in the steps in which they would be kept.
 
-    `shape` takes the start of a step and returns results with their number and their duration.
+    `shape` takes the start of a step and returns results with their number in five minutes and
+    their duration.
     """
-    fine_from = now // HOUR * HOUR - FINE_FOR
-    hours = [(at, HOUR) for at in range(fine_from - 28 * 24 * HOUR, fine_from, HOUR)]
-    for at, span in [*hours, *((at, STEP) for at in range(fine_from, now, STEP))]:
+    end = now
+    for span, kept in LEVELS:
+        longer = next((one for one in SPANS if one > span), span)
+        start = (now - (kept or 30 * DAY)) // longer * longer
         counts = {}
-        for result, count, took in shape(at):
-            if count := count * span // STEP:
-                times = [0] * len(TIMES)
-                for part, slower in ((70, 1), (25, 2), (5, 4)):
-                    times[bisect_left(BOUNDS, took * slower)] += count * part // 100
-                times[bisect_left(BOUNDS, took)] += count - sum(times)
-                counts[webhook_id, at, result] = [count, took * count, *times]
+        for at in range(start, end, span):
+            for result, count, took in shape(at):
+                if count := count * span // STEP:
+                    times = [0] * len(TIMES)
+                    for part, slower in ((70, 1), (25, 2), (5, 4)):
+                        times[bisect_left(BOUNDS, took * slower)] += count * part // 100
+                    times[bisect_left(BOUNDS, took)] += count - sum(times)
+                    counts[webhook_id, at, result] = [count, took * count, *times]
         await figures.add(tx, span, counts)
+        end = start

@@ -7,7 +7,6 @@ for it with the span that the receiver saw.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import tempfile
@@ -18,9 +17,9 @@ from typing import Any
 from tests.support.engines import Engine, empty_database
 from tests.support.ledger import EVENTS, query, until_drained
 from tests.support.load import Load
-from tests.support.otlp import Exported, TraceCollector, trace_collector
+from tests.support.otlp import Exported, trace_collector
 from tests.support.product import Product
-from tests.support.recipients import Receipt, Recipients, recipients
+from tests.support.recipients import Receipt, recipients
 from tests.support.tenants import settle_in
 
 RECEIVERS = 10

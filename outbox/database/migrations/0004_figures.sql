@@ -1,5 +1,5 @@
 -- The figures of the console's charts: how the attempts of a webhook ended, and how long they took,
--- in steps of five minutes and, for older ones, of an hour. `result` is the outcome of attempts that
+-- in steps of five minutes and longer ones for older attempts. `result` is the outcome of attempts that
 -- started in the step, or how deliveries ended in it without success: exhausted, gone, dead. `t0` to
 -- `t13` count attempts by their duration: up to 5 ms, up to 10 ms, and so on, each bound twice the
 -- one before; the last has no bound. No reference to the webhook: a check of it would wait for its

@@ -9,11 +9,11 @@ from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue import figures, parking, rescue
-from outbox.queue.figures import HOUR, STEP
+from outbox.queue.figures import HOUR, SPANS, STEP
 from outbox.queue.policy import Schedule
 from outbox.queue.retention import DAY, Retention
 from tests.support.drain import add_webhook, drain, inbox, make_many, ring, rows
-from tests.support.figures import by_hours, of_log, stored
+from tests.support.figures import in_longest, of_log, stored
 from tests.support.process import free_port
 
 ADD = """
@@ -96,30 +96,39 @@ async def add(tx: Tx, webhook_id: str, at: int, result: str = "success", span: i
     await tx.run(ADD, webhook_id, span, at, result)
 
 
-async def test_old_steps_are_folded_into_hours_and_nothing_is_lost(db: Database) -> None:
-    now = db.clock.wall() // HOUR * HOUR
-    for hour in (20, 47, 48, 49, 60, 100, 300):
+async def test_old_steps_become_longer_ones_and_nothing_is_lost(db: Database) -> None:
+    now = db.clock.wall()
+    hours = (0, 1, 2, 4, 5, 20, 23, 26, 30, 100, 166, 170, 180, 300, 700)
+    for hour in hours:
         for step in range(12):
-            for result in ("success", "timeout"):
-                await db.write(add, f"w{step % 2}", now - hour * HOUR + step * STEP, result)
+            at = (now - hour * HOUR - step * STEP) // STEP * STEP
+            await db.write(add, f"w{step % 2}", at, "timeout" if step % 3 else "success")
     before = await db.read(stored)
     keep = Retention(db, deliveries_days=30, events_days=30)
     await keep.counts()
-    assert await db.read(stored, hours=True) == by_hours(before)
-    left = await db.read(rows, "select span, at from webhook_figures order by at")
-    old = {row["span"] for row in left if row["at"] < now - 49 * HOUR}
-    new = {row["span"] for row in left if row["at"] >= now - 47 * HOUR}
-    assert (old, new) == ({HOUR}, {STEP})
-    # A late result, and a second run: the hour takes it in.
-    await db.write(add, "w0", now - 60 * HOUR)
+    assert in_longest(await db.read(stored)) == in_longest(before)
+    left = await db.read(rows, "select span, at from webhook_figures")
+    ages = {span: [(now - row["at"]) / HOUR for row in left if row["span"] == span]
+            for span in SPANS}  # fmt: skip
+    # A range of three hours and its first step find steps of five minutes, and so on.
+    assert max(ages[SPANS[0]]) < 4
+    assert 4 < min(ages[SPANS[1]]) < max(ages[SPANS[1]]) < 27
+    assert 26 < min(ages[SPANS[2]]) < max(ages[SPANS[2]]) < 7 * 24 + 8
+    assert min(ages[SPANS[3]]) > 7 * 24
+    # A late result, and a second run: the longer step takes it in.
+    await db.write(add, "w0", (now - 60 * HOUR) // STEP * STEP)
     again = await db.read(stored)
     await keep.counts()
-    assert await db.read(stored, hours=True) == by_hours(again)
+    assert in_longest(await db.read(stored)) == in_longest(again)
+    assert not await db.read(
+        rows, "select 1 as one from webhook_figures where span = $1 and at < $2", STEP,
+        now - 5 * HOUR,
+    )  # fmt: skip
 
 
 async def test_folding_in_the_middle_of_counting_loses_nothing(db: Database) -> None:
     """Writers add to the very steps that are folded; on PostgreSQL at the same time."""
-    old = db.clock.wall() // HOUR * HOUR - 60 * HOUR
+    old = db.clock.wall() // SPANS[-1] * SPANS[-1] - 240 * HOUR
 
     async def count(webhook_id: str, number: int) -> None:
         counts = {(webhook_id, old + number % 12 * STEP, "success"): [1] * len(figures.SUMS)}
@@ -127,21 +136,21 @@ async def test_folding_in_the_middle_of_counting_loses_nothing(db: Database) -> 
 
     async def fold_often() -> None:
         for _ in range(20):
-            await db.write(figures.fold, old + 2 * HOUR, 7)
+            await db.write(figures.fold, db.clock.wall(), 7)
 
     await asyncio.gather(*(count(f"w{n % 3}", n) for n in range(200)), fold_often(), fold_often())
-    found = await db.read(stored, hours=True)
+    found = await db.read(stored)
     assert sum(n for (*_, what), n in found.items() if what == "count") == 200
 
 
 async def test_retention_ends_figures_and_keeps_the_others(db: Database) -> None:
-    now = db.clock.wall() // HOUR * HOUR
-    for days, span in ((8, HOUR), (6, HOUR), (8, STEP), (1, STEP)):
+    now = db.clock.wall() // SPANS[-1] * SPANS[-1] - SPANS[-1]
+    for days, span in ((8, SPANS[-1]), (6, SPANS[-2]), (8, STEP), (0, STEP)):
         for number in range(300):
             await db.write(add, f"w{number}", now - days * DAY, span=span)
     await Retention(db, deliveries_days=7, events_days=7).run_once()
     left = await db.read(rows, "select at, count(*) as n from webhook_figures group by at")
-    assert {row["at"]: row["n"] for row in left} == {now - 6 * DAY: 300, now - DAY: 300}
+    assert {row["at"]: row["n"] for row in left} == {now - 6 * DAY: 300, now: 300}
 
 
 async def test_deleting_a_webhook_ends_its_figures_alone(db: Database) -> None:
