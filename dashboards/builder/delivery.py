@@ -71,10 +71,12 @@ DELAY = Row(
             (Query(rate(f"{LAG}_bucket", 'attempt="first"', "le"), "{{le}}"),), "heatmap",
         ),
         Panel(
-            "Start of retries",
-            "Time from due to the request of retries. They give way to first attempts, so they are "
-            "later when all slots are busy.",
-            "s", quantiles(LAG, 'attempt="retry"'), alert="OutboxSlotsSaturated",
+            "Start of other attempts",
+            "95th percentile of the time from due to the request. Retries give way to first "
+            "attempts, so they are later when slots are scarce; limited ones go to webhooks that "
+            "fail, one at a time.",
+            "s", (Query(quantile(0.95, LAG, 'attempt!="first"', "attempt"), "{{attempt}}"),),
+            alert="OutboxSlotsSaturated",
         ),
         Panel(
             "Commit to acceptance",
@@ -200,7 +202,7 @@ WORKER = Row(
             "Seconds since each node's worker last went round. Above 30 s on all nodes nothing is "
             "sent.",
             "s",
-            (Query(f"time() - {of('outbox_scheduler_last_tick_timestamp_seconds')}",
+            (Query(f"time() - ({of('outbox_scheduler_last_tick_timestamp_seconds')} > 0)",
                    "{{instance}}"),),
             width=12, steps=up_to(10, 30), lines=True, alert="OutboxSchedulerDead",
         ),

@@ -12,6 +12,7 @@ from tests.benchmarks.sizes import FULL
 from tests.proof import (
     attacks,
     crm,
+    dashboards,
     edges,
     forgeries,
     graphql_door,
@@ -176,6 +177,7 @@ LINES: dict[str, Line] = {
     **nodes.LINES,
     **edges.LINES,
     **rooms.LINES,
+    **dashboards.LINES,
     **purchases.LINES,
     **forgeries.LINES,
     **attacks.LINES,

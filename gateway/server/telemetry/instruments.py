@@ -3,6 +3,7 @@
 gateway.server.telemetry.metrics updates them. Label values come from closed sets.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Literal, get_args
@@ -197,6 +198,9 @@ class Instruments:
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
         self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
         self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
+        for size in (self.file_bytes, self.wal_bytes, self.free_bytes):
+            # Until it is measured. The files of PostgreSQL are not on this machine.
+            size.set(math.nan)
         self.collection_seconds = gauge(
             "metrics_collection_duration_seconds", "Duration of the last collection.", "collector"
         )

