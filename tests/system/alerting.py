@@ -1,0 +1,228 @@
+"""Faults and the alerts that they make: a real Prometheus watches a gateway under load (R5, R11, R35).
+
+The rules are those of dashboards/, in a copy whose waits and windows are a twentieth: an hour takes
+three minutes. Thresholds are the true ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.cluster import Cluster
+from tests.support.load import Load
+from tests.support.product import Product
+from tests.support.prometheus import Prometheus, configuration, prometheus
+from tests.support.recipients import Recipients, recipients
+from tests.support.tenants import settle_in
+from tests.support.volume import tmpfs
+from tests.system.space import fill
+
+SHORTER = 20
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+DURATION = re.compile(r"(?<=\[)(\d+)([smhd])(?=\])|(?<=for: )(\d+)([smhd])$", re.MULTILINE)
+RATE = 15.0
+OWNERS = 6
+QUIET_SECONDS = 45.0
+FAULT_SECONDS = 120.0
+CLEAR_SECONDS = 240.0
+FIRING = 'ALERTS{alertstate="firing"}'
+# As it is by default; the schedule of Product gives up within seconds.
+SCHEDULE = "5,300,1800,7200,18000,36000,50400,72000,86400"
+
+
+def shortened(text: str) -> str:
+    """Return rules with every wait and window divided by SHORTER, in whole seconds."""
+
+    def less(found: re.Match[str]) -> str:
+        number, unit = found[1] or found[3], found[2] or found[4]
+        return f"{max(int(number) * UNITS[unit] // SHORTER, 3)}s"
+
+    return DURATION.sub(less, text)
+
+
+@dataclass
+class Site:
+    """A gateway under load, and what a fault may touch."""
+
+    product: Product
+    there: Recipients
+    load: Load
+    disk: Path
+    cluster: Cluster | None
+
+
+Act = Callable[[Site], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, its end, and the alerts that it must make: no other may fire."""
+
+    begin: Act
+    end: Act
+    alerts: frozenset[str]
+    engine: str = "sqlite"
+    module: str = "gateway"
+
+
+async def _nothing(site: Site) -> None:
+    """Leave all as it is."""
+
+
+async def _hang(site: Site) -> None:
+    site.there.behave(hang=[f"/owner{number}/" for number in range(OWNERS // 2)])
+
+
+async def _answer(site: Site) -> None:
+    site.there.behave(release=True)
+
+
+async def _fill_disk(site: Site) -> None:
+    await asyncio.to_thread(fill, site.disk)
+
+
+async def _free_disk(site: Site) -> None:
+    (site.disk / "ballast").unlink()
+
+
+async def _stop_database(site: Site) -> None:
+    assert site.cluster is not None
+    await site.cluster.crash()
+
+
+async def _start_database(site: Site) -> None:
+    assert site.cluster is not None
+    await site.cluster.start()
+
+
+async def _freeze(site: Site) -> None:
+    site.product.send(signal.SIGSTOP)
+
+
+async def _thaw(site: Site) -> None:
+    site.product.send(signal.SIGCONT)
+
+
+async def _turn_clock(site: Site) -> None:
+    site.product.send(signal.SIGUSR1)
+
+
+REFUSING = {"DbErrors", "ApiErrorBudgetFast", "ApiErrorBudgetSlow", "OutboxSchedulerDead"}
+ASTRAY = {"ClockSkew", "ClockAstray"}
+FAULTS = {
+    "nothing": Fault(_nothing, _nothing, frozenset()),
+    "receivers hang": Fault(_hang, _answer, frozenset({"WebhookCircuitsOpen"})),
+    "disk full": Fault(_fill_disk, _free_disk, frozenset(REFUSING | {"DiskFillsIn6h"})),
+    "PostgreSQL stopped": Fault(
+        _stop_database, _start_database, frozenset(REFUSING | {"OutboxLeaderMissing"}), "postgres"
+    ),
+    "process stopped": Fault(_freeze, _thaw, frozenset({"TargetDown", "OutboxSchedulerDead"})),
+    "clock an hour off": Fault(
+        _turn_clock, _turn_clock, frozenset(ASTRAY), module="tests.system.astray_serve"
+    ),
+    "clock an hour off, PostgreSQL": Fault(
+        _turn_clock, _turn_clock, frozenset(ASTRAY | {"OutboxSchedulerDead"}), "postgres",
+        "tests.system.astray_serve",
+    ),
+}  # fmt: skip
+
+
+@asynccontextmanager
+async def _site(fault: Fault, seed: int) -> AsyncIterator[tuple[Site, Prometheus]]:
+    async with AsyncExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="carteiro-alerts-")))
+        home.chmod(0o755)
+        disk, cluster = stack.enter_context(tmpfs(home, 64)), None
+        url = f"sqlite:///{disk / 'carteiro.db'}"
+        if fault.engine == "postgres":
+            cluster = Cluster(home / "data")
+            stack.push_async_callback(cluster.close)
+            await cluster.create()
+            await cluster.start()
+            url = cluster.url
+        there = await stack.enter_async_context(recipients(OWNERS, seed=seed, latency=(0, 0.02)))
+        tenants = await settle_in(url, home, there.ports, owners=OWNERS)
+        product = Product(
+            home, url, tenants.key_file, module=fault.module,
+            environment={"CARTEIRO_RETRY__SCHEDULE": SCHEDULE},
+        )  # fmt: skip
+        stack.push_async_callback(product.close)
+        await product.start()
+        config = configuration(home, [f"127.0.0.1:{product.port}"], 1)
+        for name in ("recording.yml", "alerts.yml"):
+            (home / name).write_text(shortened((home / name).read_text()))
+        server = await stack.enter_async_context(prometheus(config))
+        yield Site(product, there, Load(tenants, seed), disk, cluster), server
+
+
+async def run_fault(name: str, seed: int) -> dict[str, Any]:
+    """Make one fault under load, mend it, and wait until no alert fires; return the record."""
+    fault = FAULTS[name]
+    async with _site(fault, seed) as (site, server), site.load.writing(
+        site.product.address, rate=RATE
+    ):
+        began = time.time()
+        await asyncio.sleep(QUIET_SECONDS)
+        early = await _fired(server, began, began)
+        broken = time.time()
+        await fault.begin(site)
+        try:
+            await asyncio.sleep(FAULT_SECONDS)
+        finally:
+            await fault.end(site)
+        mended = time.time()
+        over = await _until_clear(server, mended)
+        fired = await _fired(server, began, broken)
+    found = set(fired)
+    findings = [f"{alert} fired before the fault" for alert in early]
+    findings += [f"{alert} did not fire" for alert in sorted(fault.alerts - found)]
+    findings += [f"{alert} fired" for alert in sorted(found - fault.alerts)]
+    findings += [] if over is not None else ["alerts still fire after the end of the fault"]
+    return {
+        "pass": not findings,
+        "findings": findings,
+        "fault": name,
+        "engine": fault.engine,
+        "fired_after_s": fired,
+        "over_after_s": over,
+        "writes": len(site.load.acked),
+        "refused": len(site.load.refused),
+    }
+
+
+async def _fired(server: Prometheus, start: float, since: float) -> dict[str, int]:
+    """Return the alerts that have fired since `start`, with the seconds from `since`."""
+    first: dict[str, int] = {}
+    for series in await server.over(FIRING, start, time.time(), 1):
+        alert, at = series["metric"]["alertname"], round(float(series["values"][0][0]) - since)
+        first[alert] = min(first.get(alert, at), at)
+    return dict(sorted(first.items(), key=lambda pair: pair[1]))
+
+
+async def _until_clear(server: Prometheus, since: float) -> int | None:
+    """Wait until no alert fires; return the seconds, None when one still does at the end."""
+    # An alert may still be about to fire, so silence must last.
+    quiet = time.time()
+    while time.time() - since < CLEAR_SECONDS:
+        if await server.instant(FIRING, time.time()):
+            quiet = time.time()
+        elif time.time() - quiet > 20:
+            return round(quiet - since)
+        await asyncio.sleep(1)
+    return None
+
+
+async def run_faults(seed: int) -> dict[str, Any]:
+    """Make every fault in turn."""
+    told = [await run_fault(name, seed) for name in FAULTS]
+    findings = [f"{one['fault']}: {finding}" for one in told for finding in one["findings"]]
+    return {"pass": not findings, "findings": findings, "shorter": SHORTER, "faults": told}
