@@ -20,6 +20,8 @@ class Range:
     name: str
     step: int
     count: int
+    poll: int
+    """Seconds between two looks at a page with this range."""
 
     @property
     def length(self) -> int:
@@ -45,11 +47,11 @@ class Range:
         return f"{moment:%H:%M}" if self.length <= DAY else _day(moment)
 
 
-NAMES = ("3h", "24h", "7d", "30d")
+NAMED = (("3h", 5), ("24h", 5), ("7d", 15), ("30d", 30))
 LONGEST = 30 * DAY
 RANGES = tuple(
-    Range(name, span, (kept or LONGEST) // span)
-    for name, (span, kept) in zip(NAMES, LEVELS, strict=True)
+    Range(name, span, (kept or LONGEST) // span, poll)
+    for (name, poll), (span, kept) in zip(NAMED, LEVELS, strict=True)
 )
 """Each range has the steps that are stored for it."""
 USUAL = RANGES[1]

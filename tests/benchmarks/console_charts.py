@@ -117,14 +117,16 @@ async def _wait(tx: Tx, webhook_id: str, first: int, last: int, due: int) -> Non
 
 
 async def _measure(verdict: Verdict, browser: Forms, name: str, path: str) -> None:
-    took = []
+    took, cpu = [], []
     for _ in range(ASKED):
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         page = await browser.get(path)
         took.append((time.perf_counter() - began) * 1e6)
+        cpu.append((time.process_time() - used) * 1e6)
         if page.status != 200 or "<path" not in page.html:
             verdict.broken.append(f"{name}: {page.status}")
     verdict.figures[f"{name}_kb"] = len(page.html.encode()) // 1024
+    verdict.figures[f"{name}_cpu_ms"] = in_ms(median(cpu))
     verdict.figures[f"{name}_median_ms"] = in_ms(median(took))
     # Other load on the machine may delay one in ten.
     verdict.at_most(f"{name}_p90_ms", in_ms(quantile(took, 0.9)), PAGE_MS)
