@@ -11,7 +11,7 @@ import pytest
 from outbox.database.transaction import Tx
 from outbox.queue.figures import HOUR, STEP
 from tests.browser.conftest import sign_in, window
-from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook
+from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook, send_test
 from tests.browser.test_narrow import MISPLACED, PHONE, SMALL
 from tests.support.drain import Inbox
 from tests.support.figures import fill
@@ -19,7 +19,7 @@ from tests.support.process import free_port
 from tests.support.site import Site
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -106,3 +106,112 @@ async def test_charts_are_seen_in_both_schemes_and_at_all_widths(
                         wrong.append("too wide")
                     found[key] = wrong
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
+
+
+async def of_row(page: Page, step: str) -> list[str]:
+    cells = page.locator(f"tr[data-step='{step}'] td")
+    return [(text or "").strip() for text in await cells.all_text_contents()]
+
+
+async def tip(page: Page) -> list[str]:
+    """Wait for the box beside the pointer; return its figures."""
+    await page.locator(".tip:not([hidden]) dd").first.wait_for()
+    return [(text or "").strip() for text in await page.locator(".tip dd").all_text_contents()]
+
+
+async def test_a_chart_tells_its_steps_by_mouse_and_by_keyboard(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    """The figures are those of the table's row, on every chart at once; Escape ends it."""
+    await site.user()
+    async with window(chromium, site, viewport=WIDE) as view:
+        page = view.page
+        await sign_in(view)
+        await furnish(site, box, view)
+        await view.open("/console")
+        chart = page.locator("#chart-attempts")
+        area = await chart.bounding_box()
+        assert area
+        # Step 50 of 96, in its middle.
+        await page.mouse.move(area["x"] + area["width"] * 50.5 / 96, area["y"] + 50)
+        assert await tip(page) == await of_row(page, "50")
+        assert await page.locator(".cursor").count() == 3
+        await page.mouse.move(5, 5)
+        await page.locator(".tip").wait_for(state="hidden")
+        await chart.focus()
+        await page.keyboard.press("ArrowLeft")
+        assert await tip(page) == await of_row(page, "95")
+        await page.keyboard.press("ArrowLeft")
+        assert await tip(page) == await of_row(page, "94")
+        await page.keyboard.press("Home")
+        assert await tip(page) == await of_row(page, "0")
+        await page.keyboard.press("Escape")
+        await page.locator(".tip").wait_for(state="hidden")
+
+
+async def test_new_deliveries_appear_and_what_is_read_stays(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    """A poll brings the figures of a test event; the open table and the read step remain."""
+    await site.user()
+    async with window(chromium, site, viewport=WIDE) as view:
+        page = view.page
+        await sign_in(view)
+        good, _ = await furnish(site, box, view)
+        await view.open(f"/console/webhooks/{good}?range=3h")
+        before = (
+            await of_row(page, "35") if await page.locator("tr[data-step='35']").count() else []
+        )
+        await page.locator("#chart-table summary").click()
+        await page.locator("#chart-attempts").focus()
+        await page.keyboard.press("ArrowLeft")
+        async with page.expect_response(
+            lambda got: "seen=" in got.url and got.status == 200
+        ):  # fmt: skip
+            async with window(chromium, site) as other:
+                await sign_in(other)
+                await other.open(f"/console/webhooks/{good}")
+                await send_test(other)
+        await page.locator("#webhook-health .badge.is-delivered").first.wait_for()
+        assert await page.locator("#chart-table").get_attribute("open") is not None
+        assert await page.evaluate("document.activeElement.id") == "chart-attempts"
+        now = await of_row(page, "35")
+        assert int(now[0]) == int(before[0] if before else 0) + 1
+        assert await tip(page) == now
+        assert "range=3h" in page.url
+
+
+async def test_without_scripts_there_are_charts_and_their_table(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    await site.user()
+    async with window(chromium, site) as view:
+        await sign_in(view)
+        await furnish(site, box, view)
+    async with window(chromium, site, java_script_enabled=False) as view:
+        page = view.page
+        await sign_in(view)
+        await view.open("/console")
+        await page.get_by_role("link", name="7 days").click()
+        assert page.url.endswith("/console?range=7d")
+        assert await page.locator("#chart-attempts .bar").count() == 2
+        await page.locator("#chart-table summary").click()
+        assert await page.locator("#chart-table tbody tr").count() == 84
+        assert await page.get_by_role("img", name="attempts succeeded and").count() == 1
+
+
+async def test_after_signing_in_a_failing_webhook_is_two_clicks_away(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    await site.user()
+    async with window(chromium, site) as view:
+        page = view.page
+        await sign_in(view)
+        await page.get_by_role("button", name="New webhook").wait_for()
+        _, bad = await furnish(site, box, view)
+        await page.get_by_role("link", name="Overview").click()
+        first = page.locator("#lines tbody tr").first
+        await first.get_by_text("Failing").wait_for()
+        await first.locator("a").click()
+        await page.wait_for_url(f"**/console/webhooks/{bad}?range=24h")
+        await page.get_by_text("could not connect").first.wait_for()

@@ -8,7 +8,7 @@ tip.setAttribute("role", "status");
 tip.hidden = true;
 document.body.append(tip);
 let shown = null; // The chart's id and the step that are read now.
-const open = new Set();
+let kept = null; // What a poll must not disturb, while it replaces the charts.
 
 function board() {
   return document.querySelector("[data-charts]");
@@ -88,21 +88,27 @@ document.addEventListener("keydown", (event) => {
   const last = Number(board().dataset.charts) - 1;
   show(chart, (shown?.id === chart.id ? shown.step : last + 1) + MOVES[event.key]);
 });
-document.addEventListener("focusout", hide);
+document.addEventListener("focusout", () => {
+  if (!kept) hide();
+});
 
 function reachable() {
   for (const chart of document.querySelectorAll("[data-charts] svg")) chart.tabIndex = 0;
 }
 
-// A poll replaces charts and table: what is open or read stays so.
-document.addEventListener("htmx:beforeSwap", () => {
-  open.clear();
-  for (const part of document.querySelectorAll("details[open][id]")) open.add(part.id);
+// A poll replaces charts and table: what is open, focused or read stays so.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (!event.detail.shouldSwap) return;
+  const open = [...document.querySelectorAll("[data-charts] details[open]")].map((part) => part.id);
+  kept = { open, focus: document.activeElement.closest("[data-charts] svg")?.id };
 });
 document.addEventListener("htmx:afterSwap", () => {
   reachable();
-  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  for (const id of kept?.open ?? []) document.getElementById(id)?.setAttribute("open", "");
+  if (kept?.focus) document.getElementById(kept.focus)?.focus({ preventScroll: true });
+  kept = null;
   const chart = shown && document.getElementById(shown.id);
   if (chart) show(chart, shown.step);
+  else hide();
 });
 reachable();
