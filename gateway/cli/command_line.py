@@ -123,6 +123,23 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def _listen(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--key", metavar="KEY", help="an API key (default: $CARTEIRO_KEY)")
+    parser.add_argument("--forward", metavar="URL", help="send each event to this URL")
+    parser.add_argument(
+        "--server", metavar="URL",
+        help="the address of Carteiro (default: $CARTEIRO_URL, else that of this configuration)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--after", metavar="EVENT", help="begin behind this event (default: behind the newest)"
+    )
+    parser.add_argument("--types", metavar="EVENTS", help="only these events, with commas between")
+    parser.add_argument(
+        "--secret", metavar="whsec_…", help="sign with this secret (default: a new one)"
+    )
+    parser.add_argument("--body", action="store_true", help="print the body of each event too")
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -203,6 +220,11 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "doctor", "Examine a receiver: each step of a delivery to it, and the times of retries.",
         "carteiro doctor https://hooks.example.com/carteiro", _from("doctor", "doctor"), _doctor,
+    ),
+    Command(
+        "listen", "Print the events of an account as they happen, and forward them, signed.",
+        "carteiro listen --key crt_4kYb91Qx --forward http://localhost:9000/hook",
+        _from("listening.listen", "listen"), _listen,
     ),
     Command(
         "user add", "Create an account and print its id.",

@@ -17,6 +17,7 @@ from aiohttp import web
 from gateway.app import build_app
 from gateway.domain.accounts import sessions
 from gateway.server import keys, startup
+from gateway.server.address import public_address
 from gateway.server.config import Config
 from gateway.server.connections import Runner
 from gateway.server.program import Role, program_version
@@ -34,7 +35,6 @@ NOTICE_SECONDS = 1.0
 CUT_SECONDS = 0.5
 """Time for handlers that still run at the end of the grace period."""
 BACKLOG = 1024
-ANY = {"": "localhost", "0.0.0.0": "localhost", "::": "localhost"}  # noqa: S104 - only shown
 
 
 async def serve(config: Config, role: Role, say: Say) -> None:
@@ -116,14 +116,6 @@ async def _listen(
             await drained
     finally:
         await runner.cleanup()
-
-
-def public_address(config: Config, port: int) -> str:
-    """Return the address of this server: `[server] public_url`, else host and port."""
-    if config.server.public_url:
-        return config.server.public_url.rstrip("/")
-    host = ANY.get(config.server.host, config.server.host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 async def _greet(db: Database, address: str, role: Role, say: Say) -> None:

@@ -17,7 +17,6 @@ SENTENCES: Mapping[str, str] = {
     "doctor.dead": "The delivery would end as dead.",
     "doctor.inactive": "The webhook is not active, so its deliveries wait until you activate it.",
     "doctor.steps": "Steps",
-    "doctor.request": "Request and response",
     "doctor.passed": "passed",
     "doctor.skipped": "not needed",
     "doctor.failed": "failed",

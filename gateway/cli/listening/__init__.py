@@ -1,0 +1,1 @@
+"""`carteiro listen`: reads the events feed, signs, verifies, prints and forwards each event."""
