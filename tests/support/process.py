@@ -130,8 +130,8 @@ def serving_process(
 
     `module` replaces its entry point.
     """
-    port = free_port()
-    settings = {"CARTEIRO_SERVER__PORT": str(port)} | settings
+    settings = {"CARTEIRO_SERVER__PORT": str(free_port())} | settings
+    port = int(settings["CARTEIRO_SERVER__PORT"])
     with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as err:
         process = subprocess.Popen(
             [sys.executable, "-m", module, "serve", *words],

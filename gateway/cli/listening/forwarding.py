@@ -18,7 +18,7 @@ from outbox.sending.send import Sender
 from outbox.sending.urls import Refused, check_url
 
 SECOND = 1_000_000
-EVERYWHERE = ("0.0.0.0/0", "[::]/0")
+EVERYWHERE = ("0.0.0.0/0", "[::/0]")
 
 
 class Unverified(Exception):

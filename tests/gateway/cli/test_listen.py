@@ -1,0 +1,258 @@
+"""`carteiro listen`: a local program gets each event as a webhook would, once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from gateway.cli.listening import forwarding
+from gateway.cli.listening.listen import listen
+from gateway.server.config import Config
+from gateway.server.keys import KEYRING
+from outbox.database.transaction import Database
+from outbox.errors import OutboxError
+from outbox.sending.request import compose, new_secret
+from tests.gateway.cli.test_cli import EMAIL, add_user
+from tests.support.console import CONFIG
+from tests.support.drain import add_webhook
+from tests.support.process import Serving, command, environment, free_port, serving_process
+from tests.support.receiver import receiver
+from tests.support.site import Site, serving
+from tests.support.waiting import until
+
+SECRET = new_secret(b"s" * 32)
+
+
+class Listening:
+    """A running `listen` with its lines."""
+
+    def __init__(self, server: str, key: str, **given: Any) -> None:
+        words: dict[str, Any] = {
+            "key": key, "server": server, "forward": None, "after": None, "types": None,
+            "secret": SECRET, "body": False,
+        }  # fmt: skip
+        self.lines: list[str] = []
+        self._task = asyncio.create_task(
+            listen(Config(), Namespace(**words | given), self.lines.append)
+        )
+
+    @property
+    def events(self) -> list[str]:
+        return [line.split()[1] for line in self.lines[2:]]
+
+    async def until(self, count: int, seconds: float = 20) -> None:
+        """Wait for the lines of `count` events; 0 waits until it listens."""
+        await until(lambda: self._task.done() or len(self.lines) >= count + 2, seconds)
+        if self._task.done():
+            self._task.result()
+
+    async def end(self) -> None:
+        self._task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await self._task
+
+    async def refusal(self) -> str:
+        """Return why it ended."""
+        with pytest.raises(OutboxError) as error:
+            await asyncio.wait_for(self._task, 20)
+        return str(error.value)
+
+
+@asynccontextmanager
+async def listening(server: str, key: str, **given: Any) -> AsyncIterator[Listening]:
+    running = Listening(server, key, **given)
+    await running.until(0)
+    try:
+        yield running
+    finally:
+        await running.end()
+
+
+@pytest.fixture
+async def site(db: Database) -> AsyncIterator[Site]:
+    async with serving(db, CONFIG, role="all") as site:
+        yield site
+
+
+async def write(site: Site, key: str, name: str) -> str:
+    """Create a contact; return its id."""
+    async with site.http.post(
+        "/api/contacts", json={"name": name}, headers={"X-API-Key": key}
+    ) as answer:
+        assert answer.status == 201
+        return str((await answer.json())["id"])
+
+
+async def test_a_program_gets_exactly_what_a_webhook_gets(site: Site) -> None:
+    owner = await site.user()
+    key = await site.key(owner)
+    async with receiver(secret=SECRET) as local, receiver() as remote:
+        await add_webhook(
+            site.db, site.app[KEYRING], f"{remote.url}/hook", "contact.created", owner=owner
+        )
+        await write(site, key, "before")
+        await remote.wait(1)
+        async with listening(site.url, key, forward=f"{local.url}/hook") as heard:
+            await write(site, key, "João")
+            await heard.until(1)
+            [event] = heard.events
+            assert event == "contact.created"
+            assert heard.lines[-1].split()[3:5] == ["200", "in"]
+        [sent] = local.requests
+        _, delivered = await remote.wait(2)
+        assert sent.body == delivered.body
+        assert "João".encode() in sent.body
+        ours, theirs = dict(sent.headers), dict(delivered.headers)
+        # The trace of the request stays with the gateway.
+        del theirs["traceparent"]
+        assert [name for name, _ in sent.headers] == list(theirs)
+        different = {name for name in ours if ours[name] != theirs[name]}
+        assert different <= {
+            "Host", "X-Webhook-Signature", "webhook-signature", "webhook-timestamp",
+        }  # fmt: skip
+
+
+async def test_it_begins_behind_the_newest_event_or_where_it_is_told(site: Site) -> None:
+    key = await site.key(await site.user())
+    for name in ("a", "b", "c"):
+        await write(site, key, name)
+    feed: list[Any] = []
+    async with asyncio.timeout(20):
+        # An event is in the feed once the drain has seen it.
+        while len(feed) < 3:
+            async with site.http.get("/api/events", headers={"X-API-Key": key}) as answer:
+                feed = (await answer.json())["data"]
+    first = feed[0]["id"]
+    async with listening(site.url, key) as heard:
+        await write(site, key, "d")
+        await heard.until(1)
+        assert len(heard.events) == 1
+    async with listening(site.url, key, after=first) as heard:
+        await heard.until(3)
+        bodies = [line.split()[2] for line in heard.lines[2:]]
+        assert bodies == sorted(bodies)
+        assert "verified, " in heard.lines[-1]
+
+
+async def test_only_the_wanted_events(site: Site) -> None:
+    key = await site.key(await site.user())
+    async with listening(site.url, key, types="contact.deleted", body=True) as heard:
+        made = await write(site, key, "x")
+        async with site.http.delete(f"/api/contacts/{made}", headers={"X-API-Key": key}) as answer:
+            assert answer.status in (200, 204)
+        await heard.until(1)
+        assert heard.events[0] == "contact.deleted"
+        assert '"event": "contact.deleted"' in heard.lines[3]
+
+
+async def test_a_failing_program_is_told_and_does_not_stop_it(site: Site) -> None:
+    key = await site.key(await site.user())
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=500 if b'"a"' in await request.read() else 204)
+
+    async with receiver() as local:
+        local.answer = answer
+        async with listening(site.url, key, forward=local.url + "/") as heard:
+            await write(site, key, "a")
+            await write(site, key, "b")
+            await heard.until(2)
+            assert "FAILED 500 http_5xx" in heard.lines[-2]
+            assert "204 in" in heard.lines[-1]
+    async with listening(site.url, key, forward=f"http://localhost:{free_port()}/") as heard:
+        await write(site, key, "a")
+        await heard.until(1)
+        assert "FAILED connect_error: connection refused" in heard.lines[-1]
+
+
+async def test_a_key_or_a_place_that_the_server_refuses_ends_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await site.key(await site.user())
+    monkeypatch.delenv("CARTEIRO_KEY", raising=False)
+    assert "401: " in await Listening(site.url, "crt_wrong").refusal()
+    assert (
+        "400: after: Send the nextCursor"
+        in await Listening(site.url, key, after=site.db.ids.new(site.db.clock.wall())).refusal()
+    )
+    assert "there is no API key" in await Listening(site.url, "").refusal()
+    assert "is not the id of an event" in await Listening(site.url, key, after="x").refusal()
+    assert "--secret must be" in await Listening(site.url, key, secret="abc").refusal()
+    assert "is not a URL" in await Listening(site.url, key, forward="localhost").refusal()
+    assert "ftp" in await Listening(site.url, key, forward="ftp://localhost:1/").refusal()
+    async with receiver() as other:
+        assert "is no page of events" in await Listening(other.url, key).refusal()
+
+
+async def test_a_wrong_signature_of_our_own_is_never_forwarded(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check is the receivers' own; here the sender signs another body."""
+    right = compose
+
+    def wrong(request: Any, **more: Any) -> Any:
+        return right(replace(request, body=request.body + b" "), **more)
+
+    monkeypatch.setattr(forwarding, "compose", wrong)
+    key = await site.key(await site.user())
+    async with receiver() as local, listening(site.url, key, forward=local.url + "/") as heard:
+        await write(site, key, "a")
+        await heard.until(1)
+        assert "NOT VERIFIED: X-Webhook-Signature does not match" in heard.lines[-1]
+        assert local.requests == []
+
+
+def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
+    """As a program of its own, with the address of the configuration."""
+    add_user(tmp_path)
+    key = command("key", "add", EMAIL, "--name", "k", folder=tmp_path).stdout.strip()
+    port = free_port()
+    settings = {"CARTEIRO_SERVER__PORT": str(port)}
+    contact = {"X-API-Key": key}
+    with (tmp_path / "heard").open("wb") as out, (tmp_path / "notes").open("wb") as err:
+        program = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "listen"], cwd=tmp_path, stdout=out, stderr=err,
+            env=environment(tmp_path, CARTEIRO_KEY=key, **settings),
+        )  # fmt: skip
+
+        def create(there: Serving, name: str) -> int:
+            body = {"name": name}
+            return there.ask("/api/contacts", method="POST", body=body, headers=contact)[0]
+
+        def heard(words: str, count: int) -> None:
+            asyncio.run(until(lambda: (tmp_path / "heard").read_text().count(words) >= count, 60))
+
+        try:
+            with serving_process(tmp_path, **settings) as there:
+                heard("Signing secret: whsec_", 1)
+                assert create(there, "A") == 201
+                heard("contact.created", 1)
+                there.end()
+            with serving_process(tmp_path, **settings) as there:
+                assert create(there, "B") == 201
+                heard("contact.created", 2)
+                events = json.loads(there.ask("/api/events", headers=contact)[1])["data"]
+                program.send_signal(signal.SIGINT)
+                assert program.wait(20) == 130
+        finally:
+            program.kill()
+            program.wait()
+    lines = (tmp_path / "heard").read_text().splitlines()[2:]
+    assert [line.split()[2] for line in lines] == [event["id"] for event in events]
+    notes = (tmp_path / "notes").read_text()
+    assert "The feed cannot be read: http://127.0.0.1" in notes
+    assert "The feed can be read again." in notes
+    assert notes.endswith(f"carteiro: To continue here: --after {events[-1]['id']}\n")
+    assert "Traceback" not in notes
