@@ -1,0 +1,1 @@
+"""The files of docs/deploy and the image, as people install them."""
