@@ -66,6 +66,8 @@ async def write(
             await tx.run(_KEEP, *_scope(use), outcomes.keep(found))
         return found
 
+    # Traces show the name of the unit.
+    once.__name__ = getattr(unit, "__name__", "once")
     try:
         return await db.write(once)
     except DatabaseUnavailable as error:

@@ -51,7 +51,7 @@ class TraceCollector:
     async def handle(self, request: web.Request) -> web.Response:
         body = await request.read()
         async with self.changed:
-            self.headers.append(dict(request.headers))
+            self.headers.append({name.lower(): text for name, text in request.headers.items()})
             self.changed.notify_all()
         if self.hold is not None:
             await self.hold.wait()

@@ -53,10 +53,10 @@ def collector(
 def _exporter(url: str, headers: dict[str, str], service: dict[str, str]) -> Exporter:
     try:
         from gateway.server.telemetry.otlp import OtlpExporter
-    except ImportError as missing:
+    except ImportError:
         raise CannotStart(
-            f"tracing.endpoint needs the package {missing.name}: install carteiro[tracing], or "
-            "remove the setting"
+            "tracing.endpoint needs the packages of carteiro[tracing]; install them with "
+            "pip install 'carteiro[tracing]', or remove the setting"
         ) from None
     clean = {name.strip(): value.strip() for name, value in headers.items()}
     return OtlpExporter(url, clean, service)

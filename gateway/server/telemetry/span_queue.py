@@ -32,15 +32,21 @@ class Exporter(Protocol):
 class SpanQueue:
     """Spans on their way to an exporter, from `start` to `close`.
 
-    `count` gets a result ("exported" or "dropped") and a number of spans; it runs in any thread.
+    After a failure it waits `pause` seconds, then twice as long each time. `count` gets a result
+    ("exported" or "dropped") and a number of spans; it runs in any thread.
     """
 
     def __init__(
-        self, exporter: Exporter, count: Callable[[str, int], None], most: int = MOST_WAITING
+        self,
+        exporter: Exporter,
+        count: Callable[[str, int], None],
+        most: int = MOST_WAITING,
+        pause: float = INTERVAL_SECONDS,
     ) -> None:
         self._exporter = exporter
         self._count = count
         self._most = most
+        self._pause = pause
         self._waiting: deque[Span] = deque()
         self._closing = threading.Event()
         self._ready = threading.Event()
@@ -77,7 +83,9 @@ class SpanQueue:
         failures = 0
         while batch or self._waiting or not self._closing.is_set():
             if failures:
-                self._closing.wait(min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS))
+                longer = self._pause * 2.0 ** min(failures - 1, 10)
+                if self._closing.wait(min(longer, LONGEST_PAUSE_SECONDS)):
+                    break
             elif not self._waiting:
                 self._ready.wait(INTERVAL_SECONDS)
                 self._ready.clear()
@@ -92,12 +100,11 @@ class SpanQueue:
             if not failures:
                 logs.logger().warning("traces_not_exported", error=error)
             failures += 1
-            if self._closing.is_set() or failures % TRIES == 0:
+            if failures % TRIES == 0:
                 # The collector may refuse this one for ever, so it makes room for others.
                 self._count("dropped", len(batch))
                 batch = []
-            if self._closing.is_set():
-                return
+        self._count("dropped", len(batch))
 
     def _export(self, batch: Sequence[Span]) -> str | None:
         try:
