@@ -11,6 +11,7 @@ from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
 from tests.proof import (
     attacks,
+    correlation,
     crm,
     dashboards,
     edges,
@@ -172,6 +173,7 @@ LINES: dict[str, Line] = {
     "hanging-receivers": hanging_receivers,
     "duties-and-gauges": duties_and_gauges,
     "metrics": exposition,
+    **correlation.LINES,
     **engine_lines.LINES,
     **crm.LINES,
     **nodes.LINES,
