@@ -78,30 +78,34 @@ def event_fields(event: Announced) -> Fields:
 def attempt_fields(result: Result) -> Fields:
     """Return the fields of an attempt's record; `span_id` is the one the receiver got."""
     delivery, decision, outcome = result.delivery, result.decision, result.outcome
-    fields: Fields = {
-        "request_id": delivery.request_id,
-        "trace_id": trace_of(delivery.traceparent),
-        "span_id": None,
-        "event_id": delivery.event_id,
-        "delivery_id": delivery.id,
-        "webhook_id": delivery.webhook_id,
-        "attempt": delivery.attempt,
-    }
-    if outcome is not None:
-        if fields["trace_id"] is not None:
+    fields: Fields = {}
+    if delivery.request_id is not None:
+        fields["request_id"] = delivery.request_id
+    trace_id = trace_of(delivery.traceparent)
+    if trace_id is not None:
+        fields["trace_id"] = trace_id
+        if outcome is not None:
             fields["span_id"] = span_of(delivery.id, delivery.attempt)
+    fields["event_id"] = delivery.event_id
+    fields["delivery_id"] = delivery.id
+    fields["webhook_id"] = delivery.webhook_id
+    fields["attempt"] = delivery.attempt
+    if outcome is not None:
         fields["outcome"] = outcome.outcome
-        fields["status"] = outcome.status
-        fields["error"] = outcome.error
+        if outcome.status is not None:
+            fields["status"] = outcome.status
+        if outcome.error is not None:
+            fields["error"] = outcome.error
         fields["duration_ms"] = outcome.total_us / 1000
     fields["state"] = decision.state
-    fields["reason"] = decision.reason
+    if decision.reason is not None:
+        fields["reason"] = decision.reason
     if decision.delay_us is not None:
         ended = result.started_at + (0 if outcome is None else outcome.total_us)
         again = datetime.fromtimestamp((ended + decision.delay_us) / 1_000_000, UTC)
         fields["next_attempt_at"] = f"{again:%Y-%m-%dT%H:%M:%S}.{again.microsecond // 1000:03d}Z"
     fields["node"] = result.node_id
-    return _present(fields)
+    return fields
 
 
 def rescued_fields(delivery: Rescued) -> Fields:

@@ -211,7 +211,9 @@ def line_writer(event: str) -> Callable[[dict[str, Any]], None] | None:
     write = renderer.out.write
 
     def put(fields: dict[str, Any]) -> None:
-        write(line_of(renderer.head("info", event) | fields) + b"\n")
+        line = renderer.head("info", event)
+        line.update(fields)
+        write(line_of(line) + b"\n")
 
     return put
 
