@@ -116,7 +116,9 @@ async def departure(source: Snapshot) -> Departure:
         for row in await source.query(_UNSEEN)
         if row["owner_id"] in owners
     ]
-    chain = sorted({since for _, _, since in new}, key=lambda s: (s.next_id, s.oldest, -len(s.running)))
+    chain = sorted(
+        {since for _, _, since in new}, key=lambda s: (s.next_id, s.oldest, -len(s.running))
+    )
 
     def first(xid: int | None) -> int:
         return next(

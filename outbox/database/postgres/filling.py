@@ -57,7 +57,10 @@ class PostgresFilling:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         tx = PostgresTx(self._connection, self._place.ids, self._place.clock.wall())
-        return await unit(tx, *args, **kwargs)
+        result = await unit(tx, *args, **kwargs)
+        for insert, rows in tx.put_off.items():
+            await tx.many(insert.statement, rows)
+        return result
 
     async def begin(self, tables: Sequence[Table]) -> None:
         for table in tables:

@@ -30,6 +30,7 @@ from outbox.database.transfer import (
 )
 from outbox.errors import CannotStart
 
+BEGIN = "begin"
 _TABLES = "select name from sqlite_master where type = 'table'"
 _MIGRATIONS = """
 select component, number, name, checksum from schema_migrations order by component, number
@@ -117,7 +118,7 @@ async def open_snapshot(place: Place, own: Collection[str]) -> AsyncIterator[Sql
             address(file), uri=True, isolation_level=None, timeout=BUSY_MILLISECONDS / 1000
         ) as connection:
             await connection.execute("pragma query_only = on")
-            await connection.execute("begin")
+            await connection.execute(BEGIN)
             found = SqliteSnapshot(connection)
             await found.read_schema(own)
             yield found

@@ -15,7 +15,10 @@ TABLES = (
     Table("lids", (Column("digest", "bytes"), Column("open", "boolean")), 1, 7),
     Table("none", (Column("id", "integer"),), 0),
 )
-ROWS = {"cups": [(1, "a"), (2**63 - 1, None)], "lids": [(b"\x00\xff", True)]}
+ROWS: dict[str, list[tuple[object, ...]]] = {
+    "cups": [(1, "a"), (2**63 - 1, None)],
+    "lids": [(b"\x00\xff", True)],
+}
 MANIFEST = Manifest(
     5, "0.1.0", "sqlite", (Applied("outbox", 1, "0001_outbox", "abc"),), TABLES, ("01234567",)
 )
@@ -98,7 +101,7 @@ def test_a_block_that_is_missing_or_repeated_is_found(tmp_path: Path) -> None:
     for place in range(1, len(blocks)):
         file.write_bytes(b"".join(blocks[:place] + blocks[place + 1 :]))
         fault(file)
-        file.write_bytes(b"".join(blocks[:place] + [blocks[place]] + blocks[place:]))
+        file.write_bytes(b"".join([*blocks[:place], blocks[place], *blocks[place:]]))
         fault(file)
 
 

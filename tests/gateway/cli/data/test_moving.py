@@ -173,7 +173,7 @@ async def _by_record(tx: Tx) -> dict[str, list[str]]:
 
 
 async def _rows(tx: Tx, sql: str) -> list[dict[str, object]]:
-    return [dict(row) for row in await tx.all(sql)]  # type: ignore[call-overload] # both rows map
+    return [dict(row) for row in await tx.all(sql)]
 
 
 async def test_claims_end_and_lanes_wake(db_url: str, target: str) -> None:
