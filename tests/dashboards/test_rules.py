@@ -1,4 +1,4 @@
-"""The rules for Prometheus: promtool accepts them, and each alert fires, is silent and explained."""
+"""The rules for Prometheus: promtool accepts them; each alert fires, is silent, is explained."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_promtool_accepts_the_rules_and_the_example() -> None:
 
 
 def test_each_alert_has_a_case_that_fires_and_one_that_is_silent() -> None:
-    firing, silent = set(), set()
+    firing: set[str] = set()
+    silent: set[str] = set()
     for file in CASES:
         for name, nothing in CASE.findall(file.read_text()):
             (silent if nothing else firing).add(name)

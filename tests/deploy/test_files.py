@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from gateway.server.config import load
 from tests.architecture.tree import PACKAGES, ROOT

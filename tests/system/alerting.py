@@ -1,4 +1,4 @@
-"""Faults and the alerts that they make: a real Prometheus watches a gateway under load (R5, R11, R35).
+"""Faults and their alerts: a real Prometheus watches a gateway under load (R5, R11, R35).
 
 The rules are those of dashboards/, in a copy whose waits and windows are a twentieth: an hour takes
 three minutes. Thresholds are the true ones.
@@ -167,8 +167,9 @@ async def _site(fault: Fault, seed: int) -> AsyncIterator[tuple[Site, Prometheus
 async def run_fault(name: str, seed: int) -> dict[str, Any]:
     """Make one fault under load, mend it, and wait until no alert fires; return the record."""
     fault = FAULTS[name]
-    async with _site(fault, seed) as (site, server), site.load.writing(
-        site.product.address, rate=RATE
+    async with (
+        _site(fault, seed) as (site, server),
+        site.load.writing(site.product.address, rate=RATE),
     ):
         began = time.time()
         await asyncio.sleep(QUIET_SECONDS)

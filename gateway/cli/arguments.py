@@ -1,0 +1,160 @@
+"""Declares the arguments of each command."""
+
+import argparse
+
+from gateway.records.values import zones
+from gateway.server.program import ROLES
+
+
+def serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--role", choices=ROLES, default="all",
+        help="api serves requests, worker sends deliveries, all does both (default)",
+    )  # fmt: skip
+    parser.add_argument("--port", type=_port, help="the port to listen on (overrides the setting)")
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 65535")
+    return int(text)
+
+
+def json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def email(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("email", metavar="EMAIL", help="the email address of the account")
+
+
+def password(parser: argparse.ArgumentParser) -> None:
+    email(parser)
+    parser.add_argument(
+        "--password-stdin", action="store_true",
+        help="read the password from the first line of standard input",
+    )  # fmt: skip
+
+
+def user_add(parser: argparse.ArgumentParser) -> None:
+    password(parser)
+    parser.add_argument("--name", required=True, help="the name of the account")
+    parser.add_argument(
+        "--timezone", metavar="ZONE", default=zones.DEFAULT,
+        help="the time zone of the account, an IANA name (default: %(default)s)",
+    )  # fmt: skip
+
+
+def user_set(parser: argparse.ArgumentParser) -> None:
+    email(parser)
+    parser.add_argument("--name", help="the new name")
+    parser.add_argument("--timezone", metavar="ZONE", help="the new time zone, an IANA name")
+
+
+def listed(parser: argparse.ArgumentParser) -> None:
+    email(parser)
+    json(parser)
+
+
+def key_revoke(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", help="its listed beginning, its id, or the full key")
+
+
+def key_add(parser: argparse.ArgumentParser) -> None:
+    email(parser)
+    parser.add_argument("--name", required=True, metavar="LABEL", help="the purpose of the key")
+    parser.add_argument(
+        "--scope", action="append", choices=("read", "write"),
+        help="a scope of the key; can be given twice (default: both scopes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--expires-days", type=int, metavar="DAYS", help="the number of days until the key expires"
+    )
+
+
+def store_add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("hostname", metavar="HOSTNAME", help="the hostname of the store")
+    parser.add_argument(
+        "--owner", metavar="EMAIL", required=True, help="the email address of the account"
+    )
+    parser.add_argument("--name", required=True, help="the name of the store")
+    parser.add_argument(
+        "--alias", action="append", metavar="HOSTNAME",
+        help="a further hostname, such as the one with www.; can be given more than once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--origin", action="append", metavar="ORIGIN",
+        help="an origin whose pages may call the storefront, such as https://shop.example.com; "
+        "can be given more than once",
+    )  # fmt: skip
+
+
+def doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="URL", help="the URL of the receiver, or the id of a webhook"
+    )
+    parser.add_argument(
+        "--secret", metavar="whsec_…", help="sign with this secret (default: one made for this)"
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS",
+        help="wait this long for the response to a URL (default: the setting)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def listen(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--key", metavar="KEY", help="an API key (default: $CARTEIRO_KEY)")
+    parser.add_argument("--forward", metavar="URL", help="send each event to this URL")
+    parser.add_argument(
+        "--server", metavar="URL",
+        help="the address of Carteiro (default: $CARTEIRO_URL, else that of this configuration)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--after", metavar="EVENT", help="begin behind this event (default: behind the newest)"
+    )
+    parser.add_argument("--types", metavar="EVENTS", help="only these events, with commas between")
+    parser.add_argument(
+        "--secret", metavar="whsec_…", help="sign with this secret (default: a new one)"
+    )
+    parser.add_argument("--body", action="store_true", help="print the body of each event too")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 30:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 30")
+    return seconds
+
+
+def backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file to write; it must not exist")
+    parser.add_argument(
+        "--with-key", action="store_true",
+        help="put the key file into it too; whoever has the file can then read all secrets",
+    )  # fmt: skip
+
+
+def restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file of `carteiro backup`")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace all data of a database that is not empty"
+    )
+    parser.add_argument("--check", action="store_true", help="only check that the file is whole")
+
+
+def copy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--to", metavar="URL", required=True, help="the empty PostgreSQL database to copy to"
+    )
+
+
+def demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
+    parser.add_argument("--folder", help="the folder for its files (default: a temporary one)")
+    parser.add_argument(
+        "--port", type=_port, default=0, help="the port to listen on (default: any free port)"
+    )
