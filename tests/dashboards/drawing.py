@@ -1,0 +1,263 @@
+"""Draw a dashboard with matplotlib: each panel at its place, from the answers to its queries.
+
+It shows what Grafana would show, not how: no package of Grafana exists for tests.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from tests.dashboards.figures import shown
+from tests.dashboards.live import has_data
+
+mpl.use("agg")
+Answers = Mapping[str, list[dict[str, Any]]]
+"""The series of each query of a panel, by its letter."""
+
+COLUMN, LINE = 0.66, 0.29
+"""Inches of a column and of a line of the grid."""
+HEAD = 0.55
+DPI = 90
+PAGE, PAPER, EDGE, INK, PALE = "#f4f5f5", "#ffffff", "#d8d9da", "#24292e", "#6c7075"
+COLOURS = {"green": "#56a64b", "orange": "#ff780a", "red": "#e02f44", "blue": "#3274d9"}
+CYCLE = (
+    "#3274d9", "#ff780a", "#56a64b", "#a352cc", "#f2cc0c", "#e02f44", "#37872d", "#8ab8ff",
+    "#8f3bb8", "#c4162a", "#5794f2", "#96d98d",
+)  # fmt: skip
+LEGENDS = 8
+ROWS = 12
+
+
+def draw(dashboard: Mapping[str, Any], answers: Mapping[int, Answers], path: Path) -> None:
+    """Write the picture of a dashboard, given the answers of each panel by its id."""
+    lines = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in dashboard["panels"])
+    width, height = 24 * COLUMN, HEAD + lines * LINE + 0.1
+    figure = Figure((width, height), DPI, facecolor=PAGE)
+    figure.text(0.008, 1 - 0.2 / height, dashboard["title"], size=14, weight="bold", color=INK)
+    figure.text(0.008, 1 - 0.42 / height, dashboard["description"], size=9, color=PALE)
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        left, top = place["x"] * COLUMN + 0.06, HEAD + place["y"] * LINE + 0.04
+        wide, high = place["w"] * COLUMN - 0.08, place["h"] * LINE - 0.08
+        box = (left / width, 1 - (top + high) / height, wide / width, high / height)
+        if panel["type"] == "row":
+            figure.text(box[0], box[1] + 0.06 / height, panel["title"], size=10.5, weight="bold",
+                        color=INK)  # fmt: skip
+            continue
+        figure.add_artist(
+            Rectangle((box[0], box[1]), box[2], box[3], facecolor=PAPER, edgecolor=EDGE, zorder=-1)
+        )
+        figure.text(box[0] + 0.08 / width, box[1] + box[3] - 0.19 / height, panel["title"],
+                    size=8.5, weight="bold", color=INK)  # fmt: skip
+        inner = (0.1, 0.08) if panel["type"] in ("stat", "table") else (0.62, 0.5)
+        axes = figure.add_axes((
+            box[0] + inner[0] / width, box[1] + inner[1] / height,
+            box[2] - (inner[0] + 0.12) / width, box[3] - (inner[1] + 0.3) / height,
+        ))  # fmt: skip
+        _panel(axes, panel, answers[panel["id"]])
+    figure.savefig(path, metadata={"Software": None}, pil_kwargs={"optimize": True})
+
+
+def _panel(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
+    axes.set_facecolor("none")
+    axes.tick_params(labelsize=7, colors=PALE, length=2)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    if not any(map(has_data, answers.values())):
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "No data", ha="center", va="center", color=PALE, size=9,
+                  transform=axes.transAxes)  # fmt: skip
+        return
+    {"stat": _stat, "table": _table, "heatmap": _heatmap, "timeseries": _lines}[panel["type"]](
+        axes, panel, answers
+    )
+
+
+def _stat(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
+    axes.set_axis_off()
+    [series] = answers.values()
+    value = float(series[0]["value"][1])
+    defaults = panel["fieldConfig"]["defaults"]
+    steps = defaults["thresholds"]["steps"]
+    colour = steps[0]["color"]
+    for step in steps[1:]:
+        if value >= step["value"]:
+            colour = step["color"]
+    filled = panel["options"]["colorMode"] != "value"
+    if filled:
+        axes.add_patch(Rectangle((0, 0), 1, 1, transform=axes.transAxes, facecolor=COLOURS[colour]))
+    axes.text(
+        0.5, 0.48, shown(value, defaults["unit"], defaults.get("decimals")), ha="center",
+        va="center", size=19, weight="bold", color=PAPER if filled else COLOURS[colour],
+        transform=axes.transAxes,
+    )  # fmt: skip
+
+
+def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
+    axes.set_axis_off()
+    organized = panel["transformations"][1]["options"]
+    order = sorted(organized["indexByName"], key=organized["indexByName"].__getitem__)
+    units = {
+        override["matcher"]["options"]: override["properties"][0]["value"]
+        for override in panel["fieldConfig"]["overrides"]
+        if override["properties"][0]["id"] == "unit"
+    }
+    default = panel["fieldConfig"]["defaults"]["unit"]
+    labels = [name for name in order if not name.startswith("Value #")]
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for letter, series in answers.items():
+        for one in series:
+            # As Grafana merges: rows are the same where the labels that both have are the same.
+            row = _row_of(rows, labels, one["metric"])
+            row[f"Value #{letter}"] = float(one["value"][1])
+    sort = panel["options"]["sortBy"]
+    names = organized["renameByName"]
+    shown_rows = list(rows.values())
+    if sort:
+        [by] = [source for source, name in names.items() if name == sort[0]["displayName"]]
+        shown_rows.sort(key=lambda row: -row.get(by, 0.0))
+    cells = [
+        [
+            textwrap.shorten(str(row.get(source, "")), 44, placeholder="…")
+            if source in labels
+            else shown(row[source], units.get(names[source], default))
+            if source in row
+            else ""
+            for source in order
+        ]
+        for row in shown_rows[:ROWS]
+    ]
+    table = axes.table(
+        cells, colLabels=[names[source] for source in order], loc="upper left", cellLoc="left",
+        colLoc="left", edges="horizontal",
+    )  # fmt: skip
+    table.auto_set_font_size(False)
+    table.set_fontsize(7.5)
+    for (number, _), cell in table.get_celld().items():
+        cell.set_edgecolor(EDGE)
+        cell.set_height(0.1 * 7 / panel["gridPos"]["h"])
+        cell.get_text().set_color(PALE if number == 0 else INK)
+
+
+def _row_of(
+    rows: dict[tuple[str, ...], dict[str, Any]], labels: Sequence[str], metric: Mapping[str, str]
+) -> dict[str, Any]:
+    for row in rows.values():
+        both = [name for name in labels if name in metric and name in row]
+        if both and all(row[name] == metric[name] for name in both):
+            row.update({name: metric[name] for name in labels if name in metric})
+            return row
+    key = tuple(metric.get(name, "") for name in labels)
+    return rows.setdefault(key, {name: metric[name] for name in labels if name in metric})
+
+
+def _heatmap(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
+    [series] = answers.values()
+    series = sorted(series, key=lambda one: float(one["metric"]["le"]))
+    times = sorted({float(at) for one in series for at, _ in one["values"]})
+    place = {at: number for number, at in enumerate(times)}
+    grid: list[list[float]] = []
+    below = [0.0] * len(times)
+    for one in series:
+        counts = list(below)
+        for at, value in one["values"]:
+            counts[place[float(at)]] = float(value)
+        # Buckets count all that is below them.
+        grid.append([max(count - less, 0.0) for count, less in zip(counts, below, strict=True)])
+        below = counts
+    mesh = axes.pcolormesh(
+        times, range(len(grid)), [[math.sqrt(cell) for cell in row] for row in grid], cmap="Blues",
+        shading="nearest",
+    )  # fmt: skip
+    mesh.set_rasterized(True)
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    bounds = [float(one["metric"]["le"]) for one in series]
+    axes.set_yticks(
+        range(len(bounds)),
+        ["more" if math.isinf(bound) else f"≤ {shown(bound, unit)}" for bound in bounds],
+        size=6,
+    )
+    _times(axes)
+
+
+def _lines(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
+    defaults = panel["fieldConfig"]["defaults"]
+    fixed = {
+        override["matcher"]["options"]: override["properties"][0]["value"]["fixedColor"]
+        for override in panel["fieldConfig"]["overrides"]
+    }
+    names: list[str] = []
+    drawn: list[tuple[list[float], list[float], str]] = []
+    legends = {target["refId"]: target["legendFormat"] for target in panel["targets"]}
+    for letter, series in answers.items():
+        for one in sorted(series, key=lambda found: sorted(found["metric"].items())):
+            name = _name(legends[letter], one["metric"])
+            colour = COLOURS.get(fixed.get(name, ""), CYCLE[len(names) % len(CYCLE)])
+            names.append(name)
+            drawn.append((
+                [float(at) for at, _ in one["values"]],
+                [float(value) for _, value in one["values"]], colour,
+            ))  # fmt: skip
+    if defaults["custom"]["stacking"]["mode"] == "normal":
+        _stack(axes, drawn)
+    else:
+        for xs, ys, colour in drawn:
+            axes.plot(xs, ys, color=colour, linewidth=1)
+    _, top = axes.get_ylim()
+    if defaults["custom"]["thresholdsStyle"]["mode"] == "line":
+        for step in defaults["thresholds"]["steps"][1:]:
+            if step["value"] <= 1.5 * top:
+                axes.axhline(step["value"], color=COLOURS[step["color"]], linewidth=0.9,
+                             linestyle="--")  # fmt: skip
+    if "min" in defaults:
+        axes.set_ylim(bottom=0, top=defaults.get("max"))
+    axes.grid(visible=True, axis="y", color=EDGE, linewidth=0.5)
+    axes.yaxis.set_major_formatter(lambda value, _: shown(value, defaults["unit"]))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    _times(axes)
+    shown_names = [textwrap.shorten(name, 34, placeholder="…") for name in names[:LEGENDS]]
+    if len(names) > LEGENDS:
+        shown_names[-1] += f"  and {len(names) - LEGENDS} more"
+    handles = [Rectangle((0, 0), 1, 1, color=colour) for _, _, colour in drawn[: len(shown_names)]]
+    axes.legend(
+        handles, shown_names, loc="upper left", bbox_to_anchor=(-0.1, -0.1), ncols=4, fontsize=6,
+        frameon=False, handlelength=0.9, handleheight=0.4, columnspacing=0.9, borderaxespad=0,
+        labelcolor=INK,
+    )  # fmt: skip
+
+
+def _stack(axes: Axes, drawn: Sequence[tuple[list[float], list[float], str]]) -> None:
+    times = sorted({at for xs, _, _ in drawn for at in xs})
+    heights = []
+    for xs, ys, _ in drawn:
+        values = dict(zip(xs, ys, strict=True))
+        found = [values.get(at, 0.0) for at in times]
+        heights.append([0.0 if math.isnan(value) else value for value in found])
+    axes.stackplot(times, heights, colors=[colour for _, _, colour in drawn], alpha=0.75)
+
+
+def _name(legend: str, labels: Mapping[str, str]) -> str:
+    if legend == "__auto":
+        return ", ".join(f"{label}={value}" for label, value in labels.items())
+    for label in set(labels) | {"__none__"}:
+        legend = legend.replace("{{" + label + "}}", labels.get(label, ""))
+    return legend
+
+
+def _times(axes: Axes) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(
+        lambda at, _: datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+    )
+    axes.margins(x=0)
