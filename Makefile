@@ -61,8 +61,9 @@ check: $(DEV_STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, decla
 dashboards: $(DEV_STAMP) ## write the Grafana dashboards in dashboards/*.json
 	@$(BIN)/python -m dashboards.builder
 
-pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures again (needs Chromium)
+pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures again (needs Chromium, Prometheus)
 	@PICTURES=1 $(PYTEST) -q tests/browser/test_pictures.py $(ARGS)
+	@$(BIN)/python -m tests.dashboards.pictures
 
 bench: $(DEV_STAMP) ## benchmarks against bare baselines: ratios, never seconds
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -9,6 +9,9 @@ from dashboards.builder.promql import increase, of, quantile, rate, ratio
 REQUESTS, HTTP = "http_server_requests_total", "http_server_request_duration_seconds"
 FAILED = 'status_class="5xx"'
 PUBLIC = 'surface!="probe"'
+REFUSED = f'{PUBLIC},status_class="4xx"'
+ROUTE = "surface, route, method"
+ASKED = increase(REQUESTS, PUBLIC, ROUTE)
 
 SURFACES = Row(
     "Requests",
@@ -73,16 +76,15 @@ SURFACES = Row(
             "client's and with a server's error.",
             "short",
             (
-                Query(increase(REQUESTS, PUBLIC, "surface, route, method")),
-                Query(increase(REQUESTS, f'{PUBLIC},status_class="4xx"', "surface, route, method")),
-                Query(f"{increase(REQUESTS, f'{PUBLIC},{FAILED}', 'surface, route, method')}\n"
-                      f"or 0 * {increase(REQUESTS, PUBLIC, 'surface, route, method')}"),
+                Query(ASKED),
+                Query(f"{increase(REQUESTS, REFUSED, ROUTE)}\nor 0 * {ASKED}"),
+                Query(f"{increase(REQUESTS, f'{PUBLIC},{FAILED}', ROUTE)}\nor 0 * {ASKED}"),
             ),
             "table", 24, 10,
             columns=(Column("surface", "surface"), Column("method", "method"),
                      Column("route", "route"), Column("A", "requests"), Column("B", "4xx"),
                      Column("C", "5xx")),
-            sort="requests",
+            sort="requests", decimals=0,
         ),
     ),
 )  # fmt: skip

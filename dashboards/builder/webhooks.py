@@ -21,7 +21,8 @@ NOW = Row(
             "“other”; the console shows every webhook.",
             "short",
             (
-                Query(increase(ATTEMPTS, FAILED, PER)),
+                Query(f"{increase(ATTEMPTS, FAILED, PER)}\n"
+                      f"or 0 * {increase(ATTEMPTS, CHOSEN, PER)}"),
                 Query(increase(ATTEMPTS, CHOSEN, PER)),
                 Query(highest("webhook_endpoint_pending", CHOSEN, PER)),
                 Query(highest("webhook_endpoint_oldest_pending_age_seconds", CHOSEN, PER)),
@@ -37,7 +38,7 @@ NOW = Row(
                 Column("D", "oldest waiting", "s"), Column("E", "since last success", "s"),
                 Column("F", "up"),
             ),
-            sort="failed",
+            sort="failed", decimals=0,
         ),
     ),
 )  # fmt: skip

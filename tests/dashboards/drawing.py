@@ -35,14 +35,14 @@ CYCLE = (
     "#3274d9", "#ff780a", "#56a64b", "#a352cc", "#f2cc0c", "#e02f44", "#37872d", "#8ab8ff",
     "#8f3bb8", "#c4162a", "#5794f2", "#96d98d",
 )  # fmt: skip
-LEGENDS = 8
+LEGENDS = 9
 ROWS = 12
 
 
 def draw(dashboard: Mapping[str, Any], answers: Mapping[int, Answers], path: Path) -> None:
     """Write the picture of a dashboard, given the answers of each panel by its id."""
     lines = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in dashboard["panels"])
-    width, height = 24 * COLUMN, HEAD + lines * LINE + 0.1
+    width, height = 24 * COLUMN + 0.06, HEAD + lines * LINE + 0.1
     figure = Figure((width, height), DPI, facecolor=PAGE)
     figure.text(0.008, 1 - 0.2 / height, dashboard["title"], size=14, weight="bold", color=INK)
     figure.text(0.008, 1 - 0.42 / height, dashboard["description"], size=9, color=PALE)
@@ -114,6 +114,7 @@ def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
         if override["properties"][0]["id"] == "unit"
     }
     default = panel["fieldConfig"]["defaults"]["unit"]
+    decimals = panel["fieldConfig"]["defaults"].get("decimals")
     labels = [name for name in order if not name.startswith("Value #")]
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for letter, series in answers.items():
@@ -131,7 +132,7 @@ def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
         [
             textwrap.shorten(str(row.get(source, "")), 44, placeholder="…")
             if source in labels
-            else shown(row[source], units.get(names[source], default))
+            else shown(row[source], units.get(names[source], default), decimals)
             if source in row
             else ""
             for source in order
@@ -221,19 +222,29 @@ def _lines(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
                 axes.axhline(step["value"], color=COLOURS[step["color"]], linewidth=0.9,
                              linestyle="--")  # fmt: skip
     if "min" in defaults:
-        axes.set_ylim(bottom=0, top=defaults.get("max"))
+        nothing = not any(value > 0 for _, ys, _ in drawn for value in ys)
+        axes.set_ylim(bottom=0, top=defaults.get("max") or (1 if nothing else None))
     axes.grid(visible=True, axis="y", color=EDGE, linewidth=0.5)
     axes.yaxis.set_major_formatter(lambda value, _: shown(value, defaults["unit"]))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     _times(axes)
-    shown_names = [textwrap.shorten(name, 34, placeholder="…") for name in names[:LEGENDS]]
+    _legend(axes, names, [colour for _, _, colour in drawn])
+
+
+def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
+    kept = [textwrap.shorten(name, 32, placeholder="…") for name in names[:LEGENDS]]
     if len(names) > LEGENDS:
-        shown_names[-1] += f"  and {len(names) - LEGENDS} more"
-    handles = [Rectangle((0, 0), 1, 1, color=colour) for _, _, colour in drawn[: len(shown_names)]]
+        kept[-1] += f" and {len(names) - LEGENDS} more"
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    place = axes.get_position()
+    wide, high = place.width * figure.get_figwidth(), place.height * figure.get_figheight()
+    columns = max(1, int((wide + 0.5) / (max(map(len, kept)) * 0.052 + 0.3)))
     axes.legend(
-        handles, shown_names, loc="upper left", bbox_to_anchor=(-0.1, -0.1), ncols=4, fontsize=6,
+        [Rectangle((0, 0), 1, 1, color=colour) for colour in colours[: len(kept)]], kept,
+        loc="upper left", bbox_to_anchor=(-0.5 / wide, -0.2 / high), ncols=columns, fontsize=6,
         frameon=False, handlelength=0.9, handleheight=0.4, columnspacing=0.9, borderaxespad=0,
-        labelcolor=INK,
+        labelspacing=0.25, labelcolor=INK,
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ NODES = {"sqlite": 1, "postgres": 2}
 EVENTS = ("contact.created", "contact.updated", "company.created", "deal.created", "lead.created")
 HOSTNAME = "shop.example"
 PASSWORD = "a long enough password"
-PER_SECOND = 12.0
+PER_SECOND = 6.0
 """Requests to each node, on average; they come in waves."""
 WAVE_SECONDS = 240.0
 MODES = ("ok", "slow", "flaky", "redirect", "long", "down", "gone")
