@@ -1,4 +1,4 @@
-"""The rules for Prometheus: promtool accepts them; each alert fires, is silent, is explained."""
+"""The rules for Prometheus: promtool accepts them, each alert fires, is silent and explained."""
 
 from __future__ import annotations
 

@@ -81,5 +81,23 @@ def tmpfs(folder: Path, mib: int) -> Iterator[Path]:
         _run("umount", str(path))
 
 
+def shrink(path: Path) -> None:
+    """Take all free space from a `tmpfs` while others write to it."""
+    while True:
+        figures = os.statvfs(path)
+        used = (figures.f_blocks - figures.f_bfree) * figures.f_frsize
+        try:
+            resize(path, str(used))
+        except subprocess.CalledProcessError:
+            # Somebody has written in between, and it cannot be smaller than its content.
+            continue
+        return
+
+
+def resize(path: Path, size: str) -> None:
+    """Give a `tmpfs` another size, as mount(8) takes it."""
+    _run("mount", "-o", f"remount,size={size}", str(path))
+
+
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)

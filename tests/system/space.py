@@ -114,7 +114,7 @@ async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
                 load, product = site.load, site.product
                 async with load.writing(product.address, rate=rate):
                     await load.until_sent(40)
-                    ballast = await asyncio.to_thread(fill, disk)
+                    ballast = await asyncio.to_thread(_fill, disk)
                     await _until(load, lambda: len(load.refused) >= 3)
                     acked = len(load.acked)
                     answers = await _ask_while_full(site, FULL_SECONDS)
@@ -142,7 +142,7 @@ async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
     return verdict.told()
 
 
-def fill(disk: Path) -> Path:
+def _fill(disk: Path) -> Path:
     """Use all free space."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as handle:
