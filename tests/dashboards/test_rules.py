@@ -33,6 +33,28 @@ def test_promtool_accepts_the_rules_and_the_example() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_amtool_accepts_the_example_and_it_names_alerts_that_exist() -> None:
+    file = RULES / "alertmanager.yml"
+    done = subprocess.run(
+        [need("amtool"), "check-config", str(file)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = [alert.name for alert in ALERTS]
+    for pattern in re.findall(r'alertname =~? "?([^",\]\n]+)', file.read_text()):
+        for part in _alternatives(pattern):
+            assert any(re.fullmatch(part, name) for name in names), (pattern, part)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Return the names of a pattern like `A|B(C|D)`."""
+    found = []
+    for word in re.findall(r"(?:\([^)]*\)|[^|])+", pattern):
+        head, mark, rest = word.partition("(")
+        inner, _, tail = rest.partition(")")
+        found += [head + part + tail for part in inner.split("|")] if mark else [word]
+    return found
+
+
 def test_each_alert_has_a_case_that_fires_and_one_that_is_silent() -> None:
     firing: set[str] = set()
     silent: set[str] = set()

@@ -23,6 +23,10 @@ TOOLS = {
     "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), "apt-get install chromium"),
     "prometheus": Tool(("prometheus",), "apt-get install prometheus"),
     "promtool": Tool(("promtool",), "apt-get install prometheus"),
+    "alertmanager": Tool(
+        ("prometheus-alertmanager", "alertmanager"), "apt-get install prometheus-alertmanager"
+    ),
+    "amtool": Tool(("amtool",), "apt-get install prometheus-alertmanager"),
     "node": Tool(("node",), "apt-get install nodejs"),
     "go": Tool(("go",), "apt-get install golang-go"),
     "php": Tool(("php",), "apt-get install php-cli"),
