@@ -21,6 +21,7 @@ from tests.proof import (
     nodes,
     purchases,
     rooms,
+    rules,
     storefront,
 )
 from tests.proof import engine as engine_lines
@@ -179,7 +180,7 @@ LINES: dict[str, Line] = {
     **nodes.LINES,
     **edges.LINES,
     **rooms.LINES,
-    **dashboards.LINES,
+    **rules.LINES,
     **purchases.LINES,
     **forgeries.LINES,
     **attacks.LINES,

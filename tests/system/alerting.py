@@ -256,10 +256,3 @@ async def _until_clear(server: Prometheus, since: float) -> int | None:
             return round(quiet - since)
         await asyncio.sleep(1)
     return None
-
-
-async def run_faults(seed: int) -> dict[str, Any]:
-    """Make every fault in turn."""
-    told = [await run_fault(name, seed) for name in FAULTS]
-    findings = [f"{one['fault']}: {finding}" for one in told for finding in one["findings"]]
-    return {"pass": not findings, "findings": findings, "shorter": SHORTER, "faults": told}
