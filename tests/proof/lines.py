@@ -180,6 +180,7 @@ LINES: dict[str, Line] = {
     **nodes.LINES,
     **edges.LINES,
     **rooms.LINES,
+    **dashboards.LINES,
     **rules.LINES,
     **purchases.LINES,
     **forgeries.LINES,
