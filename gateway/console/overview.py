@@ -42,6 +42,7 @@ class Line:
 class _Read:
     lines: Sequence[Line]
     steps: Sequence[Figures]
+    events: int
     since: int
 
 
@@ -55,7 +56,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     context = {
         "board": asked.board(found.steps, visitor.actor.zone, found.since, oldest),
         "lines": sorted(found.lines, key=lambda line: line.urgency)[:MOST_ROWS],
-        "count": len(found.lines),
+        "count": len(found.lines), "events": found.events,
         "troubled": sum(line.state in TROUBLED for line in found.lines),
         "waiting": sum(waiting), "capped": log.CAP in waiting,
         "oldest": min(ages, default=None), "cap": log.CAP, "here": "/console",
@@ -76,4 +77,5 @@ async def _read(tx: Tx, actor: Actor, asked: Window) -> _Read:
         for webhook in listed
     ]  # fmt: skip
     steps = await series.by_step(tx, "owner", owner_id, asked.start, chosen.step, chosen.count)
-    return _Read(lines, steps, await series.since(tx))
+    events = await series.events(tx, owner_id, asked.start, asked.end)
+    return _Read(lines, steps, events, await series.since(tx))

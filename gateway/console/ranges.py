@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from outbox.queue.figures import DAY, LEVELS
 
-MARKS = 4
-"""The axis of time has a label at its start, at its end, and between its quarters."""
+MARKS = 3
+"""The axis of time has a label at the start of each third, and `now` at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Range:
 
     def marks(self, now: int, zone: str) -> Sequence[str]:
         """Return the labels of the axis, without the last one, which is now."""
-        start, quarter = self.start(now), self.length // MARKS
-        return [self._mark(start + number * quarter, zone) for number in range(MARKS)]
+        start, third = self.start(now), self.length // MARKS
+        return [self._mark(start + number * third, zone) for number in range(MARKS)]
 
     def label(self, at: int, zone: str) -> str:
         """Return the name of the step that starts at `at`: `Nov 22, 13:15–13:30`."""

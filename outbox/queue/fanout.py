@@ -227,7 +227,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
         for to in chosen:
             now.add(event, first_seq + number, to)
     await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
-    await figures.count_dead(tx, now.dead)
+    await figures.count_fan_out(tx, met, now.dead)
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed,

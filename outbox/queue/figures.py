@@ -1,8 +1,9 @@
-"""Count how attempts and deliveries of a webhook end, in steps of time, for its charts.
+"""Count events of an owner, and how attempts of a webhook end, in steps of time, for charts.
 
-The counts are made in the transaction that records the attempts, so they equal the log. Steps last
-five minutes; older ones are folded into longer ones, so that 30 days of a webhook are a few hundred
-rows. A lane's lock guards the counts of its webhook, so writers never wait for each other here.
+The counts are made in the transaction that records what they count, so they equal the log. Steps
+last five minutes; older ones are folded into longer ones, so that 30 days of a webhook are a few
+hundred rows. A lane's lock guards the counts of its webhook, and the turn of fan-out those of
+owners, so writers never wait for each other here.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ DAY = 24 * HOUR
 LEVELS = ((STEP, 3 * HOUR), (3 * STEP, DAY), (2 * HOUR, 7 * DAY), (6 * HOUR, None))
 """The lengths of steps, and how long a time up to now has steps of this length or shorter ones."""
 SPANS = tuple(span for span, _ in LEVELS)
+EVENT = "event"
+"""The result under which events are counted."""
 LOST = ("exhausted", "gone", "dead")
 """The ends of a delivery that count: its receiver never accepted it."""
 BOUNDS = tuple(5_000 << power for power in range(13))
@@ -29,35 +32,35 @@ BOUNDS = tuple(5_000 << power for power in range(13))
 TIMES = tuple(f"t{number}" for number in range(len(BOUNDS) + 1))
 
 Key = tuple[str, int, str]
-"""Webhook, start of the step, result."""
+"""Webhook or owner, start of the step, result."""
 Counts = list[int]
 """The number, the sum of the durations, and the numbers by duration."""
 
 SUMS = ("count", "total_us", *TIMES)
 ADD = f"""
-insert into webhook_figures (span, webhook_id, at, result, {", ".join(SUMS)})
+insert into figures (span, subject_id, at, result, {", ".join(SUMS)})
 select cast($2 as bigint), value ->> 0, cast(value ->> 1 as bigint), value ->> 2,
   {", ".join(f"cast(value ->> {3 + number} as bigint)" for number in range(len(SUMS)))}
 from {ITEMS} where true
-on conflict (webhook_id, at, span, result) do update set
-  {", ".join(f"{name} = webhook_figures.{name} + excluded.{name}" for name in SUMS)}
+on conflict (subject_id, at, span, result) do update set
+  {", ".join(f"{name} = figures.{name} + excluded.{name}" for name in SUMS)}
 """
 
 # By the whole key: a late result may add to a step while it is folded.
 OLD = """
-select webhook_id, span, at, result from webhook_figures /*sqlite indexed by webhook_figures_age*/
+select subject_id, span, at, result from figures /*sqlite indexed by figures_age*/
 where span = $1 and at < $2 order by at limit $3
 """
 TAKE = f"""
-delete from webhook_figures where (webhook_id, at, span, result) in (
+delete from figures where (subject_id, at, span, result) in (
   select value ->> 0, cast(value ->> 1 as bigint), cast(value ->> 2 as bigint), value ->> 3
   from {ITEMS})
-returning webhook_id, at, result, {", ".join(SUMS)}
+returning subject_id, at, result, {", ".join(SUMS)}
 """
 # Some rows at a time: the owner may have had many results of a webhook.
 REMOVE = """
-delete from webhook_figures where webhook_id = $1 and at in (
-  select at from webhook_figures where webhook_id = $1 order by at limit $2)
+delete from figures where subject_id = $1 and at in (
+  select at from figures where subject_id = $1 order by at limit $2)
 """
 
 
@@ -90,6 +93,17 @@ async def count_dead(tx: Tx, webhook_ids: Iterable[str]) -> None:
     await add(tx, STEP, counts)
 
 
+async def count_fan_out(tx: Tx, events: Iterable[Row], dead: Iterable[str]) -> None:
+    """Count events by owner, except test events, and deliveries that are dead from the start."""
+    counts: dict[Key, Counts] = {}
+    for event in events:
+        if event["webhook_id"] is None:
+            _of(counts, (event["owner_id"], start_of(event["occurred_at"], STEP), EVENT))[0] += 1
+    for webhook_id in dead:
+        _of(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
+    await add(tx, STEP, counts)
+
+
 async def fold(tx: Tx, now: int, most: int) -> int:
     """Fold up to `most` counts of each level into the next one; return how many."""
     done = 0
@@ -99,7 +113,7 @@ async def fold(tx: Tx, now: int, most: int) -> int:
         rows = await _take(tx, span, start_of(now - kept - span, longer), most)
         counts: dict[Key, Counts] = {}
         for row in rows:
-            found = _of(counts, (row["webhook_id"], start_of(row["at"], longer), row["result"]))
+            found = _of(counts, (row["subject_id"], start_of(row["at"], longer), row["result"]))
             for place, name in enumerate(SUMS):
                 found[place] += int(row[name])
         await add(tx, longer, counts)
@@ -122,7 +136,7 @@ async def _take(tx: Tx, span: int, before: int, most: int) -> list[Row]:
     old = await tx.all(OLD, span, before, most)
     if not old:
         return []
-    keys = [(row["webhook_id"], row["at"], row["span"], row["result"]) for row in old]
+    keys = [(row["subject_id"], row["at"], row["span"], row["result"]) for row in old]
     return await tx.all(TAKE, items(keys))
 
 

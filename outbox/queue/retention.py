@@ -158,10 +158,10 @@ class Retention:
         past = await self._db.read(past_of, self._deliveries)
         now = await self._db.read(past_of, 0)
         while count := await self._db.write(figures.purge, past.at, PAGE):
-            self._ledger.purged("webhook_figures", count)
+            self._ledger.purged("figures", count)
         while await self._db.write(figures.fold, now.at, PAGE):
             pass
-        self._ledger.swept("webhook_figures")
+        self._ledger.swept("figures")
 
     async def _all(
         self,

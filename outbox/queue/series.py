@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from outbox.database.transaction import Row, Tx
-from outbox.queue.figures import BOUNDS, LOST, TIMES
+from outbox.queue.figures import BOUNDS, EVENT, LOST, TIMES
 
 REACHED = frozenset(
     {"success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "protocol_error"}
@@ -19,19 +19,23 @@ RETRIES_SEEN = 1000
 
 Scope = Literal["owner", "webhook"]
 SCOPES: dict[Scope, str] = {
-    "owner": "webhook_id in (select id from webhooks where owner_id = $1)",
-    "webhook": "webhook_id = $1",
+    "owner": "subject_id in (select id from webhooks where owner_id = $1)",
+    "webhook": "subject_id = $1",
 }
 SUMS = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("count", *TIMES))
 # Without the durations: with fifty webhooks of thirty days they cost more than all else.
 FEW_SUMS = "cast(sum(count) as bigint) as count, cast(sum(total_us) as bigint) as total_us"
 BY_STEP = f"""
-select at / $2 * $2 as step, result, {SUMS} from webhook_figures
+select at / $2 * $2 as step, result, {SUMS} from figures
 where {{scope}} and at >= $3 and at < $4 group by at / $2 * $2, result
 """
 BY_WEBHOOK = f"""
-select webhook_id, result, {FEW_SUMS} from webhook_figures
-where {SCOPES["owner"]} and at >= $2 and at < $3 group by webhook_id, result
+select subject_id, result, {FEW_SUMS} from figures
+where {SCOPES["owner"]} and at >= $2 and at < $3 group by subject_id, result
+"""
+EVENTS = f"""
+select cast(coalesce(sum(count), 0) as bigint) as count from figures
+where subject_id = $1 and result = '{EVENT}' and at >= $2 and at < $3
 """
 
 # A first attempt is due when its delivery is made, so the soonest is the oldest.
@@ -145,10 +149,16 @@ async def by_webhook(tx: Tx, owner_id: str, start: int, end: int) -> dict[str, F
     """Return the figures of an owner's webhooks between two moments, without `times`."""
     found: dict[str, Figures] = {}
     for row in await tx.all(BY_WEBHOOK, owner_id, start, end):
-        of_webhook = found.setdefault(row["webhook_id"], Figures())
+        of_webhook = found.setdefault(row["subject_id"], Figures())
         of_webhook.results[row["result"]] += row["count"]
         of_webhook.total_us += row["total_us"] if row["result"] in REACHED else 0
     return found
+
+
+async def events(tx: Tx, owner_id: str, start: int, end: int) -> int:
+    """Return the number of an owner's events between two moments."""
+    row = await tx.one(EVENTS, owner_id, start, end)
+    return 0 if row is None else int(row["count"])
 
 
 async def pending(tx: Tx, scope: Scope, scope_id: str, most: int) -> dict[str, Pending]:
@@ -159,7 +169,7 @@ async def pending(tx: Tx, scope: Scope, scope_id: str, most: int) -> dict[str, P
 
 
 async def since(tx: Tx) -> int:
-    """Return the moment from which on attempts are counted."""
+    """Return the moment from which on attempts and events are counted."""
     row = await tx.one("select figures_since from outbox_state")
     return 0 if row is None else int(row["figures_since"])
 

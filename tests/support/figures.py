@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 from outbox.database.transaction import Tx
 from outbox.queue import figures
-from outbox.queue.figures import BOUNDS, DAY, LEVELS, LOST, SPANS, STEP, TIMES
+from outbox.queue.figures import BOUNDS, DAY, EVENT, LEVELS, LOST, SPANS, STEP, TIMES
 
 Found = Counter[tuple[str, int, str, str]]
-"""Webhook, start of the step, result, and `count`, `total_us` or a step of durations."""
+"""Webhook or owner, start of the step, result, and `count`, `total_us` or a step of durations."""
 
 
 async def of_log(tx: Tx) -> Found:
@@ -26,15 +26,19 @@ async def of_log(tx: Tx) -> Found:
     for row in await tx.all("select webhook_id, finished_at, state from deliveries"):
         if row["state"] in LOST:
             found[row["webhook_id"], row["finished_at"] // STEP * STEP, row["state"], "count"] += 1
+    for row in await tx.all(
+        "select owner_id, occurred_at from events where seq is not null and webhook_id is null"
+    ):
+        found[row["owner_id"], row["occurred_at"] // STEP * STEP, EVENT, "count"] += 1
     return found
 
 
 async def stored(tx: Tx) -> Found:
     """Return what the figures say, whatever the length of their steps."""
     found: Found = Counter()
-    for row in await tx.all("select * from webhook_figures"):
+    for row in await tx.all("select * from figures"):
         for name in ("count", "total_us", *TIMES):
-            found[row["webhook_id"], row["at"], row["result"], name] += row[name]
+            found[row["subject_id"], row["at"], row["result"], name] += row[name]
     return Counter({key: count for key, count in found.items() if count})
 
 

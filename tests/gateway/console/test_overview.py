@@ -192,7 +192,7 @@ async def test_an_unknown_range_is_the_usual_one(maria: Guest, junk: str) -> Non
 async def test_figures_that_begin_inside_the_range_say_so(maria: Guest, db: Database) -> None:
     """A database from before the figures has webhooks that are older than the counting."""
     webhook_id = (await maria.webhook("https://shop.example/")).id
-    said = "Attempts are counted since"
+    said = "Attempts and events are counted since"
     assert said not in (await maria.get("/console")).html
     await db.write(
         _run, "update webhooks set created_at = created_at - $1 where id = $2", HOUR, webhook_id

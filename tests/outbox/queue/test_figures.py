@@ -12,12 +12,12 @@ from outbox.queue import figures, parking, rescue
 from outbox.queue.figures import HOUR, SPANS, STEP
 from outbox.queue.policy import Schedule
 from outbox.queue.retention import DAY, Retention
-from tests.support.drain import add_webhook, drain, inbox, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make_many, ring, rows
 from tests.support.figures import in_longest, of_log, stored
 from tests.support.process import free_port
 
 ADD = """
-insert into webhook_figures
+insert into figures
 select $1, cast($2 as bigint), cast($3 as bigint), $4, 2, 10, 0, 2, 0,0,0,0,0,0,0,0,0,0,0,0
 """
 
@@ -62,7 +62,9 @@ async def test_figures_equal_the_log(db: Database) -> None:
         await settled(db)
     log, found = await db.read(of_log), await db.read(stored)
     assert found == log
-    results = {(ids.index(webhook), result) for webhook, _, result, _ in found}
+    ids.append(OWNER)
+    results = {(ids.index(subject), result) for subject, _, result, _ in found}
+    assert (ids.index(OWNER), "event") in results
     assert {(0, "success"), (2, "http_5xx"), (3, "exhausted"), (4, "gone")} <= results
     assert (5, "connect_error") in results
     assert sum(n for (*_, what), n in found.items() if what == "count") > 300
@@ -107,7 +109,7 @@ async def test_old_steps_become_longer_ones_and_nothing_is_lost(db: Database) ->
     keep = Retention(db, deliveries_days=30, events_days=30)
     await keep.counts()
     assert in_longest(await db.read(stored)) == in_longest(before)
-    left = await db.read(rows, "select span, at from webhook_figures")
+    left = await db.read(rows, "select span, at from figures")
     ages = {span: [(now - row["at"]) / HOUR for row in left if row["span"] == span]
             for span in SPANS}  # fmt: skip
     # A range of three hours and its first step find steps of five minutes, and so on.
@@ -121,7 +123,7 @@ async def test_old_steps_become_longer_ones_and_nothing_is_lost(db: Database) ->
     await keep.counts()
     assert in_longest(await db.read(stored)) == in_longest(again)
     assert not await db.read(
-        rows, "select 1 as one from webhook_figures where span = $1 and at < $2", STEP,
+        rows, "select 1 as one from figures where span = $1 and at < $2", STEP,
         now - 5 * HOUR,
     )  # fmt: skip
 
@@ -149,7 +151,7 @@ async def test_retention_ends_figures_and_keeps_the_others(db: Database) -> None
         for number in range(300):
             await db.write(add, f"w{number}", now - days * DAY, span=span)
     await Retention(db, deliveries_days=7, events_days=7).run_once()
-    left = await db.read(rows, "select at, count(*) as n from webhook_figures group by at")
+    left = await db.read(rows, "select at, count(*) as n from figures group by at")
     assert {row["at"]: row["n"] for row in left} == {now - 6 * DAY: 300, now: 300}
 
 
@@ -161,5 +163,5 @@ async def test_deleting_a_webhook_ends_its_figures_alone(db: Database) -> None:
         for number in range(parking.BATCH + 100):
             await db.write(add, webhook_id, now - number * STEP)
     assert await parking.remove(db, ids[0])
-    left = await db.read(rows, "select webhook_id, count(*) as n from webhook_figures group by 1")
-    assert [(row["webhook_id"], row["n"]) for row in left] == [(ids[1], parking.BATCH + 100)]
+    left = await db.read(rows, "select subject_id, count(*) as n from figures group by 1")
+    assert [(row["subject_id"], row["n"]) for row in left] == [(ids[1], parking.BATCH + 100)]
