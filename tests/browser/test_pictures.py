@@ -1,4 +1,6 @@
-"""The pictures of the docs: three pages of the console with real data, in light and in dark.
+"""The pictures of the docs: pages of the console with real data, in light and in dark.
+
+Only the figures of the past hours, which the charts show, are made up.
 
 `make pictures` writes them to docs/pictures. A usual run makes them in a temporary folder and
 checks that the docs have a picture of each page.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import AsyncIterator
+from math import pi, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +21,13 @@ from aiohttp import web
 
 from gateway.server.config import Retry
 from outbox.database.transaction import Database
+from outbox.queue.figures import DAY, HOUR, STEP
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, make_webhook
 from tests.support.console import CONFIG
 from tests.support.drain import Inbox
+from tests.support.figures import fill
 from tests.support.site import Site, serving
 
 if TYPE_CHECKING:
@@ -32,7 +37,7 @@ pytestmark = pytest.mark.browser
 
 KEPT = ROOT / "docs" / "pictures"
 SCHEMES: tuple[Any, ...] = ("light", "dark")
-PAGES = ("webhooks", "webhook", "delivery")
+PAGES = ("overview", "webhooks", "webhook", "delivery")
 LARGEST = 200_000
 """Bytes of one picture."""
 END = """Math.max(...[...document.querySelectorAll("main *")].map(
@@ -62,6 +67,19 @@ def answering(tried: Counter[str]) -> Any:
         return web.json_response({"received": True})
 
     return answer
+
+
+def past(now: int, broken: bool, scale: int) -> Any:
+    """Days and nights of a receiver; the broken one fails since two hours."""
+
+    def shape(at: int) -> list[tuple[str, int, int]]:
+        noise = at // STEP * 7919 % 13
+        count = scale * round(8 + 6 * sin(2 * pi * at / DAY)) + noise
+        if broken and at > now - 2 * HOUR:
+            return [("http_5xx", 2 + noise % 3, 40_000)]
+        return [("success", count, 25_000 + 3_000 * noise), ("throttled", noise == 3, 9_000)]
+
+    return shape
 
 
 async def furnish(view: Window, site: Site, box: Inbox) -> dict[str, str]:
@@ -96,7 +114,11 @@ async def furnish(view: Window, site: Site, box: Inbox) -> dict[str, str]:
     assert delivery
     await view.open(f"/console/webhooks/{shop}")
     await view.page.locator("#webhook-health .answer.bad").first.wait_for()
+    now = site.db.clock.wall() - STEP
+    for webhook, scale in ((erp, 3), (news, 1), (shop, 1)):
+        await site.db.write(fill, webhook, now, past(now, webhook == shop, scale))
     return {
+        "overview": "/console",
         "webhooks": "/console/webhooks",
         "webhook": f"/console/webhooks/{erp}",
         "delivery": delivery,

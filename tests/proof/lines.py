@@ -11,6 +11,7 @@ from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL
 from tests.proof import (
     attacks,
+    console,
     correlation,
     crm,
     dashboards,
@@ -176,6 +177,7 @@ LINES: dict[str, Line] = {
     "metrics": exposition,
     **correlation.LINES,
     **engine_lines.LINES,
+    **console.LINES,
     **crm.LINES,
     **nodes.LINES,
     **edges.LINES,
