@@ -120,6 +120,25 @@ def listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--body", action="store_true", help="print the body of each event too")
 
 
+def replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("webhook", metavar="WEBHOOK", help="the id of the webhook")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--since", metavar="TIME",
+        help="deliveries created since: an RFC 3339 time, or how long ago, such as 90min, 2h or 3d",
+    )  # fmt: skip
+    which.add_argument(
+        "--delivery", action="append", metavar="ID",
+        help="this delivery; can be given more than once",
+    )  # fmt: skip
+    parser.add_argument("--until", metavar="TIME", help="and before this time (default: now)")
+    parser.add_argument(
+        "--state", choices=("failed", "exhausted", "gone", "dead", "cancelled", "delivered"),
+        default="failed", help="how they ended; failed is exhausted, gone and dead (default)",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="only count them")
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)

@@ -69,6 +69,11 @@ COMMANDS: tuple[Command, ...] = (
         arguments.doctor,
     ),
     Command(
+        "replay", "Send failed or selected deliveries of a webhook again.",
+        "carteiro replay 019a6e1d4b7f5c2d9e3a1b0f --since 2h", _from("replay", "replay"),
+        arguments.replay,
+    ),
+    Command(
         "listen", "Print the events of an account as they happen, and forward them, signed.",
         "carteiro listen --key crt_4kYb91Qx --forward http://localhost:9000/hook",
         _from("listening.listen", "listen"), arguments.listen,

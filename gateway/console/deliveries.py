@@ -8,7 +8,7 @@ from gateway.console import display, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import replays, webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from gateway.server.keys import DB
@@ -144,6 +144,6 @@ async def _replay(
     actor.must("write")
     if delivery.origin != "test" and _question(delivery) not in ("", confirmed):
         return None, False
-    replayed = await replay.one(tx, delivery_id, actor.owner_id)
+    replayed = await replays.one(tx, actor, delivery_id)
     webhook = await endpoints.one(tx, delivery.webhook_id)
     return replayed, webhook is not None and webhook.state == "active"

@@ -1,0 +1,138 @@
+"""`carteiro replay`: sends the failed or selected deliveries of a webhook again."""
+
+import asyncio
+import re
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Mapping
+from typing import get_args
+
+from gateway.cli.commands import Say, existing
+from gateway.cli.data.progress import Progress
+from gateway.domain.webhooks import replays
+from gateway.records.access import Actor
+from gateway.records.values import dates
+from gateway.server.config import Config
+from outbox import webhooks
+from outbox.database.transaction import Database, Tx
+from outbox.errors import CannotStart, OutboxError
+from outbox.ids import is_id
+from outbox.queue import log
+from outbox.queue.recovery import Wanted
+from outbox.queue.replay import NotReplayable
+from outbox.states import End
+from outbox.webhooks import Webhook
+
+BATCH = 100
+AGO = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)(s|min|h|d)")
+SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+ENDS: Mapping[str, tuple[End, ...]] = {
+    "failed": ("exhausted", "gone", "dead"),
+    **{state: (state,) for state in get_args(End)},
+}
+
+
+class NotAll(OutboxError):
+    """Some deliveries cannot be replayed; the text counts the reasons."""
+
+
+async def replay(config: Config, given: Namespace, say: Say) -> None:
+    """Replay deliveries of a webhook. Raise CannotStart, NotAll."""
+    async with existing(config) as db:
+        webhook = await _webhook(db, given.webhook)
+        actor = Actor(webhook.owner_id, "system")
+        if given.delivery:
+            made = await _selected(db, actor, webhook, given.delivery, dry=given.dry_run)
+            refused: Counter[str] = Counter()
+        else:
+            made, refused = await _since(db, actor, webhook, given)
+    done = "would be replayed" if given.dry_run else "replayed"
+    say(f"{made} {'delivery' if made == 1 else 'deliveries'} {done}.")
+    if made and webhook.state != "active":
+        say(f"The webhook is {webhook.state}: they wait until somebody activates it.")
+    if refused:
+        reasons = " ".join(f"{count} times: {why}" for why, count in refused.most_common())
+        raise NotAll(f"{refused.total()} could not be replayed. {reasons}")
+
+
+async def _webhook(db: Database, webhook_id: str) -> Webhook:
+    webhook = await db.read(webhooks.one, webhook_id.lower()) if is_id(webhook_id) else None
+    if webhook is None:
+        raise CannotStart(f"there is no webhook {webhook_id}; its page in the console shows the id")
+    return webhook
+
+
+async def _selected(
+    db: Database, actor: Actor, webhook: Webhook, wanted: list[str], *, dry: bool
+) -> int:
+    """Replay exactly these deliveries, all or none."""
+    ids = list(dict.fromkeys(wanted))
+    for delivery_id in ids:
+        row = await db.read(_delivery, delivery_id.lower()) if is_id(delivery_id) else None
+        if row != webhook.id:
+            raise CannotStart(f"this webhook has no delivery {delivery_id}")
+    if not dry:
+        await db.write(_all, actor, [delivery_id.lower() for delivery_id in ids])
+    return len(ids)
+
+
+async def _delivery(tx: Tx, delivery_id: str) -> str | None:
+    delivery = await log.one(tx, delivery_id)
+    return None if delivery is None else delivery.webhook_id
+
+
+async def _all(tx: Tx, actor: Actor, ids: list[str]) -> None:
+    for delivery_id in ids:
+        try:
+            await replays.one(tx, actor, delivery_id)
+        except NotReplayable as why:
+            raise CannotStart(f"{delivery_id}: {why} Nothing is replayed.") from None
+
+
+async def _since(
+    db: Database, actor: Actor, webhook: Webhook, given: Namespace
+) -> tuple[int, Counter[str]]:
+    """Replay what the options select, a batch in each transaction; a repeated run goes on."""
+    now = db.clock.wall()
+    wanted = Wanted(
+        ENDS[given.state], _instant("--since", given.since, now),
+        now if given.until is None else _instant("--until", given.until, now),
+    )  # fmt: skip
+    if wanted.since >= wanted.until:
+        raise CannotStart("--since is not before --until")
+    total = await db.read(replays.count, actor, webhook.id, wanted)
+    if given.dry_run:
+        return total, Counter()
+    made, refused, place = 0, Counter[str](), ""
+    try:
+        with Progress("replay", sys.stderr, db.clock) as progress:
+            while True:
+                batch = await db.write(replays.batch, actor, webhook.id, wanted, place, BATCH)
+                made += len(batch.replayed)
+                refused.update(batch.refused)
+                if not batch.place:
+                    return made, refused
+                place = batch.place
+                done = (made + refused.total()) / max(total, 1)
+                progress.at(done, f"{made} of {total} replayed")
+    except asyncio.CancelledError:
+        until = dates.show(wanted.until)
+        sys.stderr.write(
+            f"carteiro: {made} of {total} replayed; the same command with --until {until} goes on\n"
+        )
+        raise
+
+
+def _instant(option: str, text: str, now: int) -> int:
+    """Return the time that `text` names: an instant, or how long ago."""
+    ago = AGO.fullmatch(text)
+    if ago is not None:
+        return max(now - round(float(ago[1]) * SECONDS[ago[2]] * 1_000_000), 0)
+    moment = dates.parse(text)
+    if moment is None or moment < 0:
+        raise CannotStart(
+            f"{option} {text!r} must be a time such as 2026-11-22T08:00:00Z, or how long ago, "
+            "such as 90min, 2h or 3d"
+        )
+    return moment

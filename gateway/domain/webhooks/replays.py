@@ -1,0 +1,58 @@
+"""Replays deliveries of a webhook on behalf of its owner: one, or all that failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor, must_own
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Tx
+from outbox.queue import lanes, log, recovery, replay
+from outbox.queue.recovery import Wanted
+from outbox.queue.replay import NotReplayable
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The new deliveries of one transaction, and the reasons of those that cannot be replayed."""
+
+    replayed: Sequence[str]
+    refused: Sequence[str] = field(default=())
+    place: str = ""
+    """Where the next batch begins; empty at the end."""
+
+
+async def one(tx: Tx, actor: Actor, delivery_id: str) -> str:
+    """Replay a delivery of the actor; return the new delivery's id.
+
+    Raises not_found, forbidden, NotReplayable.
+    """
+    actor.must("write")
+    delivery = await log.one(tx, delivery_id)
+    if delivery is None:
+        raise Refusal("not_found", "This delivery does not exist.")
+    must_own(actor, delivery.owner_id, "delivery")
+    return await replay.one(tx, delivery_id, actor.owner_id)
+
+
+async def count(tx: Tx, actor: Actor, webhook_id: str, wanted: Wanted) -> int:
+    """Return how many deliveries `batch` would replay. Raises not_found, forbidden."""
+    await webhooks.one(tx, actor, webhook_id)
+    return await recovery.count(tx, webhook_id, wanted)
+
+
+async def batch(
+    tx: Tx, actor: Actor, webhook_id: str, wanted: Wanted, place: str, size: int
+) -> Batch:
+    """Replay the next deliveries behind `place`, in their order. Raises not_found, forbidden."""
+    await webhooks.one(tx, actor, webhook_id)
+    # Two runs at the same time wait for each other here, and the second one sees the first's work.
+    await lanes.lock(tx, [webhook_id])
+    replayed, refused = [], []
+    found = await recovery.page(tx, webhook_id, wanted, place, size)
+    for delivery_id in found:
+        try:
+            replayed.append(await one(tx, actor, delivery_id))
+        except NotReplayable as why:
+            refused.append(str(why))
+    return Batch(replayed, refused, found[-1] if len(found) == size else "")

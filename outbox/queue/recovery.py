@@ -1,0 +1,68 @@
+"""Find the finished deliveries of a webhook that are worth a replay, in their order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from outbox.database.transaction import Row, Tx
+from outbox.states import End
+
+MILLISECOND = 1000
+
+# An id begins with the milliseconds of its creation, so a range of ids is a range of time. An event
+# that a later delivery has brought or will bring is left out, so that a repeated run sends nothing
+# twice; a later delivery that also failed is a candidate itself.
+CANDIDATES = """
+from deliveries d /*sqlite indexed by {index}*/
+where d.webhook_id = $1 and {state} and d.id > $2 and d.id < $3 and d.origin <> 'test'
+  and not exists (
+    select 1 from deliveries later
+    where later.event_id = d.event_id and later.webhook_id = d.webhook_id
+      and later.origin <> 'event' and later.id > d.id
+      and (later.state in ('ready', 'in_flight', 'held', 'delivered')
+        or (later.state in ({states}) and later.id < $3)))
+"""
+ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which deliveries: their ends, and when they were created, in microseconds UTC."""
+
+    states: tuple[End, ...]
+    since: int
+    until: int
+
+
+async def count(tx: Tx, webhook_id: str, wanted: Wanted) -> int:
+    """Return the number of deliveries to replay."""
+    found = await _each(tx, webhook_id, wanted, "", "select count(*) as had", "")
+    return sum(int(row["had"]) for row in found)
+
+
+async def page(tx: Tx, webhook_id: str, wanted: Wanted, after: str, size: int) -> Sequence[str]:
+    """Return the ids of the next `size` deliveries behind `after`, the oldest first."""
+    rows = await _each(
+        tx, webhook_id, wanted, after, "select d.id", f"order by d.id limit {int(size)}"
+    )
+    return sorted(str(row["id"]) for row in rows)[:size]
+
+
+async def _each(
+    tx: Tx, webhook_id: str, wanted: Wanted, after: str, columns: str, ending: str
+) -> list[Row]:
+    """Ask for each end apart, because each is a range of an index."""
+    states = ", ".join(f"'{state}'" for state in wanted.states)
+    first = max(after, _edge(wanted.since))
+    rows: list[Row] = []
+    for state in wanted.states:
+        delivered = state == "delivered"
+        index = "deliveries_log" if delivered else "deliveries_ended"
+        where = "d.state = 'delivered'" if delivered else ENDED.format(state)
+        sql = CANDIDATES.format(index=index, state=where, states=states)
+        rows += await tx.all(f"{columns} {sql} {ending}", webhook_id, first, _edge(wanted.until))
+    return rows
+
+
+def _edge(micros: int) -> str:
+    """Return a text before the ids of this millisecond and behind those of the one before."""
+    return f"{micros // MILLISECOND:012x}"

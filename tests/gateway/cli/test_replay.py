@@ -1,0 +1,240 @@
+"""`carteiro replay`: what failed goes out again, once, in its order, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from gateway.cli import replay as command
+from gateway.domain.webhooks import replays
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.server.config import Config
+from gateway.server.config import Database as Settings
+from gateway.server.keys import KEYRING
+from outbox.database.transaction import Database, Row, Tx
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.queue import parking
+from outbox.queue.fanout import fan_out
+from outbox.queue.recovery import Wanted
+from tests.outbox.queue.test_replay import ROOM
+from tests.support.console import CONFIG
+from tests.support.drain import OWNER, add_webhook, inbox, make, ring, rows
+from tests.support.site import serving
+
+HOUR = 3_600_000_000
+ACTOR = Actor(OWNER, "system")
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> None:
+    await tx.run(sql, *args)
+
+
+async def events(tx: Tx, count: int) -> None:
+    for number in range(count):
+        await make(tx, f"record-{number}")
+
+
+@dataclass
+class Past:
+    """A webhook with deliveries that ended some hours ago, the oldest first."""
+
+    db: Database
+    url: str
+    webhook_id: str
+    ids: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    async def end(self, *ends: tuple[str, int]) -> None:
+        """Make a delivery for each end, that many hours ago."""
+        now = self.db.clock.wall()
+        await self.db.write(events, len(ends))
+        await self.db.write(fan_out, ROOM)
+        made = await self.db.read(
+            rows,
+            "select id from deliveries where state = 'in_flight' or state = 'ready' order by id",
+        )
+        for (state, hours), row in zip(ends, made, strict=True):
+            at = now - hours * HOUR
+            delivery_id = Ids().new(at)
+            await self.db.write(
+                run,
+                "update deliveries set id = $2, state = $3, created_at = $4, finished_at = $4, "
+                "claim = null, node_id = null where id = $1",
+                row["id"], delivery_id, state, at,
+            )  # fmt: skip
+            self.ids.append(delivery_id)
+
+    async def replay(self, **given: Any) -> list[str]:
+        """Run the command; return its lines."""
+        words: dict[str, Any] = {
+            "webhook": self.webhook_id, "since": None, "delivery": None, "until": None,
+            "state": "failed", "dry_run": False,
+        }  # fmt: skip
+        self.lines = []
+        config = Config(database=Settings(url=self.url))
+        await command.replay(config, Namespace(**words | given), self.lines.append)
+        return self.lines
+
+    async def again(self) -> list[str]:
+        """Return the original of each replay, in the order in which the drain takes them."""
+        found = await self.db.read(
+            rows,
+            "select o.id from deliveries r join deliveries o on o.event_id = r.event_id and "
+            "o.origin = 'event' where r.origin = 'replay' order by r.next_at, r.id",
+        )
+        return [row["id"] for row in found]
+
+
+@pytest.fixture
+async def past(db: Database, db_url: str) -> Past:
+    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    return Past(db, db_url, webhook_id)
+
+
+async def test_failed_deliveries_since_a_time_go_out_again_in_their_order(past: Past) -> None:
+    await past.end(
+        ("exhausted", 9), ("exhausted", 5), ("delivered", 4), ("dead", 4), ("cancelled", 3),
+        ("gone", 2), ("exhausted", 1),
+    )  # fmt: skip
+    assert await past.replay(since="6h", dry_run=True) == ["4 deliveries would be replayed."]
+    assert await past.again() == []
+    assert await past.replay(since="6h") == ["4 deliveries replayed."]
+    assert await past.again() == [past.ids[n] for n in (1, 3, 5, 6)]
+    [row] = await past.db.read(
+        rows, "select count(*) as had from deliveries where replayed_by = $1", OWNER
+    )
+    assert row["had"] == 4
+    # What is on its way is left alone.
+    assert await past.replay(since="6h") == ["0 deliveries replayed."]
+    assert await past.replay(since="10h") == ["1 delivery replayed."]
+
+
+@pytest.mark.parametrize(
+    ("state", "until", "expected"),
+    [("delivered", None, [2]), ("cancelled", None, [4]), ("exhausted", "90min", [0, 1])],
+)
+async def test_ends_and_times_can_be_chosen(
+    past: Past, state: str, until: str | None, expected: list[int]
+) -> None:
+    await past.end(
+        ("exhausted", 9), ("exhausted", 5), ("delivered", 4), ("dead", 4), ("cancelled", 3),
+        ("gone", 2), ("exhausted", 1),
+    )  # fmt: skip
+    await past.replay(since="1d", state=state, until=until)
+    assert await past.again() == [past.ids[n] for n in expected]
+
+
+async def test_a_replay_that_failed_too_is_replayed_alone(past: Past) -> None:
+    await past.end(("exhausted", 3))
+    await past.replay(since="1d")
+    await past.db.write(run, "update deliveries set state = 'exhausted' where origin = 'replay'")
+    assert await past.replay(since="1d") == ["1 delivery replayed."]
+    await past.db.write(run, "update deliveries set state = 'delivered' where state = 'ready'")
+    assert await past.replay(since="1d") == ["0 deliveries replayed."]
+
+
+async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
+    await past.end(*[("exhausted", 2)] * 40)
+    now = past.db.clock.wall()
+    wanted = Wanted(("exhausted", "gone", "dead"), now - 3 * HOUR, now)
+
+    async def all_of_them() -> None:
+        place = ""
+        while True:
+            batch = await past.db.write(replays.batch, ACTOR, past.webhook_id, wanted, place, 7)
+            if not batch.place:
+                return
+            place = batch.place
+
+    await asyncio.gather(*[all_of_them() for _ in range(4)])
+    assert sorted(await past.again()) == sorted(past.ids)
+
+
+async def test_selected_deliveries_are_replayed_all_or_none(past: Past) -> None:
+    await past.end(("delivered", 3), ("exhausted", 2), ("exhausted", 1))
+    one, two, three = past.ids
+    assert await past.replay(delivery=[one, two.upper(), one]) == ["2 deliveries replayed."]
+    assert sorted(await past.again()) == [one, two]
+    await past.db.write(
+        run, "update events set erased_at = 1, body = null where id = "
+        "(select event_id from deliveries where id = $1)", three,
+    )  # fmt: skip
+    with pytest.raises(CannotStart, match=r"erased .* Nothing is replayed"):
+        await past.replay(delivery=[one, three])
+    assert sorted(await past.again()) == [one, two]
+    for unknown in ("0" * 24, "x"):
+        with pytest.raises(CannotStart, match=f"no delivery {unknown}"):
+            await past.replay(delivery=[unknown])
+
+
+async def test_what_cannot_be_replayed_is_counted_by_its_reason(past: Past) -> None:
+    await past.end(("exhausted", 3), ("exhausted", 2), ("exhausted", 1))
+    await past.db.write(
+        run, "delete from events where id = (select event_id from deliveries where id = $1)",
+        past.ids[1],
+    )  # fmt: skip
+    with pytest.raises(
+        command.NotAll, match=r"1 could not be replayed. 1 times: The event is past"
+    ):
+        await past.replay(since="1d")
+    assert past.lines == ["2 deliveries replayed."]
+
+
+async def test_a_paused_webhook_keeps_them_and_says_so(past: Past) -> None:
+    await past.end(("exhausted", 1))
+    await past.db.write(parking.pause, past.webhook_id)
+    lines = await past.replay(since="1d")
+    assert lines[1] == "The webhook is paused: they wait until somebody activates it."
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"webhook": "0" * 24, "since": "1h"}, "there is no webhook"),
+        ({"webhook": "x", "since": "1h"}, "there is no webhook x"),
+        ({"since": "yesterday"}, "--since 'yesterday' must be a time such as"),
+        ({"since": "1h", "until": "-1"}, "--until '-1' must be"),
+        ({"since": "1h", "until": "2h"}, "--since is not before --until"),
+    ],
+)
+async def test_faults_name_their_option(past: Past, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(CannotStart, match=says):
+        await past.replay(**given)
+
+
+async def test_only_deliveries_of_the_actor(past: Past) -> None:
+    await past.end(("exhausted", 1))
+    with pytest.raises(Refusal, match="belongs to another user"):
+        await past.db.write(replays.one, Actor("f" * 24, "system"), past.ids[0])
+    with pytest.raises(Refusal, match="lacks the scope"):
+        await past.db.write(replays.one, Actor(OWNER, "api_key", frozenset({"read"})), past.ids[0])
+
+
+async def test_more_than_a_batch(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "BATCH", 3)
+    await past.end(*[("exhausted", hours) for hours in range(10, 0, -1)])
+    assert await past.replay(since="1d") == ["10 deliveries replayed."]
+    assert await past.again() == past.ids
+
+
+async def test_a_running_server_sends_them_without_a_restart(db: Database, db_url: str) -> None:
+    """The command is another program beside the server."""
+    async with inbox() as box, serving(db, CONFIG, role="all") as site:
+        webhook_id, _ = await add_webhook(db, site.app[KEYRING], f"{box.url}/hook")
+        await db.write(make, "r1")
+        await box.until(1)
+        ended: list[Row] = []
+        async with asyncio.timeout(20):
+            while not ended:
+                ended = await db.read(rows, "select id from deliveries where state = 'delivered'")
+        past = Past(db, db_url, webhook_id)
+        assert await past.replay(since="1h", state="delivered") == ["1 delivery replayed."]
+        first, second = await box.until(2)
+        assert first.body == second.body
+        assert first.headers["X-Webhook-Id"] == second.headers["X-Webhook-Id"]
