@@ -1,0 +1,120 @@
+"""`carteiro doctor`: names the failing step, exits with 1, and keeps to the egress rules."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from gateway.cli import doctor as command
+from gateway.cli import examinations
+from gateway.server.config import Config, Egress, Secrets
+from gateway.server.config import Database as Settings
+from outbox.database.transaction import Database
+from outbox.errors import OutboxError
+from outbox.sending.guard import Guard
+from outbox.sending.request import new_secret
+from outbox.webhooks.secrets import new_key_line, parse_keys
+from tests.support.drain import add_webhook
+from tests.support.patients import patients
+from tests.support.receiver import receiver
+
+EGRESS = Egress(allow_http=True, allow=("127.0.0.0/8",))
+
+
+async def doctor(target: str, config: Config | None = None, **given: Any) -> tuple[list[str], str]:
+    """Return the lines, and the reason of a failure."""
+    lines: list[str] = []
+    words: dict[str, Any] = {"target": target, "secret": None, "timeout": 1.0, "json": False}
+    try:
+        await command.doctor(
+            config or Config(egress=EGRESS), Namespace(**words | given), lines.append
+        )
+    except OutboxError as error:
+        return lines, str(error)
+    return lines, ""
+
+
+async def test_each_fault_is_named_and_told_on_one_line() -> None:
+    names = {
+        "dns": "DNS", "connect": "Connect", "tls": "TLS", "answer": "Response", "egress": "Egress",
+    }  # fmt: skip
+    async with patients() as all_of_them:
+        for patient in all_of_them:
+            lines, reason = await doctor(patient.url)
+            if patient.step is None:
+                assert reason == ""
+                assert "A delivery to this receiver would succeed." in lines
+                continue
+            assert reason.startswith(f"{names[patient.step]}: "), patient.name
+            assert "\n" not in reason
+            [failed] = [line for line in lines if line.startswith("FAILED")]
+            assert patient.says.removesuffix(".") in failed
+            assert f"A delivery to this receiver would fail: {patient.outcome}." in " ".join(
+                lines
+            ).replace("http_410", "http_4xx")
+            shown = json.loads((await doctor(patient.url, json=True))[0][0])
+            assert (shown["failedStep"], shown["status"]) == (patient.step, patient.status)
+            assert shown["succeeds"] is False
+
+
+async def test_it_is_no_way_around_the_egress_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"inside.example": ["93.184.216.34", "10.1.2.3"], "loop.example": ["127.0.0.1"]}
+    monkeypatch.setattr(
+        command, "Guard", lambda rules, clock: Guard(rules, clock, lambda host: answers[host])
+    )
+    async with receiver() as there:
+        port = there.url.rpartition(":")[2]
+        closed = Config(egress=Egress(allow_http=True))
+        for url in (there.url + "/", f"http://localhost:{port}/", f"http://loop.example:{port}/"):
+            lines, reason = await doctor(url, closed)
+            assert reason.startswith("Egress: Deliveries to this address are not allowed")
+        assert there.requests == []
+        # Who runs the command reads the addresses, to change the rules.
+        lines, _ = await doctor(f"http://inside.example:{port}/", closed)
+        assert "Not allowed: 10.1.2.3." in " ".join(lines)
+        assert "93.184.216.34, 10.1.2.3" in " ".join(lines)
+        _, reason = await doctor(there.url + "/", Config())
+        assert reason.startswith("URL: Plain http is not allowed; use https, or allow it with")
+
+
+async def test_the_right_secret_passes_and_its_own_is_explained() -> None:
+    secret = new_secret(b"q" * 32)
+
+    async with receiver(secret=secret) as there:
+        lines, reason = await doctor(there.url + "/", secret=secret)
+        assert reason == ""
+        _, reason = await doctor(there.url + "/", secret="x")
+        assert reason.startswith("--secret must be")
+    async with patients() as all_of_them:
+        [refusing] = [one for one in all_of_them if one.name == "401"]
+        lines, _ = await doctor(refusing.url)
+        assert examinations.UNKNOWN_TO_IT in lines
+        lines, _ = await doctor(refusing.url, secret=secret)
+        assert examinations.UNKNOWN_TO_IT not in lines
+
+
+async def test_a_webhook_by_its_id_signs_with_its_own_secret(db: Database, db_url: str) -> None:
+    keys = new_key_line(db.ids, db.clock.wall()).strip()
+    ring = parse_keys(keys, db.ids, "the test's keys")
+    config = Config(egress=EGRESS, database=Settings(url=db_url), secrets=Secrets(keys=keys))
+    async with receiver() as there:
+        webhook_id, there.secret = await add_webhook(
+            db, ring, there.url + "/hook", "contact.updated", headers=(("X-Own", "v"),)
+        )
+        lines, reason = await doctor(webhook_id.upper(), config)
+        assert reason == "", lines
+        headers = dict(there.requests[0].headers)
+        assert (headers["X-Own"], headers["X-Webhook-Event"]) == ("v", "contact.updated")
+        assert headers["X-Webhook-Test"] == "1"
+    _, reason = await doctor("0" * 24, config)
+    assert reason.startswith("there is no webhook 000")
+
+
+async def test_the_retries_are_printed_with_their_range() -> None:
+    lines, _ = await doctor("ftp://x/", Config())
+    [first] = [line for line in lines if line.startswith("    2 ")]
+    assert "after       5 s" in first
+    assert len([line for line in lines if "  after " in line]) == 9
