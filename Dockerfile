@@ -26,4 +26,4 @@ EXPOSE 8080
 ENTRYPOINT ["carteiro"]
 CMD ["serve"]
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-    CMD ["python3", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/readyz')"]
+    CMD ["python3", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:%s/readyz' % os.environ.get('CARTEIRO_SERVER__PORT', 8080))"]
