@@ -186,6 +186,12 @@ WATCHING = Row(
             "s", (Query(whole("secret_age_seconds", by="kind"), "{{kind}}"),),
             steps=up_to(86_400 * 80, 86_400 * 90), lines=True, alert="SecretOld",
         ),
+        Panel(
+            "Spans for the trace collector",
+            "Spans per second that the collector at [tracing] endpoint took, or that were dropped "
+            "because it was slow or away. Zero without an endpoint.",
+            "ops", (Query(rate("tracing_spans_total", by="result"), "{{result}}"),),
+        ),
     ),
 )  # fmt: skip
 

@@ -11,7 +11,8 @@ from gateway.domain.accounts import users
 from gateway.domain.webhooks import replays, webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
-from gateway.server.keys import DB
+from gateway.server.keys import DB, REQUEST_ID
+from gateway.server.telemetry.logs import logger
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx
 from outbox.queue import log, replay
@@ -81,6 +82,10 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
         raise Refusal("conflict", str(why)) from None
     if not replayed:
         return pages.to(f"/console/deliveries/{delivery_id}/replay")
+    # Its attempts bear the request id of the event; this line leads from the replay to them.
+    logger().info(
+        "replayed", request_id=request[REQUEST_ID], delivery_id=replayed, replay_of=delivery_id
+    )
     return pages.to(f"/console/deliveries/{replayed}", "replayed" if active else "replay_parked")
 
 

@@ -164,7 +164,7 @@ def frame(
                 if caller is not None:
                     fields["actor"] = caller.key_id or caller.owner_id
                 if spans is not None and surface != "probe":
-                    spans.request(trace, fields, seconds)
+                    spans.request(trace, fields, began, seconds)
                 if status >= 500:
                     _log_failure(fields, failure)
                 elif log is not None:

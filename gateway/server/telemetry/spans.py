@@ -44,11 +44,13 @@ class Spans:
         self._put = put
         self._engine = "postgresql" if engine == "postgres" else engine
 
-    def request(self, trace: Trace, fields: Mapping[str, Any], seconds: float) -> None:
-        """Make the span of a request from the fields of its log line."""
+    def request(
+        self, trace: Trace, fields: Mapping[str, Any], since: float, seconds: float
+    ) -> None:
+        """Make the span of a request from the fields of its log line; it began at `since`."""
         if trace.flags != "01":
             return
-        ended = self._clock.wall()
+        began = self._clock.wall() - round((self._clock.monotonic() - since) * 1_000_000)
         status = fields["status"]
         attributes = {
             "http.request.method": fields["method"],
@@ -65,7 +67,7 @@ class Spans:
         self._put(
             Span(
                 name, "server", trace.trace_id, trace.span_id, trace.parent_id, True,
-                ended - round(seconds * 1_000_000), ended, attributes, failed,
+                began, began + round(seconds * 1_000_000), attributes, failed,
             )
         )  # fmt: skip
 

@@ -273,3 +273,33 @@ def test_secrets_from_files(tmp_path: Path) -> None:
 def test_variables_that_are_not_ours_are_left_alone() -> None:
     kubernetes = {"CARTEIRO_PORT": "tcp://10.0.0.1:80", "CARTEIRO_SERVICE_HOST": "10.0.0.1"}
     assert load(None, kubernetes) == Config()
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("", ""),
+        ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
+        ("https://traces.example.com/", "https://traces.example.com/v1/traces"),
+        ("https://traces.example.com/otlp/v1/traces", "https://traces.example.com/otlp/v1/traces"),
+    ],
+)
+def test_the_trace_collector_gets_the_usual_path(given: str, kept: str) -> None:
+    assert load(None, {"CARTEIRO_TRACING__ENDPOINT": given}).tracing.endpoint == kept
+
+
+@pytest.mark.parametrize("given", ["127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "x"])
+def test_a_trace_collector_that_is_no_url_is_refused(given: str) -> None:
+    [fault] = faults_of(None, {"CARTEIRO_TRACING__ENDPOINT": given})
+    assert fault.startswith("tracing.endpoint: must be a URL such as")
+
+
+def test_headers_of_the_trace_collector_are_secret(tmp_path: Path) -> None:
+    secret = tmp_path / "headers"
+    secret.write_text("X-Team: carteiro, Authorization: Bearer t\n")
+    config = load(None, {"CARTEIRO_TRACING__HEADERS_FILE": str(secret)})
+    assert config.tracing.headers == ("X-Team: carteiro", "Authorization: Bearer t")
+    for wrong in ("hunter2", "no name: hunter2", "X-Team:"):
+        [fault] = faults_of(None, {"CARTEIRO_TRACING__HEADERS": wrong})
+        assert 'each must be "Name: value"' in fault
+        assert "hunter2" not in fault

@@ -13,6 +13,7 @@ from aiohttp import web
 from gateway.server.config import Config, Logging
 from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
+from tests.architecture.tree import ROOT
 from tests.support.drain import add_webhook
 from tests.support.log_lines import Lines
 from tests.support.receiver import receiver
@@ -80,6 +81,15 @@ async def test_one_search_finds_the_write_the_event_and_what_the_receiver_saw(
     assert {(line["outcome"], line["status"], line["state"]) for line in attempts} == {
         ("success", 200, "delivered")
     }
+
+
+async def test_the_page_shows_the_fields_that_there_are(db: Database, lines: Lines) -> None:
+    text = (ROOT / "docs/tracing.md").read_text()
+    told = [json.loads(line) for line in text.splitlines() if line.startswith('{"ts"')]
+    assert [line["event"] for line in told] == ["request", "fanned_out", "attempt", "attempt"]
+    await write(db, 1_000, 1, 200)
+    for line in told[0], told[1], told[3]:
+        assert list(named(lines, line["event"])[-1]) == list(line)
 
 
 async def test_above_its_number_lines_are_counted(db: Database, lines: Lines) -> None:
