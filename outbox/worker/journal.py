@@ -98,7 +98,7 @@ def attempt_fields(result: Result) -> Fields:
             fields["error"] = outcome.error
         fields["duration_ms"] = outcome.total_us / 1000
     fields["state"] = decision.state
-    if decision.reason:
+    if outcome is None or decision.reason != outcome.outcome:
         fields["reason"] = decision.reason
     if decision.delay_us is not None:
         ended = result.started_at + (0 if outcome is None else outcome.total_us)
