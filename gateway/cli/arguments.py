@@ -162,6 +162,9 @@ def restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite", action="store_true", help="replace all data of a database that is not empty"
     )
+    parser.add_argument(
+        "--pause", action="store_true", help="pause all webhooks, so that nothing is sent"
+    )
     parser.add_argument("--check", action="store_true", help="only check that the file is whole")
 
 

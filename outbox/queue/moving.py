@@ -44,6 +44,11 @@ _EARLIER = (
 )
 _LANES = "select webhook_id from lanes where webhook_id > $1 order by webhook_id limit $2"
 
+_PAUSE = """
+update webhooks set state = 'paused', version = version + 1, updated_at = $1
+where state = 'active'
+"""
+
 _LATE_WEBHOOKS = """
 select id, owner_id, since_pos from webhooks w where exists (
   select 1 from events e where e.seq is null and e.owner_id = w.owner_id and e.pos <= w.since_pos)
@@ -149,6 +154,12 @@ async def arrive(tx: Tx) -> None:
     while ids := [row["webhook_id"] for row in await tx.all(_LANES, after, LANES_AT_ONCE)]:
         await lanes.rest(tx, ids)
         after = ids[-1]
+
+
+async def pause_all(tx: Tx) -> None:
+    """Pause every webhook, so that a second installation sends nothing by itself."""
+    await tx.run(_PAUSE, tx.now)
+    await tx.run("update lanes set active = false")
 
 
 async def _give_snapshots(tx: Tx) -> None:

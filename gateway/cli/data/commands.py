@@ -23,6 +23,7 @@ from outbox.database.sqlite.handover import handed_over
 from outbox.database.transfer import Place, Table
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.queue import moving
 
 Say = Callable[[str], None]
 
@@ -58,13 +59,13 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
             size = archive.end(counts)
     for note in source.notes:
         say(f"Note: {note}.")
-    say(f"{given.file} has {sum(counts.values()):,} rows in {_size(size)}.")
+    say(f"Wrote {given.file}: {sum(counts.values()):,} rows, {_size(size)}.")
     if given.with_key:
         say("The keys are in it: whoever has the file can read the secrets of webhooks.")
     elif ring is not None:
         say(
-            f"The key file {keys.shown(config)} is not in it: keep a copy apart, because only it "
-            "can decrypt the secrets of webhooks."
+            f"The key file {keys.shown(config)} is not in it: keep a copy of it apart, because "
+            "only it can decrypt the secrets of webhooks."
         )
 
 
@@ -78,7 +79,7 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
         upto = must_be_known(manifest.migrations, str(file))
         if given.check:
             count = sum(len(rows) for _, rows in archive.rows())
-            say(f"{file} is whole: {count:,} rows of {dates.show(manifest.made_at)}.")
+            say(f"{file} is whole: {count:,} rows, as they were at {dates.show(manifest.made_at)}.")
             return
         place = _place(config)
         startup.must_have_folder(config)
@@ -90,12 +91,14 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
 
             async with transfer.filling(place, startup.SOURCES, overwrite=given.overwrite) as new:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
+                if given.pause:
+                    await new.run(moving.pause_all)
                 await new.commit(lambda: keys.put_back(config, missing, manifest.keys))
     finally:
         archive.close()
     for note in new.notes:
         say(f"Note: {note}.")
-    say(f"{total:,} rows of {dates.show(manifest.made_at)} are restored.")
+    say(f"Restored {total:,} rows, as they were at {dates.show(manifest.made_at)}.")
     if missing and manifest.keys is None:
         say(f"Before you serve it, put the key file {keys.shown(config)} back.")
 
@@ -125,7 +128,7 @@ async def copy(config: Config, given: Namespace, say: Say) -> None:
                 source_is.done()
     for note in (*source.notes, *new.notes):
         say(f"Note: {note}.")
-    say(f"{total:,} rows are copied. {place.path} no longer serves; nothing in it is deleted.")
+    say(f"Copied {total:,} rows. {place.path} keeps its data and can no longer be served.")
     say("Set database.url to the new database, and serve it with the same key file:")
     say(f"  CARTEIRO_SECRETS__KEY_FILE={keys.shown(config)}")
 

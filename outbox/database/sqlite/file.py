@@ -59,8 +59,8 @@ class File:
         mark = copied_mark(self._path)
         if mark.exists():
             raise CannotStart(
-                f"{mark.read_text(encoding='utf-8').strip()}; serve that one, or delete {mark} if "
-                "nobody ever will"
+                f"{mark.read_text(encoding='utf-8').strip()}; serve that database, or "
+                f"delete {mark} if it will never be served"
             )
 
     def release(self) -> None:

@@ -253,7 +253,7 @@ def test_nothing_is_restored_or_copied_beside_a_server(made: Path, empty_postgre
 
 def test_after_a_copy_only_the_copy_serves(made: Path, empty_postgres: str) -> None:
     told = done(made, "copy", "--to", empty_postgres)
-    assert "no longer serves" in told
+    assert "can no longer be served" in told
     assert emails(made, empty_postgres) == {ANA}
     mark = made / "carteiro.db.copied"
     assert stat.S_IMODE(mark.stat().st_mode) == 0o600

@@ -20,6 +20,7 @@ from outbox.ids import Ids
 from outbox.queue import snapshots
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out, forget_since
+from outbox.queue.moving import pause_all
 from outbox.worker import nodes
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
@@ -252,3 +253,18 @@ async def test_a_fast_clock_of_sqlite_delays_nothing_on_postgres(
     finally:
         await db.close()
         await postgres_server.drop(target)
+
+
+async def test_a_paused_queue_keeps_its_deliveries(db_url: str) -> None:
+    db = await opened(db_url)
+    try:
+        await db.write(add_webhooks, 1, 2)
+        await db.write(_run, "update webhooks set state = 'disabled' where id = 'w000002'")
+        await db.write(pause_all)
+        states = await db.read(_rows, "select state, version from webhooks order by id")
+        assert states == [
+            {"state": "paused", "version": 2}, {"state": "disabled", "version": 1},
+        ]  # fmt: skip
+        assert await db.read(_rows, "select * from lanes where active") == []
+    finally:
+        await db.close()
