@@ -75,8 +75,8 @@ async def _some_rows(tx: Tx) -> None:
         b"f", b'{"id":"1"}',
     )  # fmt: skip
     await tx.run(
-        "insert into contacts (id, owner_id, version, created_at, name, email, tags, source, folded,"
-        " sort_name) values ('c', 'o', 1, 1, 'Ana', ' Ana@Example.com', '[]', 'api', '', '')"
+        "insert into contacts (id, owner_id, version, created_at, name, email, tags, source,"
+        " folded, sort_name) values ('c', 'o', 1, 1, 'Ana', ' Ana@Example.com', '[]', 'api', '', '')"
     )
 
 
