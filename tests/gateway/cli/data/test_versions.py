@@ -76,7 +76,8 @@ async def _some_rows(tx: Tx) -> None:
     )  # fmt: skip
     await tx.run(
         "insert into contacts (id, owner_id, version, created_at, name, email, tags, source,"
-        " folded, sort_name) values ('c', 'o', 1, 1, 'Ana', ' Ana@Example.com', '[]', 'api', '', '')"
+        " folded, sort_name)"
+        " values ('c', 'o', 1, 1, 'Ana', ' Ana@Example.com', '[]', 'api', '', '')"
     )
 
 
