@@ -116,15 +116,9 @@ def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
     default = panel["fieldConfig"]["defaults"]["unit"]
     decimals = panel["fieldConfig"]["defaults"].get("decimals")
     labels = [name for name in order if not name.startswith("Value #")]
-    rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for letter, series in answers.items():
-        for one in series:
-            # As Grafana merges: rows are the same where the labels that both have are the same.
-            row = _row_of(rows, labels, one["metric"])
-            row[f"Value #{letter}"] = float(one["value"][1])
     sort = panel["options"]["sortBy"]
     names = organized["renameByName"]
-    shown_rows = list(rows.values())
+    shown_rows = merged(answers, labels)
     if sort:
         [by] = [source for source, name in names.items() if name == sort[0]["displayName"]]
         shown_rows.sort(key=lambda row: -row.get(by, 0.0))
@@ -151,16 +145,21 @@ def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
         cell.get_text().set_color(PALE if number == 0 else INK)
 
 
-def _row_of(
-    rows: dict[tuple[str, ...], dict[str, Any]], labels: Sequence[str], metric: Mapping[str, str]
-) -> dict[str, Any]:
-    for row in rows.values():
-        both = [name for name in labels if name in metric and name in row]
-        if both and all(row[name] == metric[name] for name in both):
-            row.update({name: metric[name] for name in labels if name in metric})
-            return row
-    key = tuple(metric.get(name, "") for name in labels)
-    return rows.setdefault(key, {name: metric[name] for name in labels if name in metric})
+def merged(answers: Answers, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of a table, as Grafana merges them: by the labels that both sides have."""
+    rows: list[dict[str, Any]] = []
+    for letter, series in answers.items():
+        for one in series:
+            metric = {name: one["metric"][name] for name in labels if name in one["metric"]}
+            for row in rows:
+                both = metric.keys() & row.keys()
+                if both and all(row[name] == metric[name] for name in both):
+                    break
+            else:
+                row = {}
+                rows.append(row)
+            row |= metric | {f"Value #{letter}": float(one["value"][1])}
+    return rows
 
 
 def _heatmap(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
