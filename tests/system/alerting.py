@@ -130,7 +130,7 @@ async def _turn_clock(site: Site) -> None:
     site.product.send(signal.SIGUSR1)
 
 
-REFUSING = {"DbErrors", "ApiErrorBudgetFast", "ApiErrorBudgetSlow", "OutboxSchedulerDead"}
+REFUSING = {"DbErrors", "ApiErrorBudgetFast", "ApiErrorBudgetSlow"}
 ASTRAY = {"ClockSkew", "ClockAstray"}
 # Events that are stored meanwhile are sent afterwards, too late.
 LATE = {"OutboxLagBudgetFast", "OutboxLagBudgetSlow"}
@@ -141,7 +141,8 @@ FAULTS = {
         _fill_disk, _free_disk, frozenset(REFUSING | {"DiskFillsIn6h"}), frozenset({"DbErrors"})
     ),
     "PostgreSQL stopped": Fault(
-        _stop_database, _start_database, frozenset(REFUSING | {"OutboxLeaderMissing"}),
+        _stop_database, _start_database,
+        frozenset(REFUSING | {"OutboxSchedulerDead", "OutboxLeaderMissing"}),
         frozenset({"DbErrors"}), "postgres",
     ),
     "process stopped": Fault(
