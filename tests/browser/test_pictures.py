@@ -117,6 +117,7 @@ async def furnish(view: Window, site: Site, box: Inbox) -> dict[str, str]:
     now = site.db.clock.wall() - STEP
     for webhook, scale in ((erp, 3), (news, 1), (shop, 1)):
         await site.db.write(fill, webhook, now, past(now, webhook == shop, scale))
+    await site.db.write(fill, owner, now, lambda at: [("event", past(now, False, 4)(at)[0][1], 0)])
     return {
         "overview": "/console",
         "webhooks": "/console/webhooks",
