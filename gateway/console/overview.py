@@ -14,11 +14,13 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.server.keys import DB
 from outbox.database.transaction import Tx
-from outbox.queue import log, series
+from outbox.queue import series
 from outbox.queue.series import Figures, Pending
 from outbox.webhooks import Webhook
 
 MOST_ROWS = 20
+CAP = 1_000
+"""Waiting deliveries of a webhook are counted up to this number; its own page counts further."""
 TROUBLED = ("disabled", "failing", "probing")
 
 
@@ -58,8 +60,8 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "lines": sorted(found.lines, key=lambda line: line.urgency)[:MOST_ROWS],
         "count": len(found.lines), "events": found.events,
         "troubled": sum(line.state in TROUBLED for line in found.lines),
-        "waiting": sum(waiting), "capped": log.CAP in waiting,
-        "oldest": min(ages, default=None), "cap": log.CAP, "here": "/console",
+        "waiting": sum(waiting), "capped": CAP in waiting,
+        "oldest": min(ages, default=None), "cap": CAP, "here": "/console",
     }  # fmt: skip
     return pages.live(request, visitor, "overview.html", "parts/overview.html", context)
 
@@ -68,7 +70,7 @@ async def _read(tx: Tx, actor: Actor, asked: Window) -> _Read:
     owner_id, chosen = actor.owner_id, asked.range
     listed = await webhooks.listed(tx, actor)
     figures = await series.by_webhook(tx, owner_id, asked.start, asked.end)
-    pending = await series.pending(tx, "owner", owner_id, log.CAP)
+    pending = await series.pending(tx, "owner", owner_id, CAP)
     lines = [
         Line(
             webhook, display.webhook_state(webhook),

@@ -11,6 +11,14 @@ set local enable_seqscan = off; set local enable_bitmapscan = off; set local ena
 set local enable_hashjoin = off; set local enable_mergejoin = off
 """
 
+BY_HASH = "set local enable_sort = off"
+
+
+async def by_hash(tx: Tx) -> None:
+    """Make this transaction add up groups in memory: by sorting, wide rows would go to disk."""
+    if tx.engine == "postgres":
+        await tx.run(BY_HASH)
+
 
 async def by_index(tx: Tx) -> None:
     """Make this transaction read rows by index and in index order where an index exists."""

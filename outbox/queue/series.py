@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from outbox.database.plans import by_hash
 from outbox.database.transaction import Row, Tx
 from outbox.queue.figures import BOUNDS, EVENT, LOST, TIMES
 
@@ -138,6 +139,7 @@ async def by_step(
     tx: Tx, scope: Scope, scope_id: str, start: int, step: int, count: int
 ) -> list[Figures]:
     """Return the figures of `count` steps from `start` on, a multiple of `step`."""
+    await by_hash(tx)
     found = [Figures() for _ in range(count)]
     text = BY_STEP.format(scope=SCOPES[scope])
     for row in await tx.all(text, scope_id, step, start, start + step * count):
@@ -147,6 +149,7 @@ async def by_step(
 
 async def by_webhook(tx: Tx, owner_id: str, start: int, end: int) -> dict[str, Figures]:
     """Return the figures of an owner's webhooks between two moments, without `times`."""
+    await by_hash(tx)
     found: dict[str, Figures] = {}
     for row in await tx.all(BY_WEBHOOK, owner_id, start, end):
         of_webhook = found.setdefault(row["subject_id"], Figures())

@@ -100,7 +100,14 @@ async def _fill(db: Database, owner_id: str, attempts: int) -> list[str]:
     for webhook_id in ids[:BACKLOGS]:
         await db.write(_wait, webhook_id, done, done + waiting, due - HOUR)
         done += waiting
+    if db.engine == "postgres":
+        await db.write(_analyze)
     return ids
+
+
+async def _analyze(tx: Tx) -> None:
+    """As autovacuum does some time after so many inserts."""
+    await tx.run("analyze")
 
 
 def _shape(at: int) -> list[tuple[str, int, int]]:
