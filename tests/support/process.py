@@ -140,7 +140,7 @@ def serving_process(
         )  # fmt: skip
         serving = Serving(process, port, folder)
         try:
-            serving.until("/readyz", 200)
+            serving.until("/readyz", 200, seconds=60)
             yield serving
         finally:
             if process.poll() is None:

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -214,41 +214,48 @@ async def test_a_wrong_signature_of_our_own_is_never_forwarded(
         assert local.requests == []
 
 
-def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
-    """As a program of its own, with the address of the configuration."""
-    add_user(tmp_path)
-    key = command("key", "add", EMAIL, "--name", "k", folder=tmp_path).stdout.strip()
-    port = free_port()
-    settings = {"CARTEIRO_SERVER__PORT": str(port)}
-    contact = {"X-API-Key": key}
-    with (tmp_path / "heard").open("wb") as out, (tmp_path / "notes").open("wb") as err:
+@contextmanager
+def listening_process(folder: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `carteiro listen` as a program of its own, with the address of the configuration."""
+    with (folder / "heard").open("wb") as out, (folder / "notes").open("wb") as err:
         program = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "listen"], cwd=tmp_path, stdout=out, stderr=err,
-            env=environment(tmp_path, CARTEIRO_KEY=key, **settings),
+            [sys.executable, "-m", "gateway", "listen"], cwd=folder, stdout=out, stderr=err,
+            env=environment(folder, **settings),
         )  # fmt: skip
-
-        def create(there: Serving, name: str) -> int:
-            body = {"name": name}
-            return there.ask("/api/contacts", method="POST", body=body, headers=contact)[0]
-
-        def heard(words: str, count: int) -> None:
-            asyncio.run(until(lambda: (tmp_path / "heard").read_text().count(words) >= count, 60))
-
         try:
-            with serving_process(tmp_path, **settings) as there:
-                heard("Signing secret: whsec_", 1)
-                assert create(there, "A") == 201
-                heard("contact.created", 1)
-                there.end()
-            with serving_process(tmp_path, **settings) as there:
-                assert create(there, "B") == 201
-                heard("contact.created", 2)
-                events = json.loads(there.ask("/api/events", headers=contact)[1])["data"]
-                program.send_signal(signal.SIGINT)
-                assert program.wait(20) == 130
+            yield program
         finally:
             program.kill()
             program.wait()
+
+
+def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    key = command("key", "add", EMAIL, "--name", "k", folder=tmp_path).stdout.strip()
+    settings = {"CARTEIRO_SERVER__PORT": str(free_port())}
+    contact = {"X-API-Key": key}
+
+    def create(there: Serving, name: str) -> int:
+        body = {"name": name}
+        return there.ask("/api/contacts", method="POST", body=body, headers=contact)[0]
+
+    def heard(words: str, count: int) -> None:
+        asyncio.run(until(lambda: (tmp_path / "heard").read_text().count(words) >= count, 60))
+
+    with ExitStack() as stack:
+        # The two programs start one after the other, because a slow machine starts each slowly.
+        with serving_process(tmp_path, **settings) as there:
+            program = stack.enter_context(listening_process(tmp_path, CARTEIRO_KEY=key, **settings))
+            heard("Signing secret: whsec_", 1)
+            assert create(there, "A") == 201
+            heard("contact.created", 1)
+            there.end()
+        with serving_process(tmp_path, **settings) as there:
+            assert create(there, "B") == 201
+            heard("contact.created", 2)
+            events = json.loads(there.ask("/api/events", headers=contact)[1])["data"]
+            program.send_signal(signal.SIGINT)
+            assert program.wait(20) == 130
     lines = (tmp_path / "heard").read_text().splitlines()[2:]
     assert [line.split()[2] for line in lines] == [event["id"] for event in events]
     notes = (tmp_path / "notes").read_text()
