@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 import aiohttp
@@ -155,8 +156,10 @@ async def test_metrics_stay_inside_and_bodies_of_every_size_pass(name: str, tmp_
                 assert answer.status == 201
             for length, status in ((BODY_BYTES, 400), (BODY_BYTES + 1, 413)):
                 empty = json.dumps({"name": ""})
-                body = json.dumps({"name": "x" * (length - len(empty))})
-                async with http.post("/api/contacts", data=body, headers=headers) as answer:
+                body = json.dumps({"name": "x" * (length - len(empty))}).encode()
+                async with http.post(
+                    "/api/contacts", data=BytesIO(body), headers=headers
+                ) as answer:
                     assert answer.status == status
                     assert (await answer.json())["requestId"]
             plain = f"http://127.0.0.1:{proxy.http}/console?x=1"

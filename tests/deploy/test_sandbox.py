@@ -28,6 +28,8 @@ UNDER_MDWE = (
 )
 STARTS = {"execve", "ptrace", "restart_syscall"}
 """Calls of strace's own start."""
+AS_ROOT = {"fchown"}
+"""SQLite gives its files to the owner of the database, but only when it runs as root."""
 
 
 def demo(folder: Path, *before: str) -> subprocess.CompletedProcess[str]:
@@ -66,7 +68,8 @@ def test_a_gateway_at_work_makes_only_the_calls_that_the_unit_allows(tmp_path: P
     assert done.returncode == 0, done.stdout + done.stderr
     made = set(re.findall(r"^(\w+)\s*$", record.read_text(), re.M)) - {"total", "syscall"}
     assert {"connect", "accept4", "fdatasync"} & made, made
-    assert made - allowed() - STARTS == set()
+    beyond = made - allowed() - STARTS
+    assert beyond - (AS_ROOT if os.geteuid() == 0 else set()) == set()
 
 
 def test_a_gateway_works_without_memory_that_is_writable_and_executable(tmp_path: Path) -> None:

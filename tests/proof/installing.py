@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from tests.deploy.image import run_image
 from tests.docs.languages import LANGUAGES
 from tests.docs.vectors import REASONS, VECTORS
 from tests.proof.commands import select
@@ -20,4 +23,12 @@ async def receivers(seed: int) -> Outcome:
     return outcome
 
 
-LINES: dict[str, Line] = {"receivers": receivers}
+async def deploy(seed: int) -> Outcome:
+    """Build and run the image in a chroot; proxies, compose files and the unit as real programs."""
+    outcome = Outcome()
+    outcome.add("image", await asyncio.to_thread(run_image))
+    await select(outcome, "tests/deploy", "-m", "not faults", at_least=30, seconds=1800)
+    return outcome
+
+
+LINES: dict[str, Line] = {"receivers": receivers, "deploy": deploy}
