@@ -51,6 +51,9 @@ async def migrate(config: Config, given: Namespace, say: Say) -> None:
 
 async def check_config(config: Config, given: Namespace, say: Say) -> None:
     """Confirm that the configuration is valid; on PostgreSQL, print the connections per node."""
+    from gateway.server.telemetry.collector import must_be_installed
+
+    must_be_installed(config.tracing)
     say("The configuration is valid.")
     needed = startup.connections(config)
     if needed:

@@ -41,6 +41,7 @@ def collector(
     """Return the connection to the configured collector, None without one. Raise CannotStart."""
     if not config.endpoint:
         return None
+    must_be_installed(config)
     headers = dict(header.split(":", 1) for header in config.headers)
     described = {
         "service.name": service,
@@ -50,13 +51,21 @@ def collector(
     return Collector(_exporter(config.endpoint, headers, described), db, marks, metrics)
 
 
-def _exporter(url: str, headers: dict[str, str], service: dict[str, str]) -> Exporter:
+def must_be_installed(config: Tracing) -> None:
+    """Raise CannotStart when an endpoint is set and the extra packages are missing."""
+    if not config.endpoint:
+        return
     try:
-        from gateway.server.telemetry.otlp import OtlpExporter
+        import gateway.server.telemetry.otlp  # noqa: F401
     except ImportError:
         raise CannotStart(
             "tracing.endpoint needs the packages of carteiro[tracing]; install them with "
             "pip install 'carteiro[tracing]', or remove the setting"
         ) from None
+
+
+def _exporter(url: str, headers: dict[str, str], service: dict[str, str]) -> Exporter:
+    from gateway.server.telemetry.otlp import OtlpExporter
+
     clean = {name.strip(): value.strip() for name, value in headers.items()}
     return OtlpExporter(url, clean, service)

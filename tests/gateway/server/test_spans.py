@@ -253,12 +253,13 @@ def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) 
     assert done.returncode == 7, done.stderr
 
 
-def test_an_endpoint_without_the_package_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["serve", "check-config"])
+def test_an_endpoint_without_the_package_is_one_line(tmp_path: Path, command: str) -> None:
     code = (
         "import sys\n"
         "sys.modules['opentelemetry'] = None\n"
         "from gateway.__main__ import main\n"
-        "sys.exit(main(['serve']))\n"
+        f"sys.exit(main(['{command}']))\n"
     )
     settings = environment(tmp_path, CARTEIRO_TRACING__ENDPOINT="http://127.0.0.1:4318")
     done = subprocess.run(
