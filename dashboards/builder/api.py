@@ -74,7 +74,7 @@ SURFACES = Row(
             "Routes",
             "Requests of each route within the time range of this page, and how many ended with a "
             "client's and with a server's error.",
-            "short",
+            "none",
             (
                 Query(ASKED),
                 Query(f"{increase(REQUESTS, REFUSED, ROUTE)}\nor 0 * {ASKED}"),

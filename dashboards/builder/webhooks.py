@@ -19,7 +19,7 @@ NOW = Row(
             "Failed attempts within the time range of this page, attempts, what waits now, and how "
             "long the last success is ago. Webhooks beyond [metrics] webhook_series share the line "
             "“other”; the console shows every webhook.",
-            "short",
+            "none",
             (
                 Query(f"{increase(ATTEMPTS, FAILED, PER)}\n"
                       f"or 0 * {increase(ATTEMPTS, CHOSEN, PER)}"),

@@ -37,7 +37,8 @@ CYCLE = (
     "#3274d9", "#ff780a", "#56a64b", "#a352cc", "#f2cc0c", "#e02f44", "#37872d", "#8ab8ff",
     "#8f3bb8", "#c4162a", "#5794f2", "#96d98d",
 )  # fmt: skip
-LEGENDS = 9
+LINES = 2
+"""Lines of a legend."""
 COLOURS_KEPT = 96
 ROWS = 12
 
@@ -238,14 +239,15 @@ def _lines(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
 
 
 def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
-    kept = [textwrap.shorten(name, 32, placeholder="…") for name in names[:LEGENDS]]
-    if len(names) > LEGENDS:
-        kept[-1] += f" and {len(names) - LEGENDS} more"
     figure = axes.figure
     assert isinstance(figure, Figure)
     place = axes.get_position()
     wide, high = place.width * figure.get_figwidth(), place.height * figure.get_figheight()
-    columns = max(1, int((wide + 0.5) / (max(map(len, kept)) * 0.052 + 0.3)))
+    short = [textwrap.shorten(name, 30, placeholder="…") for name in names]
+    columns = max(1, int((wide + 0.5) / (max(map(len, short)) * 0.056 + 0.3)))
+    kept = short[: LINES * columns]
+    if len(names) > len(kept):
+        kept[-1] = f"and {len(names) - len(kept) + 1} more"
     axes.legend(
         [Rectangle((0, 0), 1, 1, color=colour) for colour in colours[: len(kept)]], kept,
         loc="upper left", bbox_to_anchor=(-0.5 / wide, -0.2 / high), ncols=columns, fontsize=6,

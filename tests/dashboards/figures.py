@@ -10,6 +10,7 @@ SCALES: dict[str, Sequence[tuple[float, str]]] = {
         (86_400, " d"), (3_600, " h"), (60, " min"), (1, " s"), (1e-3, " ms"), (1e-6, " µs"),
     ),
     "bytes": ((2**30, " GiB"), (2**20, " MiB"), (2**10, " KiB"), (1, " B")),
+    "none": ((1, ""),),
     "short": ((1e9, " Bil"), (1e6, " Mil"), (1e3, " K"), (1, "")),
     "reqps": ((1e3, " K req/s"), (1, " req/s")),
     "ops": ((1e3, " K ops/s"), (1, " ops/s")),

@@ -24,7 +24,7 @@ from tests.dashboards.documents import (
 )
 from tests.dashboards.exports import OWN, exported, recorded
 
-UNITS = {"s", "short", "bytes", "percentunit", "reqps", "ops"}
+UNITS = {"s", "short", "none", "bytes", "percentunit", "reqps", "ops"}
 """Units of Grafana that our panels use."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 COLUMNS = 24
