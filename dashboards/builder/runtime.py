@@ -173,13 +173,6 @@ WATCHING = Row(
             "short", (Query(of("scrape_samples_scraped"), "{{instance}}"),),
         ),
         Panel(
-            "Spans for the trace collector",
-            "Spans per second: exported to [tracing] endpoint, or dropped because it was slow or "
-            "away. Both stay 0 without an endpoint.",
-            "ops", (Query(rate("tracing_spans_total", by="result"), "{{result}}"),),
-            colours={"dropped": RED},
-        ),
-        Panel(
             "Age of the newest key",
             "Time since the newest key of the key file was made; it encrypts secrets at rest. "
             "Add a new one once a quarter.",

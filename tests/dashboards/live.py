@@ -90,12 +90,13 @@ async def watched(engine: Engine, seconds: float, seed: int) -> AsyncIterator[Wa
 
 
 async def until_scraped(server: Prometheus, nodes: int) -> None:
-    """Wait until the last scrape of every node has come: on a busy machine some are too late."""
+    """Wait until the last scrape of every node has come, and one of them leads.
+
+    On a busy machine some scrapes are too late, and a leader may lose its lease.
+    """
+    in_order = f"sum(up) == {nodes} and on () count(outbox_deliveries) > 0"
     async with asyncio.timeout(PATIENCE):
-        while True:
-            up = await server.get("query", [("query", "sum(up)")])
-            if up["result"] and float(up["result"][0]["value"][1]) == nodes:
-                return
+        while not await server.instant(in_order, SystemClock().wall() / 1e6):
             await asyncio.sleep(SCRAPE_SECONDS / 4)
 
 
