@@ -8,7 +8,8 @@ import subprocess
 from tests.dashboards.alerts import ALERTS
 from tests.dashboards.test_rules import CASE, CASES, RULES, promtool
 from tests.proof.outcome import Line, Outcome
-from tests.system.alerting import FAULTS, SHORTER, run_fault
+from tests.system.alerting import SHORTER, run_fault
+from tests.system.faults import FAULTS
 
 
 async def rules(seed: int) -> Outcome:

@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from tests.support.prometheus import RULES
-from tests.system.alerting import FAULTS, WHOLE, run_fault, shortened
+from tests.system.alerting import WHOLE, run_fault, shortened
+from tests.system.faults import FAULTS
 
 
 def test_the_copy_has_the_true_thresholds() -> None:
