@@ -1,0 +1,64 @@
+"""The services of compose.postgres.yaml as processes: prepared once or twice, then two nodes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.test_files import compose, nodes
+from tests.support.databases import PostgresServer
+from tests.support.process import environment, serving_process
+
+pytestmark = pytest.mark.slow
+
+SERVICES = nodes(compose("compose.postgres.yaml"))
+
+
+def settings(service: str, data: Path, database: str) -> dict[str, str]:
+    """The settings of a service, with another database and its volume elsewhere."""
+    given = {
+        name: value.replace("/data", str(data))
+        for name, value in SERVICES[service]["environment"].items()
+    }
+    return given | {"CARTEIRO_DATABASE__URL": database}
+
+
+def prepare(data: Path, database: str) -> str:
+    """Run the command of `prepare`; return the key file."""
+    service = SERVICES["prepare"]
+    [command] = service["command"]
+    program = data.parent / "carteiro"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m gateway "$@"\n')
+    program.chmod(0o755)
+    done = subprocess.run(
+        [*service["entrypoint"], command.replace("/data", str(data))],
+        env=environment(data, **settings("prepare", data, database))
+        | {"PATH": f"{program.parent}:{os.environ['PATH']}"},
+        cwd=data, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (data / "carteiro.key").read_text()
+
+
+async def test_both_nodes_start_after_prepare_which_may_run_again(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    database = await postgres_server.fresh()
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    first = prepare(data, database)
+    assert prepare(data, database) == first
+    folders = [tmp_path / name for name in ("node-1", "node-2")]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        serving_process(folders[0], **settings("node-1", data, database)) as one,
+        serving_process(folders[1], **settings("node-2", data, database)) as two,
+    ):
+        assert one.ask("/readyz")[0] == two.ask("/readyz")[0] == 200
+        assert not [line for line in one.lines + two.lines if line["event"] == "migrated"]
+    await postgres_server.drop(database)
