@@ -81,16 +81,20 @@ class SpanQueue:
     def _run(self) -> None:
         batch: list[Span] = []
         failures = 0
-        while batch or self._waiting or not self._closing.is_set():
+        while True:
             if failures:
                 longer = self._pause * 2.0 ** min(failures - 1, 10)
                 if self._closing.wait(min(longer, LONGEST_PAUSE_SECONDS)):
                     break
-            elif not self._waiting:
+            elif len(self._waiting) < BATCH and not self._closing.is_set():
                 self._ready.wait(INTERVAL_SECONDS)
                 self._ready.clear()
             batch = batch or self._take(BATCH)
-            error = self._export(batch) if batch else None
+            if not batch:
+                if self._closing.is_set():
+                    return
+                continue
+            error = self._export(batch)
             if error is None:
                 if failures:
                     logs.logger().info("traces_exported_again")
