@@ -1,6 +1,7 @@
 # One door for everything that is done to this tree; `make` alone lists the targets.
 # Needs python3 >= 3.11 and make; all else is installed into .venv from the hashed locks:
-# requirements.lock for serving, requirements-dev.lock and requirements-browser.lock for the tests.
+# requirements.lock for serving (requirements-tracing.lock beside it for spans), requirements-dev.lock
+# and requirements-browser.lock for the tests.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -74,7 +75,9 @@ proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, a JSON line
 lock: $(DEV_STAMP) ## resolve pyproject.toml into the hashed locks (needs the network)
 	@$(PIP) install --quiet 'uv>=0.13'
 	@$(RESOLVE) --extra postgres --group build pyproject.toml --output-file requirements.lock
-	@$(EXTRA) dev | $(RESOLVE) --constraint requirements.lock - --output-file requirements-dev.lock
+	@$(EXTRA) tracing | $(RESOLVE) --constraint requirements.lock - --output-file requirements-tracing.lock
+	@$(EXTRA) dev | $(RESOLVE) --constraint requirements.lock --constraint requirements-tracing.lock - \
+	    --output-file requirements-dev.lock
 	@$(EXTRA) browser | $(RESOLVE) --constraint requirements.lock --constraint requirements-dev.lock - \
 	    --output-file requirements-browser.lock
 

@@ -17,7 +17,10 @@ MACHINE = re.compile(
 REGISTRY = re.compile(
     r"py" r"pi\.org|python" r"hosted\.org|np" r"mjs\.(?:org|com)|proxy\.go" r"lang"
 )
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-browser.lock")
+LOCKS = (
+    "requirements.lock", "requirements-tracing.lock", "requirements-dev.lock",
+    "requirements-browser.lock",
+)  # fmt: skip
 VENDORS = ("gateway/console/static/vendor", "gateway/graphql/static/vendor")
 
 
@@ -64,12 +67,13 @@ def test_serving_installs_what_it_declares_and_no_tool_of_the_tests() -> None:
     assert serving - pins("requirements.lock").keys() == set()
     assert names(extras["dev"] + extras["browser"]) & pins("requirements.lock").keys() == set()
     assert names(extras["dev"]) - pins("requirements-dev.lock").keys() == set()
+    assert names(extras["tracing"]) - pins("requirements-tracing.lock").keys() == set()
 
 
 def test_locks_agree_on_what_they_share() -> None:
-    serving, dev, browser = (pins(lock) for lock in LOCKS)
-    both = serving | dev | browser
-    assert [name for lock in (serving, dev) for name in lock if lock[name] != both[name]] == []
+    pinned = [pins(lock) for lock in LOCKS]
+    both = {name: version for lock in pinned for name, version in lock.items()}
+    assert [name for lock in pinned for name in lock if lock[name] != both[name]] == []
 
 
 @pytest.mark.parametrize("name", VENDORS)

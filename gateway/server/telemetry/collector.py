@@ -60,7 +60,7 @@ def must_be_installed(config: Tracing) -> None:
     except ImportError:
         raise CannotStart(
             "tracing.endpoint needs the packages of carteiro[tracing]; install them with "
-            "pip install 'carteiro[tracing]', or remove the setting"
+            "pip install -r requirements-tracing.lock, or remove the setting"
         ) from None
 
 
