@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import asyncpg
@@ -16,11 +17,12 @@ import pytest
 from tests.support.process import command, environment
 from tests.support.volume import tmpfs
 
-ROWS = 150_000
+ROWS = 60_000
+SOME_BYTES = 2_000_000
 FILL = """
 insert into tallies (owner_id, kind, slot, n)
 with recursive c (n) as (select 1 union all select n + 1 from c where n < ?)
-select printf('%024d', n), hex(randomblob(100)), 0, n from c
+select printf('%024d', n), hex(randomblob(200)), 0, n from c
 """
 
 
@@ -28,35 +30,39 @@ select printf('%024d', n), hex(randomblob(100)), 0, n from c
 def large(tmp_path: Path) -> Path:
     """A folder with a database that takes a while, and its backup."""
     assert command("migrate", folder=tmp_path).returncode == 0
-    with sqlite3.connect(tmp_path / "carteiro.db") as db:
+    with closing(sqlite3.connect(tmp_path / "carteiro.db")) as db, db:
         db.execute(FILL, (ROWS,))
     assert command("backup", "b", folder=tmp_path).returncode == 0
     return tmp_path
 
 
 def files(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    """Return the names of its files, without those that SQLite makes and removes beside its own."""
+    return {path.name for path in folder.iterdir()} - {"carteiro.db-wal", "carteiro.db-shm"}
 
 
 def count(folder: Path) -> int:
-    with sqlite3.connect(folder / "carteiro.db") as db:
+    with closing(sqlite3.connect(folder / "carteiro.db")) as db:
         [(rows,)] = db.execute("select count(*) from tallies").fetchall()
     return int(rows)
 
 
 def ended(folder: Path, number: signal.Signals, at: Path, *words: str) -> tuple[int, str]:
     """Start a command, send the signal when `at` has grown; return status and standard error."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "gateway", *words],
         cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    end = time.monotonic() + 60
-    while not at.exists() or at.stat().st_size < 2_000_000:
-        assert process.poll() is None, process.stderr
-        assert time.monotonic() < end
-        time.sleep(0.002)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    ) as process:  # fmt: skip
+        try:
+            end = time.monotonic() + 60
+            while not at.exists() or at.stat().st_size < SOME_BYTES:
+                assert process.poll() is None, process.communicate()[1]
+                assert time.monotonic() < end
+                time.sleep(0.002)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     return process.returncode, err
 
 
@@ -83,7 +89,7 @@ def test_an_ended_backup_leaves_no_file(large: Path, number: signal.Signals, sta
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_ended_restore_leaves_the_database(large: Path, number: signal.Signals) -> None:
-    with sqlite3.connect(large / "carteiro.db") as db:
+    with closing(sqlite3.connect(large / "carteiro.db")) as db, db:
         db.execute("delete from tallies where n > 10")
     new = large / "carteiro.db.new"
     _, err = ended(large, number, new, "restore", "b", "--overwrite")
@@ -100,13 +106,16 @@ def test_an_ended_restore_leaves_the_database(large: Path, number: signal.Signal
 def test_an_ended_copy_leaves_both_databases(
     large: Path, empty_postgres: str, number: signal.Signals
 ) -> None:
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "gateway", "copy", "--to", empty_postgres],
         cwd=large, env=environment(large), stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    asyncio.run(_until_loading(empty_postgres))
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    ) as process:  # fmt: skip
+        try:
+            asyncio.run(_until_loading(empty_postgres))
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode != 0
     assert "Traceback" not in err
     assert not (large / "carteiro.db.copied").exists()
@@ -120,7 +129,7 @@ async def _until_loading(url: str) -> None:
     try:
         async with asyncio.timeout(60):
             while not await connection.fetchval(
-                "select count(*) from pg_stat_progress_copy where tuples_processed > 10000"
+                "select count(*) from pg_stat_progress_copy where tuples_processed > 2000"
             ):
                 await asyncio.sleep(0.002)
     finally:
