@@ -81,6 +81,7 @@ def _value(
         # The same in all tables, so that foreign keys find their rows.
         "text": f"{n}{ODD}",
         "boolean": n % 2 == 0,
+        "integer": 2**30 + n,
         "bytea": bytes([0, 255, n]),
         "double precision": n / 3,
     }

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Concatenate
 
+import asyncpg
+
 from outbox.database.migrate import created
 from outbox.database.postgres.fate import Fates, Mark, commit, mark
 from outbox.database.postgres.faults import breaks_off
@@ -73,9 +75,15 @@ class PostgresFilling:
 
     async def fill(self, table: Table, rows: Sequence[Values]) -> None:
         fitting = self._fitting[table.name]
-        await self._connection.copy_records_to_table(
-            table.name, records=fitting.fit(rows), columns=table.names
-        )
+        try:
+            await self._connection.copy_records_to_table(
+                table.name, records=fitting.fit(rows), columns=table.names
+            )
+        except (asyncpg.DataError, OverflowError) as error:
+            # SQLite stores any number in any column.
+            raise CannotStart(
+                f"PostgreSQL cannot store a value of {table.name}: {error}"
+            ) from error
 
     async def end(self, tables: Mapping[Table, int]) -> None:
         await self._structure.put_back()

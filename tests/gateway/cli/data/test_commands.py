@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import stat
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,34 @@ def test_a_refused_copy_leaves_no_mark(made: Path, empty_postgres: str) -> None:
     assert not (made / "carteiro.db.copied").exists()
     told = refused(made, "copy", "--to", f"sqlite:///{made}/other.db")
     assert told.startswith("copy goes from SQLite to PostgreSQL")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("update users set created_at = 'soon'", "users.created_at has a value of the type str"),
+        ("insert into figures values ('x', 1, 1, 'x', 1, 1, 1 << 40, 0,0,0,0,0,0,0,0,0,0,0,0,0)",
+         "PostgreSQL cannot store a value of figures"),
+    ],
+)  # fmt: skip
+def test_a_value_that_postgres_cannot_store_is_named(
+    made: Path, empty_postgres: str, change: str, told: str
+) -> None:
+    with closing(sqlite3.connect(made / "carteiro.db")) as db, db:
+        db.execute(change)
+    assert told in refused(made, "copy", "--to", empty_postgres)
+    assert not (made / "carteiro.db.copied").exists()
+
+
+def test_texts_that_postgres_cannot_store_are_replaced_and_told(
+    made: Path, empty_postgres: str
+) -> None:
+    with closing(sqlite3.connect(made / "carteiro.db")) as db, db:
+        db.execute("update users set name = cast(x'41ff42' as text), timezone = 'U' || char(0)")
+    told = done(made, "copy", "--to", empty_postgres)
+    assert "Note: users has text that is not UTF-8; replacement characters stand in for it." in told
+    assert "Note: users had 1 texts with the character NUL" in told
+    assert "A\ufffdB   U\ufffd " in done(made, "user", "list", url=empty_postgres)
 
 
 def test_a_restore_ends_the_mark_of_a_copy(made: Path) -> None:
