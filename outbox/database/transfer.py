@@ -6,10 +6,8 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Concatenate, Literal, Protocol
 
@@ -144,41 +142,6 @@ class Place:
     def path(self) -> Path:
         """The file of an SQLite database."""
         return Path(self.url.removeprefix("sqlite:///"))
-
-
-def snapshot(place: Place, own: Collection[str]) -> AbstractAsyncContextManager[Snapshot]:
-    """Open a snapshot of those tables of `own` that exist. Raise CannotStart."""
-    if place.engine == "sqlite":
-        from outbox.database.sqlite.snapshot import open_snapshot
-
-        return open_snapshot(place, own)
-    _postgres()
-    from outbox.database.postgres.snapshot import open_snapshot as open_postgres
-
-    return open_postgres(place, own)
-
-
-def filling(
-    place: Place, sources: Sources, *, overwrite: bool
-) -> AbstractAsyncContextManager[Filling]:
-    """Begin a new database at `place`; it has no schema yet.
-
-    Raise CannotStart while a server uses the place, or when it has data and not `overwrite`.
-    """
-    if place.engine == "sqlite":
-        from outbox.database.sqlite.filling import open_filling
-
-        return open_filling(place, sources, overwrite=overwrite)
-    _postgres()
-    from outbox.database.postgres.filling import open_filling as open_postgres
-
-    return open_postgres(place, sources, overwrite=overwrite)
-
-
-def _postgres() -> None:
-    """Raise CannotStart without the driver, which is an extra."""
-    if find_spec("asyncpg") is None:
-        raise CannotStart("PostgreSQL needs the package asyncpg; install it beside this program")
 
 
 def kind_of(table: str, column: str, declared: str) -> Kind:

@@ -18,7 +18,7 @@ from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.program import program_version
 from outbox.clock import SystemClock
-from outbox.database import transfer
+from outbox.database import transfer_ends
 from outbox.database.sqlite.handover import handed_over
 from outbox.database.transfer import Place, Table
 from outbox.errors import CannotStart
@@ -37,7 +37,7 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
     if given.with_key and ring is None:
         raise CannotStart("there is no key file for --with-key; without webhooks none is needed")
     with unfinished(Path(given.file)) as handle:
-        async with transfer.snapshot(place, own_tables(place.engine)) as source:
+        async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
             must_be_known(source.migrations, "the database")
             manifest = Manifest(
                 place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
@@ -89,7 +89,9 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
             def seen(table: Table, rows: int) -> None:
                 progress.at(archive.place / archive.size, table.name)
 
-            async with transfer.filling(place, startup.SOURCES, overwrite=given.overwrite) as new:
+            async with transfer_ends.filling(
+                place, startup.SOURCES, overwrite=given.overwrite
+            ) as new:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
                 if given.pause:
                     await new.run(moving.pause_all)
@@ -115,14 +117,14 @@ async def copy(config: Config, given: Namespace, say: Say) -> None:
         )
     startup.must_exist(config)
     with _progress("copy", place) as progress, handed_over(place, given.to) as source_is:
-        async with transfer.snapshot(place, own_tables("sqlite")) as source:
+        async with transfer_ends.snapshot(place, own_tables("sqlite")) as source:
             upto = must_be_known(source.migrations, "the database")
             expected = max(sum(table.rows for table in source.tables), 1)
 
             def seen(table: Table, rows: int) -> None:
                 progress.at(rows / expected, table.name)
 
-            async with transfer.filling(target, startup.SOURCES, overwrite=False) as new:
+            async with transfer_ends.filling(target, startup.SOURCES, overwrite=False) as new:
                 total = await fill(new, source.tables, upto, departing(source), seen, progress)
                 await new.commit(source_is.hand_over)
                 source_is.done()

@@ -13,7 +13,7 @@ from gateway.cli.data.passage import departing, fill, must_be_known, own_tables
 from gateway.cli.data.progress import Progress
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database import transfer
+from outbox.database import transfer_ends
 from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
@@ -48,9 +48,9 @@ def place(url: str) -> Place:
 async def move(source_url: str, target_url: str) -> None:
     """Move everything, as the commands do."""
     source, target = place(source_url), place(target_url)
-    async with transfer.snapshot(source, own_tables(source.engine)) as found:
+    async with transfer_ends.snapshot(source, own_tables(source.engine)) as found:
         upto = must_be_known(found.migrations, "the source")
-        async with transfer.filling(target, SOURCES, overwrite=True) as new:
+        async with transfer_ends.filling(target, SOURCES, overwrite=True) as new:
             progress = Progress("move", io.StringIO(), CLOCK)
             await fill(new, found.tables, upto, departing(found), lambda *_: None, progress)
             await new.commit()

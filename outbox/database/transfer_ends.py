@@ -1,0 +1,46 @@
+"""Opens both ends of a transfer: the snapshot that is read, and the new database that is filled.
+
+outbox.database.transfer declares their interfaces.
+"""
+
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
+from importlib.util import find_spec
+
+from outbox.database.transfer import Filling, Place, Snapshot, Sources
+from outbox.errors import CannotStart
+
+
+def snapshot(place: Place, own: Collection[str]) -> AbstractAsyncContextManager[Snapshot]:
+    """Open a snapshot of those tables of `own` that exist. Raise CannotStart."""
+    if place.engine == "sqlite":
+        from outbox.database.sqlite.snapshot import open_snapshot
+
+        return open_snapshot(place, own)
+    _postgres()
+    from outbox.database.postgres.snapshot import open_snapshot as open_postgres
+
+    return open_postgres(place, own)
+
+
+def filling(
+    place: Place, sources: Sources, *, overwrite: bool
+) -> AbstractAsyncContextManager[Filling]:
+    """Begin a new database at `place`; it has no schema yet.
+
+    Raise CannotStart while a server uses the place, or when it has data and not `overwrite`.
+    """
+    if place.engine == "sqlite":
+        from outbox.database.sqlite.filling import open_filling
+
+        return open_filling(place, sources, overwrite=overwrite)
+    _postgres()
+    from outbox.database.postgres.filling import open_filling as open_postgres
+
+    return open_postgres(place, sources, overwrite=overwrite)
+
+
+def _postgres() -> None:
+    """Raise CannotStart without the driver, which is an extra."""
+    if find_spec("asyncpg") is None:
+        raise CannotStart("PostgreSQL needs the package asyncpg; install it beside this program")
