@@ -10,6 +10,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def _lines(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
         _stack(axes, drawn)
     else:
         for xs, ys, colour in drawn:
-            axes.plot(xs, ys, color=colour, linewidth=1)
+            axes.plot(*_broken(xs, ys), color=colour, linewidth=1)
     _, top = axes.get_ylim()
     if defaults["custom"]["thresholdsStyle"]["mode"] == "line":
         for step in defaults["thresholds"]["steps"][1:]:
@@ -236,6 +237,20 @@ def _lines(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(5))
     _times(axes)
     _legend(axes, names, [colour for _, _, colour in drawn])
+
+
+def _broken(xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]:
+    """Return a line that has a gap where points are missing, as Grafana draws it."""
+    steps = [after - before for before, after in pairwise(xs)]
+    usual = min(steps, default=0.0)
+    broken_xs, broken_ys = list(xs[:1]), list(ys[:1])
+    for step, at, value in zip(steps, xs[1:], ys[1:], strict=True):
+        if step > 1.5 * usual:
+            broken_xs.append(at)
+            broken_ys.append(math.nan)
+        broken_xs.append(at)
+        broken_ys.append(value)
+    return broken_xs, broken_ys
 
 
 def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
