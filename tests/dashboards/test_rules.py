@@ -21,7 +21,7 @@ PARTS = ("**Means.**", "**Look at.**", "**Do.**", "**Over when.**")
 
 def promtool(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [need("promtool"), *map(str, words)], capture_output=True, text=True, timeout=300
+        [need("promtool"), *map(str, words)], capture_output=True, text=True, timeout=600
     )
 
 
