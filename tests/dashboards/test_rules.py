@@ -66,6 +66,7 @@ def test_each_alert_has_a_case_that_fires_and_one_that_is_silent() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_alerts_fire_and_are_silent(file: Path) -> None:
     done = promtool("test", "rules", file)
