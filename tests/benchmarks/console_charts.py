@@ -12,7 +12,7 @@ from pathlib import Path
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.queue.figures import HOUR
+from outbox.queue.figures import HOUR, STEP
 from outbox.queue.lanes import due_now
 from outbox.webhooks import Draft
 from tests.benchmarks.engines import fresh
@@ -111,7 +111,12 @@ async def _analyze(tx: Tx) -> None:
 
 
 def _shape(at: int) -> list[tuple[str, int, int]]:
-    return [("success", 40, 30_000), ("http_5xx", 2, 9_000), ("timeout", 1, 15_000_000)]
+    """Together a million attempts in 30 days: a tenth of the steps has an error of the server."""
+    place = at // STEP
+    return [
+        ("success", 2 + place % 2, 30_000), ("http_5xx", place % 10 == 0, 9_000),
+        ("timeout", place % 50 == 0, 15_000_000),
+    ]  # fmt: skip
 
 
 async def _log(tx: Tx, webhook_id: str, first: int, last: int) -> None:

@@ -128,7 +128,7 @@ async def test_every_page_fits_a_phone_with_the_longest_values(
         for size in (PHONE, DESKTOP):
             await page.set_viewport_size({"width": size["width"], "height": size["height"]})
             for number, path in enumerate([
-                "/console/webhooks", good, bad, down, f"{good}/edit", f"{bad}/activate",
+                "/console", "/console/webhooks", good, bad, down, f"{good}/edit", f"{bad}/activate",
                 f"{good}/delete", f"{good}/deliveries", f"{bad}/deliveries?state=waiting",
                 f"{down}/deliveries?state=failed", delivered, f"{delivered}/replay", redirected,
                 refused, "/console/keys", revoke, "/console/account", "/console/webhooks/new",

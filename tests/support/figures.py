@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from outbox.database.transaction import Tx
 from outbox.queue import figures
-from outbox.queue.figures import BOUNDS, DAY, EVENT, LEVELS, LOST, SPANS, STEP, TIMES
+from outbox.queue.figures import BOUNDS, DAY, EVENT, LEVELS, LOST, SPANS, STEP, TIMES, Counts, Key
 
 Found = Counter[tuple[str, int, str, str]]
 """Webhook or owner, start of the step, result, and `count`, `total_us` or a step of durations."""
@@ -62,14 +62,15 @@ async def fill(
     for span, kept in LEVELS:
         longer = next((one for one in SPANS if one > span), span)
         start = (now - (kept or 30 * DAY)) // longer * longer
-        counts = {}
-        for at in range(start, end, span):
-            for result, count, took in shape(at):
-                if count := count * span // STEP:
-                    times = [0] * len(TIMES)
-                    for part, slower in ((70, 1), (25, 2), (5, 4)):
-                        times[bisect_left(BOUNDS, took * slower)] += count * part // 100
-                    times[bisect_left(BOUNDS, took)] += count - sum(times)
-                    counts[webhook_id, at, result] = [count, took * count, *times]
+        counts: dict[Key, Counts] = {}
+        for moment in range(start, end, STEP):
+            for result, count, took in shape(moment):
+                if count:
+                    key = (webhook_id, moment // span * span, result)
+                    found = counts.setdefault(key, [0] * len(figures.SUMS))
+                    found[0] += count
+                    found[1] += took * count
+                    slower = (1, 1, 1, 2, 1, 1, 2, 1, 1, 4)[moment // STEP % 10]
+                    found[2 + bisect_left(BOUNDS, took * slower)] += count
         await figures.add(tx, span, counts)
         end = start
