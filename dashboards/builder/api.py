@@ -137,6 +137,7 @@ GUARDS = Row(
             "Mails to customers",
             "Mails per second: sent, put off (tried again later), given up.",
             "ops", (Query(rate("mail_attempts_total", by="result"), "{{result}}"),),
+            alert="MailsFail",
         ),
     ),
 )  # fmt: skip
