@@ -76,7 +76,7 @@ def build_app(
     mailer = Mailer(db, config.mail, metrics.mail)
     upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
 
-    health = Health(db, metrics, delivers=delivery is not None)
+    health = Health(db, metrics, delivers=delivery is not None, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     around = frame(
         config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,

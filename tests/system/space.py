@@ -161,7 +161,10 @@ async def _until(load: Load, enough: Callable[[], bool]) -> None:
 
 
 async def _ask_while_full(site: _Site, seconds: float) -> list[int]:
-    """Read records, health and metrics over and over; return the statuses."""
+    """Read records, health and metrics over and over; return the statuses.
+
+    A readiness that does not name the full disk counts as a failure.
+    """
     [owner, *_] = site.load.tenants.keys
     headers = {"X-API-Key": site.load.tenants.keys[owner]}
     end = time.monotonic() + seconds
@@ -171,5 +174,8 @@ async def _ask_while_full(site: _Site, seconds: float) -> list[int]:
             for path in ("/api/contacts", "/livez", "/metrics", "/console/sign-in"):
                 async with http.get(path) as answer:
                     statuses.append(answer.status)
+            async with http.get("/readyz") as answer:
+                said = await answer.text()
+                statuses.append(200 if answer.status == 503 and "disk full" in said else 0)
             await asyncio.sleep(0.1)
     return statuses

@@ -1,6 +1,9 @@
 """Checks whether this process is ready for requests, for /readyz."""
 
 import asyncio
+import os
+import shutil
+from pathlib import Path
 from typing import Protocol
 
 from outbox.database.transaction import Database, Tx
@@ -12,7 +15,11 @@ PROBE_SECONDS = 2.0
 """A database that needs longer to write one row is not ready."""
 FRESH_SECONDS = 1.0
 """An earlier probe is reused for this time."""
+LEAST_FREE = 2**20
+"""Bytes that must be free beside an SQLite file. The row of a probe fits into the log as it is, so
+it can be written when nothing else can."""
 FAULTS = {"read_only": "read-only", "full": "disk full"}
+UNAVAILABLE = "the database is not available ({})"
 
 
 class Ticks(Protocol):
@@ -25,8 +32,11 @@ class Ticks(Protocol):
 class Health:
     """The checks of readiness."""
 
-    def __init__(self, db: Database, ticks: Ticks, *, delivers: bool) -> None:
+    def __init__(
+        self, db: Database, ticks: Ticks, *, delivers: bool, file: Path | None = None
+    ) -> None:
         self._db = db
+        self._file = file
         self._ticks = ticks
         self._delivers = delivers
         self._probe: asyncio.Task[str | None] | None = None
@@ -55,14 +65,20 @@ class Health:
         return await asyncio.shield(self._probe)
 
     async def _try_a_write(self) -> str | None:
+        room = LEAST_FREE
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 await self._db.write(_touch)
                 ahead = await skew.measure(self._db, self._db.clock)
+                if self._file is not None:
+                    # In a thread, since a file system may hang.
+                    room = await asyncio.to_thread(_room, self._file)
         except DatabaseUnavailable as error:
-            return f"the database is not available ({FAULTS.get(error.kind, error.kind)})"
+            return UNAVAILABLE.format(FAULTS.get(error.kind, error.kind))
         except TimeoutError:
             return f"the database did not complete a write within {PROBE_SECONDS:.0f} s"
+        if room < LEAST_FREE:
+            return UNAVAILABLE.format(FAULTS["full"])
         if abs(ahead) > skew.MOST_SECONDS:
             return f"this node's clock differs by {abs(ahead):.0f} s from the database server's"
         return None
@@ -74,3 +90,11 @@ async def _touch(tx: Tx) -> None:
         "update schema_migrations set applied_at = applied_at"
         " where component = 'outbox' and number = 1"
     )
+
+
+def _room(file: Path) -> int:
+    """Return the free bytes of the file system of `file`; enough where it cannot tell."""
+    try:
+        return shutil.disk_usage(os.path.dirname(file) or ".").free
+    except OSError:
+        return LEAST_FREE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -11,6 +12,7 @@ from gateway.server.telemetry.health import FRESH_SECONDS, Health
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseFault
 from tests.support.site import serving
+from tests.support.volume import tmpfs
 
 
 class Drain:
@@ -92,3 +94,14 @@ async def test_a_database_that_does_not_answer(db: Database, db_url: str) -> Non
     async with asyncio.timeout(10):
         while await health.faults():
             await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_a_full_disk_although_a_small_write_succeeds(db: Database, tmp_path: Path) -> None:
+    """The probe writes to another disk here, as it fits into an existing log on a full one."""
+    with tmpfs(tmp_path, 4) as disk:
+        file = disk / "carteiro.db"
+        assert await Health(db, Drain(), delivers=False, file=file).faults() == []
+        (disk / "ballast").write_bytes(bytes(3 * 2**20 + 4096))
+        found = await Health(db, Drain(), delivers=False, file=file).faults()
+    assert found == ["the database is not available (disk full)"]
