@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,6 +22,9 @@ pytest_plugins = ["tests.support.require_all"]
 
 def pytest_configure() -> None:
     """Settings of whoever runs the tests stay outside."""
+    # A background job of a shell ignores SIGINT, and so would the programs that tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith("CARTEIRO_")]:
         del os.environ[name]
 

@@ -59,8 +59,11 @@ def test_the_first_start_and_the_first_request(tmp_path: Path) -> None:
         assert b"outbox_slots 256" in metrics
         request_id = headers["X-Request-Id"]
         assert serving.end() == 0
-        [line] = [line for line in serving.lines if line.get("request_id") == request_id]
-        assert (line["event"], line["status"], line["route"]) == ("request", 201, "/api/contacts")
+        lines = {
+            line["event"]: line for line in serving.lines if line.get("request_id") == request_id
+        }
+        assert lines.keys() == {"request", "fanned_out"}
+        assert (lines["request"]["status"], lines["request"]["route"]) == (201, "/api/contacts")
     with serving_process(tmp_path) as again:
         assert "first-account" not in again.out.read_text()
         assert again.ask("/api/contacts", headers=key)[0] == 200

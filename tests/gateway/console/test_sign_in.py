@@ -11,7 +11,7 @@ from outbox.database.transaction import Database, Tx
 from tests.support.console import Guest, guest
 from tests.support.site import PASSWORD, Site, serving
 
-HOME = "/console/webhooks"
+HOME = "/console"
 FIRST = "/console/first-account"
 NEW: dict[str, Any] = {"name": "Ana", "email": "ana@example.com", "password": "a good password"}
 

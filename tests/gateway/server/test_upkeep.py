@@ -21,6 +21,7 @@ from gateway.server.upkeep import BATCHES, Upkeep
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
+from outbox.queue import figures
 from outbox.queue.retention import DAY
 from tests.outbox.queue.test_retention import Past
 from tests.support.plans import buffers
@@ -35,6 +36,7 @@ TEMPORARY = {
     "deliveries": "retention",
     "attempts": "retention",
     "events": "retention",
+    "figures": "retention",
     "idempotency": "idempotency",
     "tokens": "tokens",
     "sessions": "sessions",
@@ -187,6 +189,7 @@ async def _everything_old(db: Database) -> None:
         await tx.run(
             "insert into used_nonces (store_id, digest, expires_at) values ('s', $1, 1)", b"n"
         )
+        await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
         await tx.run(
             "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
