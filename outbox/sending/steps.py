@@ -5,10 +5,11 @@ The sentences say no more about the network than the outcome in the delivery log
 
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import SplitResult, urlsplit
 
 from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
-from outbox.sending.urls import Refused, Target, check_url
+from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
 
 StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "answer"]
 Verdict = Literal["passed", "skipped", "failed"]
@@ -49,7 +50,7 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
         if refused.kind == "spelling":
             return [Step("url", "failed", _sentence(str(refused)))]
         return [
-            Step("url", "passed", "The URL has a valid form."),
+            Step("url", "passed", _of_parts(urlsplit(url))),
             Step("egress", "failed", _sentence(str(refused))),
         ]
     failing = failing_step(outcome)
@@ -104,7 +105,17 @@ def _on_the_way(target: Target, outcome: Outcome, failing: StepName | None) -> l
 
 
 def _of_url(target: Target) -> str:
-    return f"{target.scheme} to {target.host}, port {target.port}."
+    return _to(target.scheme, target.host, target.port)
+
+
+def _of_parts(parts: SplitResult) -> str:
+    """Return the same for a URL that is valid and refused."""
+    port = parts.port or DEFAULT_PORTS[parts.scheme]
+    return _to(parts.scheme, parts.hostname or "", port)
+
+
+def _to(scheme: str, host: str, port: int) -> str:
+    return f"{scheme} to {host}, port {port}."
 
 
 def _of_answer(outcome: Outcome, timeout_s: float) -> str:

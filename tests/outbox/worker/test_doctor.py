@@ -138,6 +138,9 @@ async def test_the_form_of_a_url_is_judged_before_anything_is_sent(
     assert told(found) == steps
     assert found.outcome is not None
     assert found.outcome.outcome == "blocked"
+    if len(steps) > 1:
+        host, _, port = url.removeprefix("http://").rstrip("/").partition(":")
+        assert found.steps[0].text == f"http to {host}, port {port or 80}."
 
 
 async def test_a_slow_success_gets_a_warning() -> None:
