@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -95,15 +95,18 @@ async def running(
     text = (receiver or block.text).replace("9000", str(port))
     (folder / chosen.file("receiver")).write_text(text)
     words = command.text.replace("9000", str(port)).replace("whsec_…", secret)
-    process = await asyncio.create_subprocess_exec(
-        *("bash", "-ec", words),
-        cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=dict(os.environ) | {
-            "TMPDIR": str(folder), "GOTOOLCHAIN": "local",
-        },
-        start_new_session=True,
-    )  # fmt: skip
+    complaints = folder / "complaints"
+    # Apart, because traces of other threads would stand in the middle of a line.
+    with complaints.open("wb") as err:
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-ec", words),
+            cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=err, env=dict(os.environ) | {
+                "TMPDIR": str(folder), "GOTOOLCHAIN": "local",
+            },
+            start_new_session=True,
+        )  # fmt: skip
     try:
-        await _open(port, process)
+        await _open(port, process, complaints)
         yield process, f"http://127.0.0.1:{port}/"
     finally:
         with suppress(ProcessLookupError):
@@ -111,13 +114,12 @@ async def running(
         await process.wait()
 
 
-async def _open(port: int, process: Process) -> None:
+async def _open(port: int, process: Process, complaints: Path) -> None:
     """Return when the port accepts connections; a program that has ended is a failure."""
     async with asyncio.timeout(START_SECONDS):
         while True:
             if process.returncode is not None:
-                assert process.stdout is not None
-                raise AssertionError((await process.stdout.read()).decode())
+                raise AssertionError(complaints.read_text())
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
             except ConnectionRefusedError:
@@ -189,7 +191,7 @@ async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
         assert await judged(url, delivery, REASONS) == EXPECTED
         os.killpg(process.pid, 15)
         assert process.stdout is not None
-        said = (await process.stdout.read()).decode()
+        said = (await process.stdout.read()).decode() + (tmp_path / "complaints").read_text()
     assert said.count(f"contact.created {delivery.id}") == 1, said
 
 
@@ -203,7 +205,7 @@ async def test_the_receiver_of_the_readme_accepts_what_is_ours_and_survives_the_
             assert await _answered(url, headers) == 401
         os.killpg(process.pid, 15)
         assert process.stdout is not None
-        said = (await process.stdout.read()).decode()
+        said = (await process.stdout.read()).decode() + (tmp_path / "complaints").read_text()
     assert "Traceback" not in said
     assert said.count("verified {") == 3, said
 
