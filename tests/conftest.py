@@ -17,6 +17,9 @@ from tests.support.databases import PostgresServer, SqliteFiles
 CASES = 3
 """Cases of one test that `make test-fast` runs, when each has a database of its own."""
 
+RERUNS = 2
+"""Further tries of a test that asserts a bound on real time."""
+
 pytest_plugins = ["tests.support.require_all"]
 
 
@@ -31,7 +34,10 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test with many cases that each need a database, all but a few are slow."""
+    """Mark all but a few of a test's many cases slow, and let timed tests be tried again."""
+    for item in items:
+        if item.get_closest_marker("timed"):
+            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=1))
     tests: dict[tuple[str, object], list[pytest.Item]] = {}
     for item in items:
         case = getattr(item, "callspec", None)

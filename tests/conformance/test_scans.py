@@ -8,6 +8,8 @@ import pytest
 from outbox.database.places import Crowded
 from outbox.database.transaction import SCANS_WAITING, Database, Tx
 
+pytestmark = pytest.mark.timed
+
 LONG = """
 with recursive numbers (n) as (
   select 1 union all select n + 1 from numbers where n < 100000000)
@@ -39,7 +41,7 @@ async def at_work(db: Database, count: int) -> None:
         )
         return row is not None and row["n"] == count
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not (db.engine == "sqlite" or await db.read(working)):
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)

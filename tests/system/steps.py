@@ -93,7 +93,7 @@ async def _write_under(product: Product, load: Load, url: str, call: str, number
     )  # fmt: skip
     try:
         assert strace.stderr is not None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             # "Process N attached", once for the process and once for each of its threads.
             await strace.stderr.readline()
         async with aiohttp.ClientSession(product.address) as http:

@@ -12,6 +12,8 @@ from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, m
 from tests.support.engines import Engine
 from tests.system.damage import EVENT, KINDS, damage, deliveries_of, ended, run_damage, wrong_with
 
+pytestmark = pytest.mark.timed
+
 HEALTHY = 20
 BIG = 5_000_000
 

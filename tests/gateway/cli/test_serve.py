@@ -193,6 +193,7 @@ def test_requests_under_load_are_answered_through_sigterm(tmp_path: Path) -> Non
         assert f'"total":{len(seen)},'.encode() in body
 
 
+@pytest.mark.timed
 def test_a_second_sigterm_ends_it_at_once(tmp_path: Path) -> None:
     add_user(tmp_path)
     with serving_process(tmp_path) as serving:

@@ -112,6 +112,7 @@ def test_the_fields_of_a_form() -> None:
     assert (form.text("c"), form.all("d"), form.all("none")) == ("", [""], ())
 
 
+@pytest.mark.timed
 def test_the_worst_form_is_parsed_quickly() -> None:
     began = time.process_time()
     for body in (b"%41" * 21_845, b"a" * 65_536, b"+" * 65_536, b"%" * 65_536, b"=" * 65_536):

@@ -99,6 +99,7 @@ def test_true_and_one_are_different_values(value: Any) -> None:
         decode(f'{{"k":[{text},1],"k":[{text},true]}}'.encode())
 
 
+@pytest.mark.timed
 def test_nested_duplicate_keys_take_linear_time() -> None:
     inside = b"[" + b"1," * (MOST_VALUES // 2) + b"1]"
     levels = DEPTH - 4
@@ -152,6 +153,7 @@ def test_more_values_are_refused(text: bytes) -> None:
         decode(text)
 
 
+@pytest.mark.timed
 def test_a_text_of_a_megabyte_is_read_at_once_whatever_it_holds() -> None:
     size = 1 << 20
     repeated = b'"b":1.1,' * (MOST_VALUES - 10)

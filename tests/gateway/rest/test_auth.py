@@ -136,6 +136,7 @@ async def test_only_digests_are_stored(site: Site) -> None:
     assert "$argon2id$v=19$m=19456,t=2,p=1$" in stored
 
 
+@pytest.mark.timed
 @pytest.mark.slow
 async def test_a_key_revoked_on_any_node_stops_working_within_a_second(site: Site) -> None:
     user_id = await site.user()

@@ -128,7 +128,7 @@ async def _ask(site: Site, key: str) -> tuple[asyncio.StreamReader, asyncio.Stre
 
 
 async def _until(site: Site, key: str, status: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             async with site.http.get("/api/tasks", headers={"X-API-Key": key}) as answer:
                 await answer.read()

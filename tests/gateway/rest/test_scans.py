@@ -40,7 +40,7 @@ async def occupied(db: Database) -> AsyncIterator[None]:
 async def waiting(db: Database, count: int) -> None:
     """Wait until `count` scans wait besides those of `occupied`."""
     besides = 1 if db.engine == "sqlite" else 0
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while db._places.waiting - besides != count:  # type: ignore[attr-defined]
             await asyncio.sleep(0.005)
 

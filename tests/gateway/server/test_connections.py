@@ -70,7 +70,7 @@ async def test_a_client_that_goes_away_is_no_fault_of_ours(site: Site) -> None:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Give way to the server until it has got so far."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.001)
 
@@ -340,11 +340,12 @@ async def test_what_is_answered_is_held_no_longer(db: Database) -> None:
                 await reader.readexactly(length)
 
 
+@pytest.mark.timed
 async def test_the_rest_of_a_refused_body_is_not_read_for_ever(db: Database) -> None:
     async with serving(db) as site, connected(site) as (_, writer):
         writer.write(b"POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n")
         with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 for _ in range(2_000):
                     writer.write(b"x" * 65_536)
                     await writer.drain()

@@ -91,7 +91,7 @@ async def test_a_database_that_does_not_answer(db: Database, db_url: str) -> Non
     assert await health.faults() == ["the database did not complete a write within 2 s"]
     await beside.execute("rollback")
     await beside.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await health.faults():
             await asyncio.sleep(0.05)
 

@@ -184,6 +184,7 @@ async def _taken_over_from_a_frozen(url: str, pace: Pace) -> float:
         await process.wait()
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_the_place_of_a_frozen_leader_is_taken(db_url: str) -> None:
     await _taken_over_from_a_frozen(db_url, QUICK)

@@ -200,6 +200,7 @@ async def test_the_creation_snapshot_stays_while_older_events_are_pending(
     assert await reached(db, webhook_id) == {"after"}
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_fan_out_waits_for_no_lane(db: Database) -> None:
     held, _ = await add_webhook(db, ring(), URL)
@@ -229,6 +230,7 @@ async def test_fan_out_waits_for_no_lane(db: Database) -> None:
     assert await db.read(rows, "select * from wakes") == []
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_any_node_handles_the_notes_of_a_dead_node(db: Database) -> None:
     key = ring()

@@ -59,6 +59,7 @@ async def test_an_event_that_is_purged_meanwhile_is_not_replayed(
     assert row["state"] == "delivered"
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_an_event_that_is_being_replayed_is_not_purged(
     db: Database, monkeypatch: pytest.MonkeyPatch

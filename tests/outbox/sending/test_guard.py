@@ -480,6 +480,7 @@ async def test_a_cached_result_is_used_while_the_name_servers_are_down() -> None
         await guard.resolve("good", 443)
 
 
+@pytest.mark.timed
 @pytest.mark.slow
 async def test_a_cached_result_is_used_when_a_new_one_takes_long() -> None:
     names, clock = Names(slow=["1.1.1.1"]), Clock()
@@ -492,6 +493,7 @@ async def test_a_cached_result_is_used_when_a_new_one_takes_long() -> None:
     names.hold.set()
 
 
+@pytest.mark.timed
 async def test_look_ups_that_take_long_make_room_for_others() -> None:
     done = threading.Event()
 

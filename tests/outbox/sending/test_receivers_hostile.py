@@ -231,6 +231,7 @@ async def test_an_early_hint_before_a_good_answer_is_nothing() -> None:
     assert (outcome.outcome, outcome.status) == ("success", 200)
 
 
+@pytest.mark.timed
 async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
     flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000
     async with hostile(says(flood)) as there, sender() as made:

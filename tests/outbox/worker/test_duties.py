@@ -177,7 +177,7 @@ async def test_a_run_whose_node_died_in_the_middle_is_run_by_the_next_leader(db:
 
     first = duties_of(db, 3600, die)
     await first.look()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (await db.read(marks_now))[0]:
             await asyncio.sleep(0.01)
     await first.stop()

@@ -98,6 +98,7 @@ async def test_a_claim_with_unknown_outcome_is_released_once(
         assert len(box.got) == 2
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_a_claim_that_cannot_be_released_delays_nobody(
     db: Database, monkeypatch: pytest.MonkeyPatch
@@ -130,7 +131,7 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
         await db.write(make_many, 6)
         monkeypatch.setattr(type(db), "write", write)
         async with drain(db, key):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while not lost:
                     await asyncio.sleep(0.01)
             await db.write(make, "r", owner="1" * 24)
@@ -141,6 +142,7 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
         assert len(box.got) == 7
 
 
+@pytest.mark.timed
 @POSTGRES
 @pytest.mark.parametrize("what", ["lane", "fan-out"])
 async def test_waiting_for_locked_rows_makes_no_busy_loop(
@@ -173,6 +175,7 @@ async def test_waiting_for_locked_rows_makes_no_busy_loop(
         await box.until(6, seconds=2)
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_ready_deliveries_are_sent_while_fan_out_fails(db: Database, db_url: str) -> None:
     async with inbox() as box, drain(db, ring(), schedule=Schedule((0.5, 0.5))) as running:
@@ -291,7 +294,7 @@ async def test_a_drain_past_its_grace_starts_nothing(
 
             monkeypatch.setattr(worker._taking, "_begin", stop_first)
             await db.write(make, "r1")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while not stopping:
                     await asyncio.sleep(0.01)
                 await stopping[0]

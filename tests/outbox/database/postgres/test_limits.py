@@ -14,6 +14,8 @@ from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put, sleep
 from tests.support.hole import hole
 
+pytestmark = pytest.mark.timed
+
 ANSWER_SECONDS = 10.0
 
 

@@ -21,6 +21,8 @@ from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
 from tests.support.standby import Standby
 
+pytestmark = pytest.mark.timed
+
 ANSWER_SECONDS = 10.0
 BACK_SECONDS = 15.0
 _WAITING = """
