@@ -9,6 +9,7 @@ from gateway.console import (
     login,
     overview,
     profile,
+    rotation,
     store_pages,
     webhooks,
 )
@@ -53,6 +54,10 @@ def add_console(app: web.Application) -> None:
     post("/console/webhooks/{id}/activate", action(webhooks.activate))
     get("/console/webhooks/{id}/delete", page(webhooks.delete_page))
     post("/console/webhooks/{id}/delete", action(webhooks.delete))
+    get("/console/webhooks/{id}/rotate", page(rotation.show))
+    post("/console/webhooks/{id}/rotate", action(rotation.stage))
+    post("/console/webhooks/{id}/rotate/activate", action(rotation.activate))
+    post("/console/webhooks/{id}/rotate/cancel", action(rotation.cancel))
     post("/console/webhooks/{id}/test", action(webhooks.test))
     get("/console/webhooks/{id}/doctor", page(doctor.show))
     post("/console/webhooks/{id}/doctor", action(doctor.examine))

@@ -50,6 +50,34 @@ SENTENCES: Mapping[str, str] = {
     " whsec_. The X-Webhook-Signature header is sha256= followed by the hex HMAC-SHA256 of the"
     " body; its key is the whole secret string.",
     "webhook.secret.label": "Signing secret",
+    "webhook.signing": "Signing secret",
+    "webhook.signing_current": "Shown once, when it was created.",
+    "webhook.signing_staged": "A new secret is staged. Activate it when your receiver knows it.",
+    "webhook.signing_old": "The replaced secret still signs webhook-signature until",
+    "webhook.signing_rotate": "Rotate",
+    "webhook.signing_continue": "Continue",
+    "rotate.title": "Rotate the signing secret",
+    "rotate.lead": "The secret is replaced in two steps, so that your receiver accepts every"
+    " request.",
+    "rotate.step_stage": "Create a new secret. From then on webhook-signature has a signature of"
+    " each secret; X-Webhook-Signature still uses the current one.",
+    "rotate.step_deploy": "Give your receiver the new secret. A receiver that checks"
+    " webhook-signature may replace the old one at once. One that checks X-Webhook-Signature must"
+    " accept both until the new one is active.",
+    "rotate.step_activate": "Activate the new secret. X-Webhook-Signature uses it from then on.",
+    "rotate.step_end": "The replaced secret signs webhook-signature for {hours} hours more. Then"
+    " it is deleted.",
+    "rotate.staged": "A new secret is staged. X-Webhook-Signature does not use it until you"
+    " activate it.",
+    "rotate.overlap": "The secret that you replaced last still signs webhook-signature until",
+    "rotate.overlap_again": "When you activate another secret before that, it stops signing.",
+    "rotate.submit": "Create new secret",
+    "rotate.activate": "Activate new secret",
+    "rotate.cancel": "Cancel the rotation",
+    "rotate.back": "Decide later",
+    "rotate.secret.title": "Copy the new signing secret now",
+    "rotate.secret.help": "The secret is shown only once. The current one stays in use until you"
+    " activate this one.",
     "webhook.stats": "Health",
     "webhook.recent": "Latest deliveries",
     "webhook.recent_all": "All deliveries",

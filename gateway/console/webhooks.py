@@ -19,7 +19,7 @@ from outbox.database.transaction import Tx
 from outbox.queue import log, parking, series
 from outbox.queue.series import Figures, Pending
 from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
-from outbox.webhooks import Draft, Webhook, open_headers
+from outbox.webhooks import Draft, Webhook, open_headers, rotation
 
 LIST = "/console/webhooks"
 COUNTED = 100_000
@@ -77,7 +77,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
     asked = window(request)
-    webhook, health, steps, pending, since = await request.app[DB].read(
+    webhook, health, steps, pending, since, standing = await request.app[DB].read(
         _one_with_figures, visitor.actor, webhook_id, asked
     )
     context: dict[str, Any] = {
@@ -88,7 +88,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "found": None, "attempt": None,
     }  # fmt: skip
     context["board"] = asked.board(steps, visitor.actor.zone, since, webhook.created_at)
-    context |= {"pending": pending, "here": f"{LIST}/{webhook_id}"}
+    context |= {"pending": pending, "standing": standing, "here": f"{LIST}/{webhook_id}"}
     schedule = await request.app[DB].read(
         pings.schedule_of, webhook_id, doctor.usual_schedule(request)
     )
@@ -197,13 +197,14 @@ async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, log.Health]]
 
 async def _one_with_figures(
     tx: Tx, actor: Actor, webhook_id: str, asked: Window
-) -> tuple[Webhook, log.Health, list[Figures], Pending, int]:
+) -> tuple[Webhook, log.Health, list[Figures], Pending, int, rotation.Standing]:
     webhook = await webhooks.one(tx, actor, webhook_id)
     health = await log.health(tx, webhook.id)
     chosen = asked.range
     steps = await series.by_step(tx, "webhook", webhook.id, asked.start, chosen.step, chosen.count)
     pending = await series.pending(tx, "webhook", webhook.id, 1)
-    return webhook, health, steps, pending[webhook.id], await series.since(tx)
+    standing = await rotation.standing(tx, webhook.id)
+    return webhook, health, steps, pending[webhook.id], await series.since(tx), standing
 
 
 async def _one_with_parked(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:

@@ -182,6 +182,10 @@ async def furnished(view: Window, site: Site, box: Inbox) -> list[str]:
     assert delivery
     await view.page.get_by_role("button", name="Pause").click()
     await view.page.get_by_text("Paused: no events are sent").wait_for()
+    await view.open(f"/console/webhooks/{good}")
+    await view.page.get_by_role("link", name="Rotate").click()
+    await view.page.get_by_role("button", name="Create new secret").click()
+    await view.page.get_by_test_id("webhook-secret").wait_for()
     await view.open("/console/keys")
     await view.page.get_by_label("Name", exact=True).fill("ERP <b>sync</b>")
     await view.page.get_by_role("button", name="Create key").click()
@@ -191,6 +195,7 @@ async def furnished(view: Window, site: Site, box: Inbox) -> list[str]:
         "/console/webhooks", "/console/webhooks/new", f"/console/webhooks/{good}",
         f"/console/webhooks/{bad}", f"/console/webhooks/{good}/edit",
         f"/console/webhooks/{bad}/activate", f"/console/webhooks/{good}/delete",
+        f"/console/webhooks/{good}/rotate", f"/console/webhooks/{bad}/rotate",
         f"/console/webhooks/{good}/deliveries", f"/console/webhooks/{bad}/deliveries?state=ready",
         f"/console/webhooks/{good}/deliveries?state=dead", delivery,
         f"{delivery}/replay", "/console/keys", revoke, "/console/account",

@@ -1,0 +1,44 @@
+"""Replace the signing secret of an owner's webhook: stage, activate, cancel."""
+
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Tx
+from outbox.webhooks import Webhook, rotation
+from outbox.webhooks.rotation import Standing
+from outbox.webhooks.secrets import KeyRing
+
+
+async def standing(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, Standing]:
+    """Return the webhook and how far its rotation is. Raises not_found, forbidden."""
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    return webhook, await rotation.standing(tx, webhook_id)
+
+
+async def stage(tx: Tx, actor: Actor, webhook_id: str, secret: str, ring: KeyRing) -> None:
+    """Stage a new secret. Raises conflict when one is staged already.
+
+    The staged one is not replaced, because its owner may have given it to the receiver.
+    """
+    actor.must("write")
+    await webhooks.one(tx, actor, webhook_id)
+    if not await rotation.stage(tx, webhook_id, secret, ring):
+        raise Refusal(
+            "conflict", "A new secret is already staged; activate it, or cancel it first."
+        )
+
+
+async def activate(tx: Tx, actor: Actor, webhook_id: str) -> None:
+    """Make the staged secret the current one. Raises conflict when none is staged."""
+    actor.must("write")
+    await webhooks.one(tx, actor, webhook_id)
+    if not await rotation.activate(tx, webhook_id):
+        raise Refusal("conflict", "No new secret is staged; rotate the secret first.")
+
+
+async def cancel(tx: Tx, actor: Actor, webhook_id: str) -> None:
+    """Delete the staged secret. Raises conflict when none is staged."""
+    actor.must("write")
+    await webhooks.one(tx, actor, webhook_id)
+    if not await rotation.cancel(tx, webhook_id):
+        raise Refusal("conflict", "No new secret is staged; there is nothing to cancel.")

@@ -1,0 +1,71 @@
+"""Replace the signing secret of a webhook in two steps, so that receivers never refuse a request.
+
+A staged secret signs `webhook-signature` beside the current one. Activating it makes it the current
+one, whose `X-Webhook-Signature` changes then; the replaced secret signs `webhook-signature` for
+OVERLAP more, and outbox.queue.retention deletes it.
+"""
+
+from dataclasses import dataclass
+
+from outbox.database.transaction import Tx
+from outbox.webhooks.secrets import KeyRing
+
+OVERLAP = 24 * 3_600_000_000
+"""How long a replaced secret still signs, in microseconds."""
+
+STAGE = """
+update webhooks set staged_secret = $2, version = version + 1, updated_at = $3
+where id = $1 and staged_secret is null
+"""
+
+ACTIVATE = """
+update webhooks
+set old_secret = secret, old_secret_until = $2, secret = staged_secret, staged_secret = null,
+    version = version + 1, updated_at = $3
+where id = $1 and staged_secret is not null
+"""
+
+CANCEL = """
+update webhooks set staged_secret = null, version = version + 1, updated_at = $2
+where id = $1 and staged_secret is not null
+"""
+
+STANDING = """
+select staged_secret is not null as staged, old_secret_until from webhooks where id = $1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a rotation is. `old_until`: the replaced secret signs until then, if there is one."""
+
+    staged: bool
+    old_until: int | None
+
+
+async def standing(tx: Tx, webhook_id: str) -> Standing:
+    """Return how far the rotation of a webhook is."""
+    row = await tx.one(STANDING, webhook_id)
+    if row is None:
+        return Standing(staged=False, old_until=None)
+    until = row["old_secret_until"]
+    # The duty that deletes it runs every few minutes.
+    return Standing(bool(row["staged"]), until if until is not None and until > tx.now else None)
+
+
+async def stage(tx: Tx, webhook_id: str, secret: str, ring: KeyRing) -> bool:
+    """Stage `secret`, a `whsec_…` string; return False when another one is staged."""
+    tx.changed.add(webhook_id)
+    return await tx.run(STAGE, webhook_id, ring.seal(secret.encode(), webhook_id), tx.now) == 1
+
+
+async def activate(tx: Tx, webhook_id: str) -> bool:
+    """Make the staged secret the current one; return False when none is staged."""
+    tx.changed.add(webhook_id)
+    return await tx.run(ACTIVATE, webhook_id, tx.now + OVERLAP, tx.now) == 1
+
+
+async def cancel(tx: Tx, webhook_id: str) -> bool:
+    """Delete the staged secret; return False when none is staged."""
+    tx.changed.add(webhook_id)
+    return await tx.run(CANCEL, webhook_id, tx.now) == 1

@@ -1,0 +1,77 @@
+"""The pages that rotate a webhook's signing secret."""
+
+from gateway.server.keys import KEYRING
+from outbox.database.transaction import Row, Tx
+from tests.support.console import Guest
+
+URL = "https://hooks.example.com/crm"
+
+
+async def row_of(tx: Tx) -> Row | None:
+    return await tx.one("select * from webhooks")
+
+
+async def opened(maria: Guest, column: str) -> str | None:
+    row = await maria.site.db.read(row_of)
+    assert row is not None
+    if row[column] is None:
+        return None
+    return maria.site.app[KEYRING].open(bytes(row[column]), row["id"]).decode()
+
+
+async def test_a_secret_is_rotated_step_by_step(maria: Guest) -> None:
+    page = await maria.webhook(URL)
+    old = page.test_id("webhook-secret")
+    here = f"/console/webhooks/{page.id}"
+    assert page.link("Rotate") == f"{here}/rotate"
+    staged = await maria.submit(f"{here}/rotate", at=f"{here}/rotate")
+    new = staged.test_id("webhook-secret")
+    assert (staged.status, staged.path) == (200, f"{here}/rotate?done=staged")
+    assert new is not None
+    assert new != old
+    assert await opened(maria, "secret") == old
+    assert await opened(maria, "staged_secret") == new
+    again = await maria.get(f"{here}/rotate")
+    assert again.test_id("webhook-secret") is None
+    assert new not in again.html
+    # The page of the webhook reminds its owner.
+    assert "does not use it until you activate it" in (await maria.get(here)).html
+    done = await maria.submit(f"{here}/rotate/activate", at=f"{here}/rotate")
+    assert done.path == f"{here}?done=rotated"
+    assert "still signs webhook-signature until" in done.html
+    assert (await opened(maria, "secret"), await opened(maria, "old_secret")) == (new, old)
+
+
+async def test_a_rotation_is_cancelled(maria: Guest) -> None:
+    page = await maria.webhook(URL)
+    old = page.test_id("webhook-secret")
+    here = f"/console/webhooks/{page.id}"
+    await maria.submit(f"{here}/rotate", at=f"{here}/rotate")
+    done = await maria.submit(f"{here}/rotate/cancel", at=f"{here}/rotate")
+    assert done.path == f"{here}?done=unstaged"
+    assert await opened(maria, "staged_secret") is None
+    assert await opened(maria, "secret") == old
+
+
+async def test_a_second_click_does_not_replace_the_secret_that_was_shown(maria: Guest) -> None:
+    page = await maria.webhook(URL)
+    here = f"/console/webhooks/{page.id}"
+    new = (await maria.submit(f"{here}/rotate", at=f"{here}/rotate")).test_id("webhook-secret")
+    again = await maria.submit(f"{here}/rotate", at=f"{here}/rotate")
+    assert again.status == 409
+    assert "already staged" in again.html
+    assert await opened(maria, "staged_secret") == new
+    for verb in ("activate", "cancel"):
+        await maria.submit(f"{here}/rotate/cancel", at=f"{here}/rotate")
+        refused = await maria.submit(f"{here}/rotate/{verb}", at=f"{here}/rotate")
+        assert refused.status == 409
+
+
+async def test_nobody_rotates_the_secret_of_another(maria: Guest, rui: Guest) -> None:
+    page = await maria.webhook(URL)
+    here = f"/console/webhooks/{page.id}"
+    assert (await rui.get(f"{here}/rotate")).status in (403, 404)
+    for path in (f"{here}/rotate", f"{here}/rotate/activate", f"{here}/rotate/cancel"):
+        refused = await rui.submit(path, at="/console/webhooks/new")
+        assert refused.status in (403, 404)
+    assert await opened(maria, "staged_secret") is None
