@@ -56,7 +56,7 @@ def build_app(
         clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db)
     )
     metrics.watch_pool(db.census)
-    metrics.watch_key(keyring.newest_at)
+    metrics.watch_key(keyring.newest_key_at)
     db.observer = metrics
     marks = Marks(clock, ids, config.tracing.sample)
     traces = collector(config.tracing, config.service.name, db, marks, metrics)

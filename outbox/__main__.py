@@ -21,7 +21,7 @@ from outbox.ids import Ids
 from outbox.queue.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
-from outbox.webhooks.secrets import read_key_file
+from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
 from outbox.worker.duties import Duties
 from outbox.worker.run import Running

@@ -168,6 +168,17 @@ def restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="only check that the file is whole")
 
 
+def rotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stage", action="store_true",
+        help="only add the new key, for decrypting; copy the file to every node after it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only-node", action="store_true",
+        help="on PostgreSQL: no other node uses the database, so no file needs to be copied first",
+    )  # fmt: skip
+
+
 def copy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="URL", required=True, help="the empty PostgreSQL database to copy to"

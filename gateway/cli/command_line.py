@@ -149,7 +149,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
-        "carteiro secrets init", _from("commands", "secrets_init"),
+        "carteiro secrets init", _from("secret_commands", "init"),
+    ),
+    Command(
+        "secrets rotate", "Replace the key that encrypts secrets, while servers run.",
+        "carteiro secrets rotate", _from("secret_commands", "rotate"), arguments.rotate,
     ),
 )  # fmt: skip
 

@@ -24,7 +24,6 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks.secrets import write_key_file
 
 Say = Callable[[str], None]
 USERS_AT_ONCE = 500
@@ -157,13 +156,6 @@ async def user_enable(config: Config, given: Namespace, say: Say) -> None:
         say(f"{user['email']} is already enabled.")
     else:
         say(f"{user['email']} is enabled; its API keys work again unless they are revoked.")
-
-
-async def secrets_init(config: Config, given: Namespace, say: Say) -> None:
-    """Create the key file at its configured path."""
-    path = startup.key_file(config)
-    write_key_file(path, Ids(), SystemClock().wall())
-    say(f"Created {path}; store a copy in a safe place, apart from the database backups.")
 
 
 def _cells(user: Row) -> tables.Cells:

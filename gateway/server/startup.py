@@ -12,7 +12,8 @@ from outbox.database.migrate import migrate, pending, read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks.secrets import KeyRing, parse_keys, read_key_file, write_key_file
+from outbox.webhooks.key_files import read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing, parse_keys
 
 SOURCES = [
     ("outbox", Path(outbox.__path__[0]) / "database" / "migrations"),

@@ -22,7 +22,7 @@ from outbox.ids import Ids
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
-from outbox.webhooks.secrets import read_key_file
+from outbox.webhooks.key_files import read_key_file
 from outbox.worker import Worker, WorkerSettings
 
 RULES = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"),))

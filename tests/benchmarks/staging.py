@@ -18,7 +18,8 @@ from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from outbox.webhooks.secrets import KeyRing, read_key_file, write_key_file
+from outbox.webhooks.key_files import read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing
 
 EVENTS_A_UNIT = 500
 

@@ -12,7 +12,7 @@ from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.webhooks.secrets import read_key_file, write_key_file
+from outbox.webhooks.key_files import read_key_file, write_key_file
 from tests.support.databases import SOURCES
 from tests.support.drain import add_webhook, inbox, make
 

@@ -96,10 +96,11 @@ async def _turn_clock(site: Site) -> None:
 REFUSING = {"DbErrors", "ApiErrorBudgetFast", "ApiErrorBudgetSlow"}
 ASTRAY = {"ClockSkew", "ClockAstray"}
 # Events that are stored meanwhile are sent afterwards, too late.
-LATE = {"OutboxLagBudgetFast", "OutboxLagBudgetSlow"}
+LATE = {"OutboxLagBudgetFast"}
 # A request waits for the database before its 503, and new connections take time of the loop.
 MAY_BE_SLOW = frozenset({"ApiLatencyBudget", "EventLoopLag"})
-MAY_BE_LATE = MAY_BE_SLOW | {"OutboxLagBudgetTicket"}
+# What waited is sent within seconds, so the alerts with longer windows follow or do not.
+MAY_BE_LATE = MAY_BE_SLOW | {"OutboxLagBudgetSlow", "OutboxLagBudgetTicket"}
 FAULTS = {
     "nothing": Fault(_nothing, _nothing, frozenset()),
     "receivers hang": Fault(_hang, _answer, frozenset({"WebhookCircuitsOpen"})),

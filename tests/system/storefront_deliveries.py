@@ -21,7 +21,8 @@ from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from outbox.webhooks.secrets import KeyRing, read_key_file, write_key_file
+from outbox.webhooks.key_files import read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing
 from tests.support.checkouts import BUYER, PASSWORD
 from tests.support.databases import SOURCES
 from tests.support.engines import Engine, empty_database

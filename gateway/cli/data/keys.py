@@ -10,7 +10,8 @@ from gateway.server.config import Config
 from outbox import private_files
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks.secrets import KeyRing, parse_keys, read_key_file
+from outbox.webhooks.key_files import read_key_file
+from outbox.webhooks.secrets import KeyRing, parse_keys
 
 
 def of(config: Config, ids: Ids) -> KeyRing | None:

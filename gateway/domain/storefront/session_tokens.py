@@ -37,10 +37,23 @@ class TokenRing:
     """The signer and verifier of the tokens of one installation."""
 
     def __init__(self, ring: KeyRing) -> None:
+        self._ring = ring
+        self._derived()
+
+    def _derived(self) -> None:
+        self._known = self._ring.key_ids
         self._keys: Mapping[str, OctKey] = {
-            key_id: OctKey.import_key(secret) for key_id, secret in ring.derive(PURPOSE).items()
+            key_id: OctKey.import_key(secret)
+            for key_id, secret in self._ring.derive(PURPOSE).items()
         }
-        self._newest = ring.newest
+
+    def _key(self, key_id: str) -> OctKey | None:
+        """Return the key; one that this node does not know may be a new one of the ring."""
+        if key_id not in self._keys:
+            self._ring.refresh()
+            if self._ring.key_ids != self._known:
+                self._derived()
+        return self._keys.get(key_id)
 
     def sign(self, session: Session) -> str:
         """Return the token of a session."""
@@ -52,8 +65,10 @@ class TokenRing:
             "iat": session.created_at // 1_000_000,
             "exp": session.expires_at // 1_000_000,
         }
-        header = {"alg": ALGORITHM, "kid": self._newest, "typ": "JWT"}
-        return compact_jws.sign(header, claims, self._keys[self._newest])
+        newest = self._ring.newest
+        key = self._key(newest)
+        assert key is not None, "the ring derives a key from each of its own"
+        return compact_jws.sign({"alg": ALGORITHM, "kid": newest, "typ": "JWT"}, claims, key)
 
     def read(self, token: str, now: int) -> Claim | None:
         """Return what a token of ours says, or None for any other; `now` is microseconds."""
@@ -61,7 +76,7 @@ class TokenRing:
             return None
         try:
             header = compact_jws.header_of(token)
-            key = self._keys.get(str(header.get("kid")))
+            key = self._key(str(header.get("kid")))
             if key is None or header != {"alg": ALGORITHM, "kid": header["kid"], "typ": "JWT"}:
                 return None
             claims = compact_jws.verified(token, key, (ALGORITHM,))

@@ -68,10 +68,13 @@ class Metrics(Instruments):
         for state in census():
             self._pool.labels(state).set_function(partial(_pick, census, state))
 
-    def watch_key(self, created_at: int) -> None:
-        """Export the age of the key that encrypts secrets, made at `created_at` (microseconds)."""
+    def watch_key(self, created_at: Callable[[], int]) -> None:
+        """Export the age of the key that encrypts secrets; it was made at `created_at()`.
+
+        Microseconds, asked at each scrape, because the key may be replaced while the server runs.
+        """
         age = self._secret_age.labels("encryption")
-        age.set_function(lambda: (self._clock.wall() - created_at) / 1e6)
+        age.set_function(lambda: (self._clock.wall() - created_at()) / 1e6)
 
     def gauges(self, reading: Gauges | None) -> None:
         """Set a new reading of the outbox tables; None when another node reads them."""

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks.secrets import (
-    KeyRing,
-    SealBroken,
-    new_key_line,
-    parse_keys,
-    read_key_file,
-    write_key_file,
-)
+from outbox.webhooks.key_files import read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing, SealBroken, new_key_line, parse_keys
 
 IDS = Ids()
 WALL = 1_760_000_000_000_000

@@ -1,0 +1,117 @@
+"""The key file while it changes: staged keys, replacement, and rings that follow it."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.webhooks.key_files import activate_keys, add_key, read_key_file, write_key_file
+from outbox.webhooks.secrets import KeyRing, SealBroken, parse_keys
+
+IDS = Ids()
+WALL = 1_760_000_000_000_000
+DAY = 86_400_000_000
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "keys"
+    write_key_file(path, IDS, WALL)
+    return path
+
+
+def test_a_ring_follows_its_file(file: Path) -> None:
+    node, old = read_key_file(file, IDS), read_key_file(file, IDS).seal(b"old", "row")
+    add_key(file, IDS, WALL + DAY, staged=False)
+    other = read_key_file(file, IDS)
+    # A value of a key that the node has not seen yet.
+    assert node.open(other.seal(b"new", "row"), "row") == b"new"
+    assert node.open(old, "row") == b"old"
+    assert (node.newest, node.newest_key_at()) == (other.newest, WALL + DAY)
+
+
+def test_a_ring_without_its_file_does_not_open_what_a_new_key_encrypts(file: Path) -> None:
+    fixed = parse_keys(file.read_text(), IDS, "the keys")
+    add_key(file, IDS, WALL + DAY, staged=False)
+    with pytest.raises(SealBroken, match="not in the ring"):
+        fixed.open(read_key_file(file, IDS).seal(b"new", "row"), "row")
+
+
+def test_a_running_node_encrypts_with_the_new_key(file: Path) -> None:
+    node = read_key_file(file, IDS)
+    add_key(file, IDS, WALL + DAY, staged=False)
+    assert not read_key_file(file, IDS).stale(node.seal(b"x", "row"))
+
+
+def test_a_staged_key_decrypts_and_does_not_encrypt(file: Path) -> None:
+    first = read_key_file(file, IDS).newest
+    add_key(file, IDS, WALL + DAY, staged=True)
+    node = read_key_file(file, IDS)
+    assert (node.newest, len(node.key_ids), len(node.staged_ids)) == (first, 2, 1)
+    staged = file.read_text()
+    activate_keys(file)
+    ahead = read_key_file(file, IDS)
+    assert ahead.newest == node.staged_ids[0]
+    # A node whose file still says staged.
+    assert parse_keys(staged, IDS, "the keys").open(ahead.seal(b"x", "row"), "row") == b"x"
+
+
+def test_a_new_key_encrypts_also_after_the_clock_was_set_back(file: Path) -> None:
+    for wall in (WALL - DAY, WALL, WALL):
+        before = read_key_file(file, IDS)
+        add_key(file, IDS, wall, staged=False)
+        assert read_key_file(file, IDS).newest not in before.key_ids
+
+
+def test_comments_and_the_mode_of_the_file_stay(file: Path) -> None:
+    file.write_text("# keys of the shop\n" + file.read_text().rstrip() + "   # the first\n")
+    file.chmod(0o640)
+    add_key(file, IDS, WALL + DAY, staged=True)
+    activate_keys(file)
+    text = file.read_text()
+    assert text.startswith("# keys of the shop\n")
+    assert "   # the first\n" in text
+    assert "staged" not in text
+    assert len(read_key_file(file, IDS).key_ids) == 2
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert os.listdir(file.parent) == ["keys"]
+
+
+@pytest.mark.parametrize("damage", ["", "no key\n", "\xff"])
+def test_a_damaged_file_leaves_a_running_node_its_keys(file: Path, damage: str) -> None:
+    node = read_key_file(file, IDS)
+    sealed = node.seal(b"x", "row")
+    file.write_bytes(damage.encode("latin-1"))
+    assert node.open(node.seal(b"y", "row"), "row") == b"y"
+    assert node.open(sealed, "row") == b"x"
+    file.unlink()
+    assert node.open(node.seal(b"z", "row"), "row") == b"z"
+
+
+def test_two_changes_at_once_are_refused(file: Path) -> None:
+    before = file.read_text()
+    file.with_name("keys.new").touch()
+    with pytest.raises(CannotStart, match=r"delete \S+keys\.new"):
+        add_key(file, IDS, WALL, staged=False)
+    assert file.read_text() == before
+
+
+def test_only_staged_keys_are_refused(file: Path) -> None:
+    file.write_text(file.read_text().rstrip() + " staged\n")
+    with pytest.raises(CannotStart, match="only staged"):
+        read_key_file(file, IDS)
+
+
+def test_every_ring_shares_what_is_derived(file: Path) -> None:
+    def derived(ring: KeyRing) -> dict[str, bytes]:
+        return ring.derive("a purpose")
+
+    node = read_key_file(file, IDS)
+    before = derived(node)
+    add_key(file, IDS, WALL + DAY, staged=False)
+    node.refresh()
+    assert derived(node) == derived(read_key_file(file, IDS))
+    assert derived(node).items() > before.items()
