@@ -14,6 +14,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tests.deploy.proxies import HOST, PROXIES, Proxy, lines_that_replace, running
@@ -38,6 +39,7 @@ SETTINGS = {
 }
 CLIENTS = 3
 PAUSE_SECONDS = 0.02
+SLOW_CHECK_SECONDS = 1.0
 BETWEEN = 60
 """Answers between two steps of a rolling restart."""
 
@@ -167,6 +169,40 @@ async def test_metrics_stay_inside_and_bodies_of_every_size_pass(name: str, tmp_
                 assert answer.status == 308
                 assert answer.headers["Location"].startswith(f"https://{HOST}")
                 assert answer.headers["Location"].endswith("/console?x=1")
+
+
+async def slow_node(port: int, checks: asyncio.Queue[None]) -> web.AppRunner:
+    """A node that answers everything, but /readyz only after a second."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/readyz":
+            checks.put_nowait(None)
+            await asyncio.sleep(SLOW_CHECK_SECONDS)
+        return web.Response(text="here")
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    return runner
+
+
+@pytest.mark.parametrize("name", ["haproxy", "caddy"])  # nginx asks for nothing
+async def test_a_node_that_is_slow_to_say_that_it_is_ready_stays_in_use(
+    name: str, tmp_path: Path
+) -> None:
+    port, checks = free_port(), asyncio.Queue[None]()
+    runner = await slow_node(port, checks)
+    try:
+        with running(name, tmp_path / name, [port]) as proxy:
+            # The third check follows the answer to the second.
+            for _ in range(3):
+                await asyncio.wait_for(checks.get(), 30)
+            async with client(proxy) as http, http.get("/api/contacts") as answer:
+                assert answer.status == 200, (tmp_path / name / "log").read_text()
+    finally:
+        await runner.cleanup()
 
 
 class Load:
