@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from functools import cache
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,25 @@ def test_a_node_trusts_the_proxy_alone_and_has_no_right_that_it_needs_not(name: 
 
 
 @pytest.mark.parametrize("name", COMPOSE)
+def test_no_other_service_can_take_the_address_of_the_proxy(name: str) -> None:
+    """The engine gives addresses in the order of starts, and the proxy starts last."""
+    text = VARIABLE.sub(lambda found: SETTINGS[found[1]], (DEPLOY / name).read_text())
+    pool = yaml.safe_load(text)["networks"]["inside"]["ipam"]["config"][0]
+    subnet = ip_network(pool["subnet"])
+    given = ip_network(pool.get("ip_range", pool["subnet"]))
+    assert given.subnet_of(subnet)
+    fixed = {
+        service: ip_address(each["networks"]["inside"]["ipv4_address"])
+        for service, each in compose(name).items()
+        if isinstance(each["networks"], dict)
+    }
+    assert "proxy" in fixed
+    for service, address in fixed.items():
+        assert address in subnet, service
+        assert fixed.keys() == compose(name).keys() or address not in given, service
+
+
+@pytest.mark.parametrize("name", COMPOSE)
 def test_the_files_that_a_compose_file_mounts_exist(name: str) -> None:
     mounted = re.findall(r"^\s+- (\.\S+?):/", (DEPLOY / name).read_text(), re.M)
     assert mounted
@@ -149,6 +169,29 @@ def test_the_settings_of_the_unit_are_valid() -> None:
     stop = re.search(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.M)
     assert stop
     assert int(stop[1]) > config.server.shutdown_seconds
+
+
+def test_a_command_runs_as_the_service_does(tmp_path: Path) -> None:
+    """systemd-run is replaced by a program that tells what it is given."""
+    told = tmp_path / "systemd-run"
+    told.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    told.chmod(0o755)
+    words = ("replay", "with a blank", "", "--state")
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    given = said("sh", DEPLOY / "carteiro.sh", *words, PATH=path).split("\n")[:-1]
+    assert given[-5:] == ["/opt/carteiro/bin/carteiro", *words]
+    unit = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.M))
+    assert {
+        f"--uid={unit['User']}",
+        f"--gid={unit['Group']}",
+        f"--working-directory={unit['WorkingDirectory']}",
+        f"--property=UMask={unit['UMask']}",
+        f"--property=EnvironmentFile={unit['EnvironmentFile']}",
+        *(f"--setenv={each}" for each in re.findall(r"^Environment=(.*)$", UNIT.read_text(), re.M)),
+    } <= set(given)
+    known = said(need("systemd-run"), "--help")
+    for word in given[: given.index("/opt/carteiro/bin/carteiro")]:
+        assert word.partition("=")[0] in known, word
 
 
 def admitted() -> set[str]:

@@ -40,6 +40,7 @@ TOOLS = {
     "caddy": Tool(("caddy",), "apt-get install caddy"),
     "docker-compose": Tool(("docker-compose",), "apt-get install docker-compose"),
     "systemd-analyze": Tool(("systemd-analyze",), "apt-get install systemd"),
+    "systemd-run": Tool(("systemd-run",), "apt-get install systemd"),
     "debootstrap": Tool(("debootstrap",), "apt-get install debootstrap"),
     "buildah": Tool(("buildah",), "apt-get install buildah"),
     "curl": Tool(("curl",), "apt-get install curl"),

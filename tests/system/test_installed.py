@@ -33,14 +33,18 @@ def sources() -> list[str]:
     return [name for name in listed if (ROOT / name).is_file()]
 
 
+def copy_of_tree(tree: Path) -> None:
+    for name in sources():
+        if not name.startswith("tests/"):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, tree / name)
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the contents of a wheel of this tree."""
     home = tmp_path_factory.mktemp("installed")
-    for name in sources():
-        if not name.startswith("tests/"):
-            (home / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, home / "tree" / name)
+    copy_of_tree(home / "tree")
     run(
         sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation",
         "--no-index", "--disable-pip-version-check", "--target", str(home / "site"), ".",
@@ -60,6 +64,29 @@ def test_every_file_of_the_program_is_installed_and_nothing_else(installed: Path
     assert sorted(wanted ^ there) == []
     tops = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
     assert tops == {*PACKAGES, "bin"}
+
+
+def test_the_steps_of_the_docs_leave_nothing_of_a_newer_version(tmp_path: Path) -> None:
+    """A migration that stayed would let the old version serve a schema that it does not know."""
+    block = (ROOT / "docs" / "deploy.md").read_text().split("python3 -m venv /opt/carteiro\n")[1]
+    steps = block.partition("\ninstall ")[0].splitlines()
+    assert "requirements.lock" in steps[0]
+    tree, site = tmp_path / "tree", tmp_path / "site"
+    copy_of_tree(tree)
+    newer = Path("gateway", "migrations", "9999_newer.sql")
+    (tree / newer).write_text("select 1;")
+    pip = f"{sys.executable} -m pip"
+    script = "\n".join(["set -e", *steps[1:]]).replace("/opt/carteiro/bin/pip", pip)
+    offline = {
+        "PIP_TARGET": str(site), "PIP_UPGRADE": "1", "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }  # fmt: skip
+    run("sh", "-c", script, folder=tree, **offline)
+    assert (site / newer).exists()
+    (tree / newer).unlink()
+    run("sh", "-c", script, folder=tree, **offline)
+    assert (site / newer.with_name("0001_accounts.sql")).exists()
+    assert not (site / newer).exists()
 
 
 def test_the_demo_runs_from_another_folder(installed: Path, tmp_path: Path) -> None:
