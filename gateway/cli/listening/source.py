@@ -137,8 +137,8 @@ class Source:
             ) as answer:  # fmt: skip
                 body = await answer.read()
                 retry_after = answer.headers.get("Retry-After", "")
-        except (aiohttp.ClientConnectionError, TimeoutError):
-            raise _Passing(f"{self._address.server} does not respond") from None
+        except (aiohttp.ClientConnectionError, TimeoutError) as error:
+            raise _Passing(f"{self._address.server} {_silence(error)}") from None
         except aiohttp.ClientError as error:
             raise _Passing(f"{self._address.server}: {type(error).__name__}") from None
         if answer.status == 200:
@@ -147,6 +147,20 @@ class Source:
             raise FeedRefused(f"{url} answered {answer.status}{_reason(body)}")
         wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
         raise _Passing(f"{url} answered {answer.status}", min(wait, LONGEST_WAIT))
+
+
+def _silence(error: Exception) -> str:
+    """Say why a server gave no response."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or "not valid"
+        return f"has a certificate that is refused: {why}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "is a host name without an address"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return "does not speak TLS; is it plain http?"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return "accepts no connection"
+    return "does not respond"
 
 
 def _page(body: bytes) -> Page:

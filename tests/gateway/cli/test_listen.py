@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import ssl
 import subprocess
 import sys
 from argparse import Namespace
@@ -15,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+import trustme
+from aiohttp import ClientSession, web
 
 from gateway.cli.listening import forwarding
 from gateway.cli.listening.listen import listen
+from gateway.cli.listening.source import Address, Source
 from gateway.server.config import Config
 from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
 from outbox.errors import OutboxError
+from outbox.ids import Ids
 from outbox.sending.request import compose, new_secret
 from tests.gateway.cli.test_cli import EMAIL, add_user
 from tests.support.console import CONFIG
@@ -263,3 +267,43 @@ def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
     assert "The feed can be read again." in notes
     assert notes.endswith(f"carteiro: To continue here: --after {events[-1]['id']}\n")
     assert "Traceback" not in notes
+
+
+async def silence(server: str) -> str:
+    """The first line about a server that cannot be read."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+    async with ClientSession() as http:
+        source = Source(http, Address(server, "crt_x"), Ids(), told.put_nowait)
+        task = asyncio.create_task(source.newest())
+        line = await asyncio.wait_for(told.get(), 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    start, _, end = line.removeprefix("The feed cannot be read: ").partition(f"{server} ")
+    assert start == ""
+    return end.partition(". Next try")[0]
+
+
+async def test_a_server_that_cannot_be_read_is_told_with_the_reason() -> None:
+    closed = f"http://127.0.0.1:{free_port()}"
+    assert await silence(closed) == "accepts no connection"
+    assert await silence("https://crm.invalid") == "is a host name without an address"
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
+    async with serving_http(tls) as port:
+        said = await silence(f"https://127.0.0.1:{port}")
+        assert said.startswith("has a certificate that is refused: unable to get")
+    async with serving_http(None) as port:
+        said = await silence(f"https://127.0.0.1:{port}")
+        assert said == "does not speak TLS; is it plain http?"
+
+
+@asynccontextmanager
+async def serving_http(tls: ssl.SSLContext | None) -> AsyncIterator[int]:
+    """A web server, with TLS or without."""
+    runner = web.AppRunner(web.Application())
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls).start()
+    yield port
+    await runner.cleanup()
