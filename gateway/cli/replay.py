@@ -18,13 +18,15 @@ from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import is_id
-from outbox.queue import log
+from outbox.queue import log, recovery
 from outbox.queue.recovery import Wanted
 from outbox.queue.replay import NotReplayable
 from outbox.states import End
 from outbox.webhooks import Webhook
 
 BATCH = 100
+MOST_WAITING = 10_000
+"""Waiting deliveries are counted up to this number."""
 AGO = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)(s|min|h|d)")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 ENDS: Mapping[str, tuple[End, ...]] = {
@@ -47,10 +49,15 @@ async def replay(config: Config, given: Namespace, say: Say) -> None:
             refused: Counter[str] = Counter()
         else:
             made, refused = await _since(db, actor, webhook, given)
+            waiting, due_in = await db.read(recovery.retries, webhook.id, MOST_WAITING)
+            first = dates.show(db.clock.wall() + due_in)
     done = "would be replayed" if given.dry_run else "replayed"
     say(f"{made} {'delivery' if made == 1 else 'deliveries'} {done}.")
     if made and webhook.state != "active":
         say(f"The webhook is {webhook.state}: they wait until somebody activates it.")
+    if not given.delivery and waiting and webhook.state == "active":
+        count = f"{waiting:,}" if waiting < MOST_WAITING else f"{waiting:,} or more"
+        say(f"Still to be tried by their schedule: {count}, the first at {first}.")
     if refused:
         reasons = " ".join(f"{count} times: {why}" for why, count in refused.most_common())
         raise NotAll(f"{refused.total()} could not be replayed. {reasons}")

@@ -21,6 +21,11 @@ where d.webhook_id = $1 and {state} and d.id > $2 and d.id < $3 and d.origin <> 
       and (later.state in ('ready', 'in_flight', 'held', 'delivered')
         or (later.state in ({states}) and later.id < $3)))
 """
+RETRIES = """
+select count(*) as found, min(next_at) - due_now() as due_in from (
+  select next_at from deliveries /*sqlite indexed by deliveries_ready*/
+  where webhook_id = $1 and state = 'ready' and retry = $2 order by next_at limit $3) as soonest
+"""
 ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}'"
 
 
@@ -45,6 +50,14 @@ async def page(tx: Tx, webhook_id: str, wanted: Wanted, after: str, size: int) -
         tx, webhook_id, wanted, after, "select d.id", f"order by d.id limit {int(size)}"
     )
     return sorted(str(row["id"]) for row in rows)[:size]
+
+
+async def retries(tx: Tx, webhook_id: str, most: int) -> tuple[int, int]:
+    """Return how many failed deliveries have a next attempt, up to `most`, and in how many µs."""
+    row = await tx.one(RETRIES, webhook_id, True, most)
+    if row is None or not row["found"]:
+        return 0, 0
+    return int(row["found"]), max(int(row["due_in"]), 0)
 
 
 async def _each(

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from functools import cache
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +97,11 @@ def test_no_other_service_can_take_the_address_of_the_proxy(name: str) -> None:
     """The engine gives addresses in the order of starts, and the proxy starts last."""
     text = VARIABLE.sub(lambda found: SETTINGS[found[1]], (DEPLOY / name).read_text())
     pool = yaml.safe_load(text)["networks"]["inside"]["ipam"]["config"][0]
-    subnet = ip_network(pool["subnet"])
-    given = ip_network(pool.get("ip_range", pool["subnet"]))
+    subnet = IPv4Network(pool["subnet"])
+    given = IPv4Network(pool.get("ip_range", pool["subnet"]))
     assert given.subnet_of(subnet)
     fixed = {
-        service: ip_address(each["networks"]["inside"]["ipv4_address"])
+        service: IPv4Address(each["networks"]["inside"]["ipv4_address"])
         for service, each in compose(name).items()
         if isinstance(each["networks"], dict)
     }

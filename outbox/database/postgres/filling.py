@@ -146,7 +146,10 @@ async def open_filling(
         there = {row["name"] for row in await connection.fetch(TABLES)}
         ours = sorted(there & (tables | {"schema_migrations"}))
         if not overwrite and (full := await _first_with_rows(connection, ours)):
-            raise CannotStart(f"the PostgreSQL database has data, in {full} for example")
+            raise CannotStart(
+                f"the PostgreSQL database has data, in {full} for example; choose an empty one, or "
+                "replace all data of this one by `carteiro restore --overwrite`"
+            )
         if ours:
             await connection.execute(f"drop table {', '.join(ours)}")
         for name in sorted(functions):

@@ -13,6 +13,7 @@ from gateway.cli import replay as command
 from gateway.domain.webhooks import replays
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from gateway.records.values import dates
 from gateway.server.config import Config
 from gateway.server.config import Database as Settings
 from gateway.server.keys import KEYRING
@@ -191,6 +192,28 @@ async def test_a_paused_webhook_keeps_them_and_says_so(past: Past) -> None:
     await past.db.write(parking.pause, past.webhook_id)
     lines = await past.replay(since="1d")
     assert lines[1] == "The webhook is paused: they wait until somebody activates it."
+
+
+async def test_what_is_still_tried_is_counted_because_it_is_not_replayed(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await past.end(("exhausted", 3), ("exhausted", 1), ("exhausted", 1))
+    later = past.db.clock.wall() + HOUR
+    await past.db.write(
+        run, "update deliveries set state = 'ready', finished_at = null, retry = $2, next_at = $3 "
+        "where id > $1", past.ids[0], True, later,
+    )  # fmt: skip
+    replayed, waiting = await past.replay(since="1d", dry_run=True)
+    assert replayed == "1 delivery would be replayed."
+    start, _, first = waiting.rpartition(" ")
+    assert start == "Still to be tried by their schedule: 2, the first at"
+    found = dates.parse(first.rstrip("."))
+    assert found is not None
+    assert abs(found - later) < HOUR // 12
+    monkeypatch.setattr(command, "MOST_WAITING", 2)
+    assert "2 or more" in (await past.replay(since="1d"))[1]
+    await past.db.write(parking.pause, past.webhook_id)
+    assert len(await past.replay(since="1d", until="1min")) == 1
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,7 @@ def test_data_is_overwritten_only_when_told_to(made: Path, target: str) -> None:
     add(made, "new@example.com", url=target)
     told = refused(made, "restore", "b", url=target)
     assert "has data" in told
+    assert "--overwrite" in told
     assert emails(made, target) == {"new@example.com"}
     done(made, "restore", "b", "--overwrite", url=target)
     assert emails(made, target) == {ANA}
