@@ -110,10 +110,11 @@ def frame(
         client = proxies.client(request.remote or "", request.scheme, request.host, headers)
         request[REQUEST_ID] = request_id
         request[CLIENT] = client
-        cause.set(Cause(request_id, trace.traceparent))
-        patience.set(Patience())
         path = request.path
         surface = surface_of(path)
+        # A probe has no span, so its transactions must have none either: they lack their parent.
+        cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
+        patience.set(Patience())
         active[surface] += 1
         status = CLIENT_LEFT
         failure: Exception | None = None

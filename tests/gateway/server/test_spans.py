@@ -100,6 +100,24 @@ def counted_all(spans: list[Exported]) -> bool:
     return len({span.span_id for span in spans}) == len(spans)
 
 
+async def test_each_span_has_its_parent_so_probes_leave_none(db: Database) -> None:
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
+            for path in ("/livez", "/readyz", "/metrics"):
+                async with site.http.get(path, headers={"traceparent": CLIENT}) as answer:
+                    assert answer.status == 200
+            async with site.http.get("/readyz") as answer:
+                assert answer.status == 200
+            await create(site, ana)
+            await inbox.wait(1)
+    assert collector.spans
+    assert [span.name for span in collector.spans if span.trace_id == TRACE] == []
+    ids = {span.span_id for span in collector.spans}
+    assert [
+        span.name for span in collector.spans if span.kind != "server" and span.parent_id not in ids
+    ] == []
+
+
 async def refusal(request: web.Request) -> web.StreamResponse:
     return web.Response(status=404)
 
