@@ -30,7 +30,7 @@ Answers = Mapping[str, list[dict[str, Any]]]
 
 COLUMN, LINE = 0.66, 0.29
 """Inches of a column and of a line of the grid."""
-HEAD = 0.55
+HEAD = 0.62
 DPI = 90
 PAGE, PAPER, EDGE, INK, PALE = "#f4f5f5", "#ffffff", "#d8d9da", "#24292e", "#6c7075"
 COLOURS = {"green": "#56a64b", "orange": "#ff780a", "red": "#e02f44", "blue": "#3274d9"}
@@ -42,6 +42,8 @@ LINES = 2
 """Lines of a legend."""
 COLOURS_KEPT = 96
 ROWS = 12
+TABLE = 0.96
+"""The part of its panel that a table takes: 2% are empty on its left side."""
 
 
 def draw(dashboard: Mapping[str, Any], answers: Mapping[int, Answers], path: Path) -> None:
@@ -49,8 +51,8 @@ def draw(dashboard: Mapping[str, Any], answers: Mapping[int, Answers], path: Pat
     lines = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in dashboard["panels"])
     width, height = 24 * COLUMN + 0.06, HEAD + lines * LINE + 0.1
     figure = Figure((width, height), DPI, facecolor=PAGE)
-    figure.text(0.008, 1 - 0.2 / height, dashboard["title"], size=14, weight="bold", color=INK)
-    figure.text(0.008, 1 - 0.42 / height, dashboard["description"], size=9, color=PALE)
+    figure.text(0.008, 1 - 0.27 / height, dashboard["title"], size=14, weight="bold", color=INK)
+    figure.text(0.008, 1 - 0.49 / height, dashboard["description"], size=9, color=PALE)
     for panel in dashboard["panels"]:
         place = panel["gridPos"]
         left, top = place["x"] * COLUMN + 0.06, HEAD + place["y"] * LINE + 0.04
@@ -144,7 +146,7 @@ def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
     ]
     table = axes.table(
         cells, colLabels=[names[source] for source in order], loc="upper left", cellLoc="left",
-        colLoc="left", edges="horizontal",
+        colLoc="left", edges="horizontal", colWidths=[TABLE / len(order)] * len(order),
     )  # fmt: skip
     table.auto_set_font_size(False)
     table.set_fontsize(7.5)
