@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
+from gateway.cli import tables
 from gateway.cli.command_line import Command, build_parser
 from gateway.records.errors import Refusal
 from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
@@ -107,7 +108,8 @@ def _say(line: str) -> None:
 
 
 def _complain(line: str) -> None:
-    print(f"carteiro: {line}", file=sys.stderr, flush=True)
+    # It may repeat what a file or another program says.
+    print(f"carteiro: {tables.inert(line)}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

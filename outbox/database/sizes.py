@@ -1,16 +1,35 @@
-"""How many rows a batch of about a megabyte has, when rows have any size."""
+"""Join rows of any size to batches of about a megabyte."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-FIRST_BATCH = 64
+Rows = Sequence[Sequence[Any]]
+
 MOST_ROWS = 4_096
 BATCH_BYTES = 2**20
+MOST_AT_ONCE = 128
+"""Rows of a megabyte may follow small ones, and so many of them must fit into the memory."""
 
 
-def rows_for(batch: Sequence[Sequence[Any]]) -> int:
-    """Return how many rows like these have BATCH_BYTES together."""
-    size = sum(
-        len(value) if isinstance(value, str | bytes) else 8 for row in batch for value in row
-    )
-    return max(1, min(MOST_ROWS, BATCH_BYTES * len(batch) // max(size, 1)))
+class Batches:
+    """Reads the rows of `fetch`, which gets the number of rows to return next."""
+
+    def __init__(self, fetch: Callable[[int], Awaitable[Rows]]) -> None:
+        self._fetch = fetch
+        self._at_once = MOST_AT_ONCE
+
+    async def next(self) -> Rows:
+        """Return further rows; none at the end."""
+        batch: list[Sequence[Any]] = []
+        size = 0
+        while size < BATCH_BYTES and len(batch) < MOST_ROWS:
+            rows = await self._fetch(self._at_once)
+            if not rows:
+                break
+            taken = sum(
+                len(value) if isinstance(value, str | bytes) else 8 for row in rows for value in row
+            )
+            self._at_once = max(1, min(MOST_AT_ONCE, BATCH_BYTES * len(rows) // max(taken, 1)))
+            batch.extend(rows)
+            size += taken
+        return batch

@@ -6,7 +6,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, Literal, Protocol
@@ -87,8 +87,8 @@ class Snapshot(Protocol):
     async def query(self, sql: str, *args: Any) -> Sequence[Row]:
         """Return the rows of a statement in the texts of outbox.database.sql."""
 
-    def rows(self, table: Table) -> AsyncIterator[Sequence[Values]]:
-        """Return all rows of a table, in batches of about a megabyte."""
+    def rows(self, table: Table) -> AsyncGenerator[Sequence[Values], None]:
+        """Return all rows of a table, in batches of about a megabyte; close it before the end."""
 
 
 class Filling(Protocol):

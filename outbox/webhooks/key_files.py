@@ -74,10 +74,15 @@ def text_of(file: Path) -> str:
 
 
 def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
-    """Create a key file with one new key, readable only by its owner.
+    """Create a key file with one new key; `wall` is microseconds UTC. Raise CannotStart."""
+    put_key_file(path, new_key_line(ids, wall))
 
-    `wall` is microseconds UTC. Raise CannotStart; never replace an existing file, because values
-    encrypted with its keys would be lost.
+
+def put_key_file(path: str | Path, text: str) -> None:
+    """Create a key file with this text, readable only by its owner.
+
+    Raise CannotStart; never replace an existing file, because values encrypted with its keys would
+    be lost, and leave no part of a file.
     """
     file = Path(path)
     try:
@@ -87,15 +92,19 @@ def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
         raise CannotStart(f"the folder {file.parent} cannot be created: {error.strerror}") from None
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private_files.FILE)
-        with os.fdopen(descriptor, "wb") as handle:
-            handle.write(new_key_line(ids, wall).encode("ascii"))
-            handle.flush()
-            os.fsync(handle.fileno())
     except FileExistsError:
         raise CannotStart(
             f"{file} already exists; it is kept, because its keys are needed"
         ) from None
     except OSError as error:
+        raise CannotStart(f"the key file {file} cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(text.encode("ascii"))
+            handle.flush()
+            os.fsync(handle.fileno())
+    except OSError as error:
+        file.unlink(missing_ok=True)
         raise CannotStart(f"the key file {file} cannot be written: {error.strerror}") from None
 
 

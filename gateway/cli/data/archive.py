@@ -28,6 +28,10 @@ DIGEST = 16
 HEAD = struct.Struct(f">cI{DIGEST}s")
 FAST = 1
 """zlib's level 1 takes half the time of the default and a tenth more space."""
+LARGEST_ROWS = 16 * 2**20
+"""Rows of more bytes go into several blocks; a single row may be larger."""
+LARGEST_BLOCK = 256 * 2**20
+"""The content of no block is larger; a file that is made to fill the memory claims so."""
 OTHERS = {b"SQLite format 3": "an SQLite database", b"PGDMP": "a dump of pg_dump"}
 
 
@@ -63,7 +67,13 @@ class ArchiveWriter:
 
     def rows(self, rows: Sequence[Sequence[Any]]) -> None:
         """Add rows to the table."""
-        self._block(b"R", rows)
+        content = msgspec.msgpack.encode(rows)
+        if len(content) > LARGEST_ROWS and len(rows) > 1:
+            half = len(rows) // 2
+            self.rows(rows[:half])
+            self.rows(rows[half:])
+        else:
+            self._put_block(b"R", content)
 
     def end(self, counts: Mapping[str, int]) -> int:
         """Finish the file and bring it to the disk; return its size in bytes."""
@@ -75,7 +85,10 @@ class ArchiveWriter:
         return self._size
 
     def _block(self, letter: bytes, content: Any) -> None:
-        packed = zlib.compress(msgspec.msgpack.encode(content), FAST)
+        self._put_block(letter, msgspec.msgpack.encode(content))
+
+    def _put_block(self, letter: bytes, content: bytes) -> None:
+        packed = zlib.compress(content, FAST)
         self._digest = _digest(self._digest, letter, packed)
         self._put(HEAD.pack(letter, len(packed), self._digest))
         self._put(packed)
@@ -109,7 +122,7 @@ class ArchiveReader:
             letter, content = self._block()
             if letter != b"M":
                 raise self._damaged()
-            self.manifest = self._decoded(content, Manifest)
+            self.manifest: Manifest = self._decoded(content, Manifest)
         except BaseException:
             self.close()
             raise
@@ -174,9 +187,13 @@ class ArchiveReader:
         return letter, packed
 
     def _decoded(self, packed: bytes, kind: Any) -> Any:
+        unpacking = zlib.decompressobj()
         try:
-            return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)
-        except (zlib.error, msgspec.MsgspecError):
+            content = unpacking.decompress(packed, LARGEST_BLOCK)
+            if not unpacking.eof or unpacking.unused_data:
+                raise self._damaged()
+            return msgspec.msgpack.decode(content, type=kind)
+        except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._damaged() from None
 
     def _damaged(self) -> CannotStart:

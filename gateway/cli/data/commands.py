@@ -5,12 +5,20 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 from gateway.cli.data import keys
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
 from gateway.cli.data.interruption import ended_by_signal
-from gateway.cli.data.passage import Batches, departing, fill, must_be_known, own_tables
+from gateway.cli.data.passage import (
+    Batches,
+    departing,
+    fill,
+    must_be_known,
+    must_be_ours,
+    own_tables,
+)
 from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
 from gateway.records.values import dates
@@ -49,13 +57,14 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
             expected = max(sum(table.rows for table in source.tables), 1)
             with _progress("backup", place) as progress:
                 before = ""
-                async for table, rows in departing(source):
-                    if table.name != before:
-                        archive.table(table.name)
-                        before = table.name
-                    archive.rows(rows)
-                    counts[table.name] += len(rows)
-                    progress.at(sum(counts.values()) / expected, table.name)
+                async with aclosing(departing(source)) as batches:
+                    async for table, rows in batches:
+                        if table.name != before:
+                            archive.table(table.name)
+                            before = table.name
+                        archive.rows(rows)
+                        counts[table.name] += len(rows)
+                        progress.at(sum(counts.values()) / expected, table.name)
             size = archive.end(counts)
     for note in source.notes:
         say(f"Note: {note}.")
@@ -72,16 +81,17 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
 @ended_by_signal
 async def restore(config: Config, given: Namespace, say: Say) -> None:
     """Put the data of a backup into the configured database, all of it or nothing."""
-    file = Path(given.file)
+    file, place = Path(given.file), _place(config)
     archive = ArchiveReader(file)
     try:
         manifest = archive.manifest
         upto = must_be_known(manifest.migrations, str(file))
+        must_be_ours(manifest.tables, manifest.engine, str(file))
+        keys.must_fit(manifest.keys, manifest.key_ids, place.ids, str(file))
         if given.check:
             count = sum(len(rows) for _, rows in archive.rows())
             say(f"{file} is whole: {count:,} rows, as they were at {dates.show(manifest.made_at)}.")
             return
-        place = _place(config)
         startup.must_have_folder(config)
         missing = keys.missing(config, manifest.key_ids, manifest.keys, place.ids)
         with _progress("restore", place) as progress:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from gateway.server import startup
 from gateway.server.config import Config
-from outbox import private_files
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks.key_files import read_key_file
+from outbox.webhooks.key_files import put_key_file, read_key_file
 from outbox.webhooks.secrets import KeyRing, parse_keys
 
 
@@ -56,17 +54,18 @@ def missing(config: Config, wanted: Sequence[str], given: str | None, ids: Ids) 
     return False
 
 
+def must_fit(given: str | None, wanted: Sequence[str], ids: Ids, what: str) -> None:
+    """Raise CannotStart when the keys `given` in a backup are not those that it needs."""
+    if given is None:
+        return
+    source = f"the key file in {what}"
+    ring = parse_keys(given, ids, source) if given.isascii() else None
+    if ring is None or not set(wanted) <= set(ring.key_ids):
+        raise CannotStart(f"{source} lacks a key that the backup needs; use another backup")
+
+
 def put_back(config: Config, is_missing: bool, given: str | None) -> None:
     """Write the keys of a backup to the missing key file. Raise CannotStart."""
     if not is_missing or given is None:
         return
-    path = startup.key_file(config)
-    try:
-        path.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, private_files.FILE)
-        with os.fdopen(number, "wb") as handle:
-            handle.write(given.encode("ascii"))
-            handle.flush()
-            os.fsync(handle.fileno())
-    except OSError as error:
-        raise CannotStart(f"cannot write the key file {path}: {error.strerror}") from None
+    put_key_file(startup.key_file(config), given)

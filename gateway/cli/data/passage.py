@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from gateway.cli.data.progress import Progress
 from gateway.server.startup import SOURCES
 from outbox.database.migrate import created, migrate_at_once, read_migrations
 from outbox.database.transaction import Engine
-from outbox.database.transfer import Applied, Filling, Snapshot, Table
+from outbox.database.transfer import LEFT_BEHIND, Applied, Filling, Snapshot, Table
 from outbox.errors import CannotStart
 from outbox.queue import moving
 
-Batches = AsyncIterator[tuple[Table, Sequence[Sequence[Any]]]]
+Batches = AsyncGenerator[tuple[Table, Sequence[Sequence[Any]]], None]
+"""Rows with their tables. Whoever ends early closes it, while its database is still open."""
 
 
 def own_tables(engine: Engine) -> set[str]:
@@ -48,12 +50,22 @@ def must_be_known(migrations: Sequence[Applied], what: str) -> dict[str, int]:
     return {applied.component: applied.number for applied in sorted(migrations, key=_number)}
 
 
+def must_be_ours(tables: Sequence[Table], engine: Engine, what: str) -> None:
+    """Raise CannotStart when `what` names a table that was never ours: it becomes part of SQL."""
+    names = [table.name for table in tables]
+    if strange := sorted(set(names) - own_tables(engine) | set(names) & LEFT_BEHIND):
+        raise CannotStart(f"{what} has the table {strange[0]!r}, which is not one of a backup")
+    if len(set(names)) < len(names) or not all(table.columns for table in tables):
+        raise CannotStart(f"{what} has a table twice or without columns; use another backup")
+
+
 async def departing(source: Snapshot) -> Batches:
     """Return all rows of a snapshot as they travel."""
     leaving = await moving.departure(source)
     for table in source.tables:
-        async for rows in source.rows(table):
-            yield table, leaving.of(table, rows)
+        async with aclosing(source.rows(table)) as batches:
+            async for rows in batches:
+                yield table, leaving.of(table, rows)
 
 
 async def fill(
@@ -73,11 +85,12 @@ async def fill(
     await new.begin(tables)
     counts = dict.fromkeys(tables, 0)
     total = 0
-    async for table, rows in batches:
-        await new.fill(table, rows)
-        counts[table] += len(rows)
-        total += len(rows)
-        seen(table, total)
+    async with aclosing(batches):
+        async for table, rows in batches:
+            await new.fill(table, rows)
+            counts[table] += len(rows)
+            total += len(rows)
+            seen(table, total)
     progress.step("indexes and keys")
     await new.end(counts)
     await new.run(migrate_at_once, SOURCES)

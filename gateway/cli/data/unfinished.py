@@ -24,7 +24,8 @@ def unfinished(file: Path) -> Iterator[IO[bytes]]:
         raise CannotStart(f"{file} already exists; choose another name")
     part = file.with_name(f"{file.name}.part")
     try:
-        number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, private_files.FILE)
+        # In a folder that others may write to, a link would lead to a file of their choice.
+        number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, private_files.FILE)
     except OSError as error:
         raise CannotStart(f"cannot write {part}: {error.strerror}") from None
     with os.fdopen(number, "wb", buffering=0) as handle:
@@ -32,7 +33,12 @@ def unfinished(file: Path) -> Iterator[IO[bytes]]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CannotStart(f"another process is writing {part}") from None
-        os.fchmod(number, private_files.FILE)
+        if not _is_named(number, part):
+            raise CannotStart(f"another process has just written {part}; try again")
+        try:
+            os.fchmod(number, private_files.FILE)
+        except OSError as error:
+            raise CannotStart(f"cannot write {part}: {error.strerror}") from None
         try:
             handle.truncate(0)
             yield handle
@@ -47,3 +53,11 @@ def unfinished(file: Path) -> Iterator[IO[bytes]]:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _is_named(number: int, part: Path) -> bool:
+    """Return whether the open file still has this name; its last writer may have renamed it."""
+    try:
+        return os.path.samestat(os.fstat(number), part.lstat())
+    except FileNotFoundError:
+        return False

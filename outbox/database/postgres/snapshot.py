@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -11,7 +11,7 @@ from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import PostgresTx
-from outbox.database.sizes import FIRST_BATCH, rows_for
+from outbox.database.sizes import Batches
 from outbox.database.transaction import Engine, Row
 from outbox.database.transfer import (
     LEFT_BEHIND,
@@ -83,12 +83,15 @@ class PostgresSnapshot:
     async def query(self, sql: str, *args: object) -> Sequence[Row]:
         return await self._tx.all(sql, *args)
 
-    async def rows(self, table: Table) -> AsyncIterator[Sequence[Values]]:
+    async def rows(self, table: Table) -> AsyncGenerator[Sequence[Values], None]:
         cursor = await self._connection.cursor(f"select {', '.join(table.names)} from {table.name}")
-        size = FIRST_BATCH
-        while batch := [tuple(row) for row in await cursor.fetch(size)]:
+
+        async def fetch(rows: int) -> Sequence[Values]:
+            return [tuple(row) for row in await cursor.fetch(rows)]
+
+        batches = Batches(fetch)
+        while batch := await batches.next():
             yield batch
-            size = rows_for(batch)
 
     async def _last(self, table: str, column: str) -> int:
         name = await self._connection.fetchval(

@@ -6,15 +6,15 @@ The connection belongs to aiosqlite and reads in pieces; it neither writes nor c
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import aiosqlite
 
-from outbox.database.sizes import FIRST_BATCH, rows_for
+from outbox.database.sizes import Batches
 from outbox.database.sql import translate
 from outbox.database.sqlite.file import BUSY_MILLISECONDS
 from outbox.database.transaction import Engine, Row
@@ -73,31 +73,36 @@ class SqliteSnapshot:
         cursor.row_factory = sqlite3.Row
         return list(await cursor.fetchall())
 
-    async def rows(self, table: Table) -> AsyncIterator[Sequence[Values]]:
+    async def rows(self, table: Table) -> AsyncGenerator[Sequence[Values], None]:
         done = 0
         try:
-            async for batch in self._rows(table, 0):
-                done += len(batch)
-                yield batch
+            async with aclosing(self._rows(table, 0)) as batches:
+                async for batch in batches:
+                    done += len(batch)
+                    yield batch
         except sqlite3.OperationalError as error:
             if not str(error).startswith("Could not decode"):
                 raise
             # As the server reads it, too; the order of one snapshot does not change.
             self._connection.text_factory = _readable
-            async for batch in self._rows(table, done):
-                yield batch
+            async with aclosing(self._rows(table, done)) as batches:
+                async for batch in batches:
+                    yield batch
             self._connection.text_factory = str
             self.notes.append(
                 f"{table.name} has text that is not UTF-8; replacement characters stand in for it"
             )
 
-    async def _rows(self, table: Table, done: int) -> AsyncIterator[Sequence[Values]]:
+    async def _rows(self, table: Table, done: int) -> AsyncGenerator[Sequence[Values], None]:
         sql = f"select {', '.join(table.names)} from {table.name} limit -1 offset {done}"
-        size = FIRST_BATCH
         async with self._connection.execute(sql) as cursor:
-            while batch := list(await cursor.fetchmany(size)):
+
+            async def fetch(rows: int) -> Sequence[Values]:
+                return list(await cursor.fetchmany(rows))
+
+            batches = Batches(fetch)
+            while batch := await batches.next():
                 yield batch
-                size = rows_for(batch)
 
     async def _all(self, sql: str, *args: Any) -> list[Any]:
         return list(await self._connection.execute_fetchall(sql, args))

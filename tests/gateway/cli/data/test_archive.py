@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from gateway.cli.data.archive import HEAD, MAGIC, ArchiveReader, ArchiveWriter, Manifest
+from gateway.cli.data import archive as archives
+from gateway.cli.data.archive import (
+    FAST,
+    HEAD,
+    LARGEST_BLOCK,
+    MAGIC,
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+)
 from outbox.database.transfer import Applied, Column, Table
 from outbox.errors import CannotStart
 
@@ -126,3 +137,58 @@ def test_a_foreign_file_is_named(tmp_path: Path, start: bytes, told: str) -> Non
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert "No such file" in fault(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"\x91" * 100_000 + b"\x01",
+        b"\x91\x91\xa1\xff",
+        b"\xdd\xff\xff\xff\xff",
+        b"\x93\x91",
+        b"",
+    ],
+    ids=["deep", "no UTF-8", "a huge count", "cut", "nothing"],
+)
+def test_rows_that_somebody_made_up_are_damage(tmp_path: Path, rows: bytes) -> None:
+    forge(tmp_path / "b", zlib.compress(rows))
+    assert "is damaged" in fault(tmp_path / "b")
+
+
+def test_a_block_that_would_fill_the_memory_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "LARGEST_BLOCK", 2**20)
+    packing = zlib.compressobj(9)
+    bomb = b"".join(packing.compress(bytes(2**20)) for _ in range(64)) + packing.flush()
+    forge(tmp_path / "b", bomb)
+    assert "is damaged" in fault(tmp_path / "b")
+    fitting = [(1, "a" * 2**19)]
+    forge(tmp_path / "b", zlib.compress(msgspec.msgpack.encode(fitting), FAST))
+    assert read(tmp_path / "b") == {"cups": fitting}
+
+
+def test_large_rows_go_into_blocks_that_a_reader_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert archives.LARGEST_ROWS < LARGEST_BLOCK
+    monkeypatch.setattr(archives, "LARGEST_ROWS", 1_000)
+    monkeypatch.setattr(archives, "LARGEST_BLOCK", 2_500)
+    rows: list[tuple[object, ...]] = [(n, "x" * 150 * n) for n in range(15)]
+    with (tmp_path / "b").open("wb", buffering=0) as handle:
+        archive = ArchiveWriter(handle, "b", MANIFEST)
+        archive.table("cups")
+        archive.rows(rows)
+        archive.end({"cups": len(rows), "lids": 0, "none": 0})
+    assert read(tmp_path / "b") == {"cups": rows}
+
+
+def forge(file: Path, rows: bytes) -> None:
+    """Write a backup with these rows, compressed already, and a true digest."""
+    with file.open("wb", buffering=0) as handle:
+        archive = ArchiveWriter(handle, str(file), MANIFEST)
+        archive.table("cups")
+        digest = archives._digest(archive._digest, b"R", rows)
+        handle.write(HEAD.pack(b"R", len(rows), digest) + rows)
+        archive._digest = digest
+        archive.end({"cups": 1, "lids": 0, "none": 0})

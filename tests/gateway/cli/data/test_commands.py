@@ -10,9 +10,12 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
 from outbox.database.sqlite.handover import without_password
+from outbox.database.transfer import Applied, Table
 from tests.support.process import carteiro, command, serving_process
 
 ANA = "ana@example.com"
@@ -330,3 +333,62 @@ def test_a_restore_ends_the_mark_of_a_copy(made: Path) -> None:
 def test_no_password_of_a_url_is_shown(made: Path) -> None:
     told = refused(made, "copy", "--to", "postgresql://carteiro:hunter2@127.0.0.1:1/carteiro")
     assert "hunter2" not in told
+
+
+def forged(made: Path, name: str, **changes: object) -> None:
+    """Write a backup whose manifest somebody has changed; all its digests are right."""
+    source = ArchiveReader(made / "b")
+    manifest: Manifest = msgspec.structs.replace(source.manifest, **changes)
+    counts = dict.fromkeys((table.name for table in manifest.tables), 0)
+    with (made / name).open("wb", buffering=0) as handle:
+        archive = ArchiveWriter(handle, name, manifest)
+        for table, rows in source.rows():
+            archive.table(table.name)
+            archive.rows(rows)
+            counts[table.name] += len(rows)
+        archive.end(counts)
+    source.close()
+
+
+def tables_of(made: Path) -> tuple[Table, ...]:
+    archive = ArchiveReader(made / "b")
+    archive.close()
+    return archive.manifest.tables
+
+
+@pytest.mark.parametrize("name", ["users where 0; drop table users", "sqlite_sequence", "nodes"])
+def test_a_backup_names_no_table_but_ours(made: Path, target: str, name: str) -> None:
+    """The name becomes part of SQL, which may do more than a restore."""
+    add(made, "new@example.com", url=target)
+    forged(made, "c", tables=(*tables_of(made), Table(name, (), 0)))
+    for words in (["--overwrite"], ["--check"]):
+        told = refused(made, "restore", "c", *words, url=target)
+        assert told == f"c has the table {name!r}, which is not one of a backup"
+    assert emails(made, target) == {"new@example.com"}
+
+
+def test_a_table_twice_or_without_columns_is_refused(made: Path) -> None:
+    first, *others = tables_of(made)
+    forged(made, "c", tables=(first, first, *others))
+    assert "has a table twice" in refused(made, "restore", "c", "--overwrite")
+    forged(made, "d", tables=(Table(first.name, (), 0), *others))
+    assert "without columns" in refused(made, "restore", "--check", "d")
+
+
+@pytest.mark.parametrize("keys", ["ключ\n", "hello\n", OTHER_LINE, ""])
+def test_a_backup_brings_the_keys_that_it_needs_and_nothing_else(
+    made: Path, tmp_path: Path, keys: str
+) -> None:
+    """A server does not start on another key file, and a second restore would keep it."""
+    forged(made, "c", keys=keys)
+    there = tmp_path / "there"
+    there.mkdir()
+    assert "the key file in " in refused(there, "restore", str(made / "c"))
+    assert names(there) == set()
+
+
+def test_what_a_backup_says_reaches_no_terminal_as_a_command(made: Path) -> None:
+    forged(made, "c", migrations=(Applied("outbox", 999, "\x1b]0;title\x07\nroot", "abc"),))
+    told = refused(made, "restore", "c")
+    assert told.isprintable()
+    assert "newer than this program" in told
