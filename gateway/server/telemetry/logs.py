@@ -7,6 +7,7 @@ libraries and the engine, get the same form.
 import asyncio
 import logging
 import os
+import re
 import select
 import stat
 import sys
@@ -24,6 +25,8 @@ Log = structlog.typing.FilteringBoundLogger
 
 PIECE = 4096  # a pipe that polls writable takes this much without blocking (PIPE_BUF)
 LONGEST = 32_768
+# What JSON leaves as it is and a terminal obeys: controls, marks of direction, line separators.
+ACTING = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 class Output(Protocol):
@@ -50,6 +53,7 @@ class Sink:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             self._poll = select.poll()
             self._poll.register(descriptor, select.POLLOUT)
+        self._most = LONGEST if self._poll is None else PIECE
         self._waiting: list[bytes] = []
         self._torn = False
         self.dropped = 0
@@ -79,7 +83,7 @@ class Sink:
             note = {"level": "warning", "event": "log_lines_dropped", "count": self.dropped}
             if self._put(msgspec.json.encode(note) + b"\n"):
                 self.dropped = 0
-        for piece in pieces(lines, PIECE if self._poll is not None else LONGEST):
+        for piece in pieces(lines, self._most):
             if not self._put(b"".join(piece)):
                 self.dropped += len(piece)
 
@@ -91,7 +95,7 @@ class Sink:
             while done < len(data):
                 if self._poll is not None and not self._poll.poll(0):
                     break
-                done += os.write(self._descriptor, data[done : done + LONGEST])
+                done += os.write(self._descriptor, data[done : done + self._most])
         except OSError:
             pass
         self._torn = (self._torn and done == 0) or 0 < done < len(data)
@@ -226,7 +230,9 @@ def line_of(fields: Mapping[str, Any]) -> bytes:
         # Lone surrogates and keys that are not text are converted, so that no line is lost.
         plain = {str(k): v if isinstance(v, int | float) else _ascii(v) for k, v in fields.items()}
         line = msgspec.json.encode({_ascii(k): v for k, v in plain.items()}, enc_hook=repr)
-    return line if len(line) <= LONGEST else _shortened(fields)
+    if len(line) > LONGEST:
+        line = _shortened(fields)
+    return line if line.isascii() else ACTING.sub(_escaped, line.decode()).encode()
 
 
 def traceback_of(error: Any) -> str:
@@ -236,6 +242,10 @@ def traceback_of(error: Any) -> str:
     elif isinstance(error, BaseException):
         error = (type(error), error, error.__traceback__)
     return str(structlog.processors.ExceptionRenderer()(None, "", {"exc_info": error})["exception"])
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\u{ord(sign[0]):04x}"
 
 
 def _ascii(value: Any) -> str:

@@ -1,16 +1,18 @@
 """Log lines: one JSON object each, whatever is logged, and never a reason to wait."""
 
 import asyncio
+import fcntl
 import json
 import logging
 import os
+import threading
 from pathlib import Path
 
 import pytest
 import structlog
 
 from gateway.server.telemetry import logs
-from gateway.server.telemetry.logs import Sink
+from gateway.server.telemetry.logs import PIECE, Sink
 from tests.support.log_lines import Lines
 
 
@@ -97,6 +99,37 @@ def test_a_full_pipe_costs_lines_and_no_time() -> None:
     finally:
         os.close(reader)
         os.close(writer)
+
+
+def test_a_long_line_into_a_nearly_full_pipe_costs_no_time() -> None:
+    """A path of a request may be longer than what a writable pipe takes at once."""
+    reader, writer = os.pipe()
+    try:
+        room = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
+        os.write(writer, b"x" * (room - PIECE - 1) + b"\n")
+        sink = Sink(writer)
+        done = threading.Thread(target=sink.write, args=(b"y" * 8_000 + b"\n",), daemon=True)
+        done.start()
+        done.join(20)
+        stuck = done.is_alive()
+        os.read(reader, room)
+        assert not stuck
+        assert sink.dropped == 1
+        sink.write(b"{}\n")
+        *_, last = os.read(reader, room).splitlines()
+        assert last == b"{}"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_line_holds_no_character_that_a_terminal_obeys() -> None:
+    said = "\x1b[2J\x9b2J\u202e\u2028\r\nä€"
+    line = logs.line_of({"path": said})
+    assert json.loads(line) == {"path": said}
+    text = line.decode()
+    assert "ä€" in text
+    assert text.isprintable()
 
 
 def test_a_full_disk_costs_lines_and_no_error() -> None:
