@@ -111,6 +111,13 @@ def test_no_other_service_can_take_the_address_of_the_proxy(name: str) -> None:
         assert fixed.keys() == compose(name).keys() or address not in given, service
 
 
+def test_passwords_are_written_for_their_owner_alone_and_not_committed() -> None:
+    for page in (DEPLOY / "compose.postgres.yaml", ROOT / "docs" / "deploy.md"):
+        [before] = re.findall(r"(.*)\n.*printf 'CARTEIRO_HOST", page.read_text())
+        assert "umask 077" in before, page.name
+    said(need("git"), "-C", ROOT, "check-ignore", "docs/deploy/.env")
+
+
 @pytest.mark.parametrize("name", COMPOSE)
 def test_the_files_that_a_compose_file_mounts_exist(name: str) -> None:
     mounted = re.findall(r"^\s+- (\.\S+?):/", (DEPLOY / name).read_text(), re.M)

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from tests.deploy.proxies import HOST, PROXIES, Proxy, lines_that_replace, running
 from tests.support.process import Serving, carteiro, free_port, serving_process
@@ -151,8 +152,9 @@ async def test_metrics_stay_inside_and_bodies_of_every_size_pass(name: str, tmp_
         key = carteiro("key", "add", "ana@example.com", "--name", "test", folder=tmp_path)
         headers = {"X-API-Key": key.stdout.strip(), "Content-Type": "application/json"}
         async with client(proxy) as http:
-            async with http.get("/metrics") as answer:
-                assert answer.status == 404
+            for path in ("/metrics", "/%6detrics", "/%6D%65trics", "/metrics?a=b"):
+                async with http.get(URL(path, encoded=True)) as answer:
+                    assert answer.status == 404, path
             assert addresses(serving, "/metrics") == []
             async with http.post("/api/contacts", json={"name": "Bia"}, headers=headers) as answer:
                 assert answer.status == 201
