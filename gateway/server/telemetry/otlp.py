@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
@@ -16,6 +17,9 @@ from opentelemetry.trace.status import Status, StatusCode
 from gateway.server.telemetry.spans import Span
 
 TIMEOUT_SECONDS = 5.0
+MOST_READS = 8
+READ_BYTES = 4_096
+"""A collector answers with some bytes; of what else answers, MOST_READS times as many are read."""
 KINDS = {
     "server": SpanKind.SERVER,
     "client": SpanKind.CLIENT,
@@ -43,7 +47,7 @@ class OtlpExporter:
         self._resource = Resource.create(dict(service))
         self._scope = InstrumentationScope("carteiro", service["service.version"])
         self._exporter = OTLPSpanExporter(
-            endpoint=url, headers=dict(headers), timeout=TIMEOUT_SECONDS
+            endpoint=url, headers=dict(headers), timeout=TIMEOUT_SECONDS, session=_session()
         )
 
     def export(self, spans: Sequence[Span]) -> str | None:
@@ -73,6 +77,27 @@ class OtlpExporter:
             end_time=span.ended * 1_000,
             instrumentation_scope=self._scope,
         )
+
+
+def _session() -> requests.Session:
+    """Return a session that reads little of a response: of one, only the status matters."""
+    session = requests.Session()
+    session.stream = True
+    session.hooks["response"].append(_judge)
+    return session
+
+
+def _judge(response: requests.Response, **_: object) -> None:
+    """Read the response, so that its connection can be used again. Raise for a redirect."""
+    for _read in range(MOST_READS):
+        if not response.raw.read1(READ_BYTES):
+            break
+    else:
+        response.close()
+    if 300 <= response.status_code < 400:
+        response.close()
+        # The exporter does not follow it, and takes it for a success.
+        raise requests.TooManyRedirects("the answer is a redirect; use the URL of its target")
 
 
 class Heard(logging.Handler):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from gateway.server.telemetry.metrics import METHODS
 from gateway.server.tracing import Marks, Trace
 from outbox.clock import Clock
 from outbox.queue.deliveries import Result
@@ -14,6 +15,7 @@ from outbox.sending.outcome import Outcome
 from outbox.sending.request import TRACEPARENT, span_of
 
 Kind = Literal["server", "client", "internal"]
+LONGEST_PATH = 1_000
 Attributes = Mapping[str, str | int | float | bool]
 
 
@@ -52,10 +54,12 @@ class Spans:
             return
         began = self._clock.wall() - round((self._clock.monotonic() - since) * 1_000_000)
         status = fields["status"]
+        method = fields["method"] if fields["method"] in METHODS else "_OTHER"
         attributes = {
-            "http.request.method": fields["method"],
+            "http.request.method": method,
             "http.route": fields["route"],
-            "url.path": fields["path"],
+            # Thousands of spans may wait for the collector, each with a path as long as a head.
+            "url.path": fields["path"][:LONGEST_PATH],
             "http.response.status_code": status,
             "client.address": fields["address"],
             "carteiro.request_id": fields["request_id"],
@@ -63,10 +67,10 @@ class Spans:
         if "actor" in fields:
             attributes["enduser.id"] = fields["actor"]
         failed = f"status {status}" if status >= 500 else None
-        name = f"{fields['method']} {fields['route']}"
         self._put(
             Span(
-                name, "server", trace.trace_id, trace.span_id, trace.parent_id, True,
+                f"{method} {fields['route']}", "server", trace.trace_id, trace.span_id,
+                trace.parent_id, True,
                 began, began + round(seconds * 1_000_000), attributes, failed,
             )
         )  # fmt: skip

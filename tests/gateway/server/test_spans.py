@@ -17,6 +17,7 @@ from aiohttp import web
 
 from gateway.server.config import Config, Tracing
 from gateway.server.keys import DB, KEYRING, METRICS
+from gateway.server.telemetry.spans import LONGEST_PATH
 from outbox.database.transaction import Database
 from tests.support.drain import add_webhook
 from tests.support.otlp import Exported, trace_collector
@@ -236,6 +237,19 @@ async def test_without_an_endpoint_no_part_of_the_product_is_wrapped(db: Databas
     async with serving(db, configured(), role="all") as site:
         assert site.app[DB] is db
         assert "spans" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_a_span_keeps_little_of_what_a_client_chooses(db: Database) -> None:
+    """Thousands of spans may wait in the memory, also of clients that are not known."""
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, _, _, _):
+            path = "/" + "a" * 6_000
+            async with site.http.request("PROPFIND", path) as answer:
+                assert answer.status == 404
+            [span] = await collector.until(1)
+    assert span.name == "_OTHER unmatched"
+    assert span.attributes["http.request.method"] == "_OTHER"
+    assert span.attributes["url.path"] == path[:LONGEST_PATH]
 
 
 async def test_units_of_the_drain_have_no_span(db: Database) -> None:
