@@ -34,9 +34,9 @@ async def read_path(size: Size) -> Verdict:
         [person] = await stage.people([[]])
         api = ends.enter_context(product(stage.environment(), folder, "api"))
         for _ in range(RECORDS):
-            made = json.loads(_call(api.port, "/api/contacts", person.key, CONTACT))
+            made = json.loads(call(api.port, "/api/contacts", person.key, CONTACT))
         paths = {"one": f"/api/contacts/{made['id']}", "page": PAGE}
-        bodies = [_call(api.port, path, person.key).decode() for path in paths.values()]
+        bodies = [call(api.port, path, person.key).decode() for path in paths.values()]
         bare = ends.enter_context(child("tests.benchmarks.bare", "fixed", *bodies, log=log)).json()
         rates: dict[str, list[float]] = {}
         for _ in range(size.runs):
@@ -68,7 +68,8 @@ def _load(log: Path, port: int, asked: str, size: Size) -> Any:
     return answer_of("tests.benchmarks.load", log, spec)
 
 
-def _call(port: int, path: str, key: str, body: bytes | None = None) -> bytes:
+def call(port: int, path: str, key: str, body: bytes | None = None) -> bytes:
+    """Return the body of a response; without a body the request is a GET."""
     headers = {"X-API-Key": key} | ({"Content-Type": "application/json"} if body else {})
     asked = Request(f"http://127.0.0.1:{port}{path}", data=body, headers=headers)
     with urlopen(asked, timeout=30) as answer:

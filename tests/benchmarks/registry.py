@@ -13,6 +13,7 @@ from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
 from tests.benchmarks.lists import lists
 from tests.benchmarks.load_generator import load_generator
+from tests.benchmarks.pages import pages
 from tests.benchmarks.parked import parked
 from tests.benchmarks.read_path import read_path
 from tests.benchmarks.send_path import send_path
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "gauges": gauges,
     "console_charts": console_charts,
     "read_path": read_path,
+    "pages": pages,
     "lists": lists,
     "storefront": storefront,
     "ceilings": ceilings,

@@ -1,0 +1,48 @@
+"""Records of every resource, made from the examples of its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.catalogue import RESOURCES
+from gateway.records import store
+from gateway.records.draft import check
+from gateway.records.record import ID
+from gateway.records.resource import Resource
+from gateway.records.values.format import of_json
+from outbox.database.transaction import Database, Tx
+
+
+async def stock(db: Database, owner_id: str, count: int) -> None:
+    """Insert `count` records of each resource, without events."""
+    last: dict[str, str] = {}
+    for resource in RESOURCES:
+        last[resource.table] = await db.write(_some, resource, owner_id, count, last)
+
+
+async def _some(
+    tx: Tx, resource: Resource, owner_id: str, count: int, known: Mapping[str, str]
+) -> str:
+    """Return the id of the last record; `known` are ids by table that references can name."""
+    values = whole(resource)
+    for field, reference in resource.references:
+        if reference.table in known and not field.listed_in:
+            values[field.column] = known[reference.table]
+    # Their columns have a unique index or a claim in another table.
+    distinct = [f.column for f in resource.fields if f.unique or f.name == "number"]
+    last = ""
+    for number in range(count):
+        own = {column: f"{values[column]}-{number}" for column in distinct}
+        last = (await store.insert(tx, resource, owner_id, values | own))[ID]
+    return last
+
+
+def whole(resource: Resource) -> dict[str, Any]:
+    """Return the values by column of a record with every field that a client can see."""
+    sent = {f.name: f.example for f in resource.fields if f.on_create}
+    values = check(resource, sent, read=of_json, creating=True).values
+    for field in resource.fields:
+        if values.get(field.column) is None and field.example is not None:
+            values[field.column] = field.format.accept(field.example, of_json)
+    return values
