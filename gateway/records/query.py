@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gateway.records import statements, store
-from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record, Row, record_of
+from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record, Row, records_of
 from gateway.records.resource import CHANGED, Filter, Resource
 from gateway.records.values import dates
 from gateway.records.values.folding import BETWEEN, fold
@@ -152,7 +152,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     onward = _place_after(rows[-1], order) if more and walks(resource, query) else None
     if query.after is None and place is not None:
         rows.reverse()
-    return Page([record_of(resource, row, tx.now, zone) for row in rows], count, onward, long, rest)
+    return Page(records_of(resource, rows, tx.now, zone), count, onward, long, rest)
 
 
 async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
@@ -165,7 +165,7 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
     rows, long = await store.fetch_all(tx, sql, owner_id, *ids, len(ids), 0)
     place = {record_id: number for number, record_id in enumerate(ids)}
     rows.sort(key=lambda row: place[row[ID]])
-    return Page([record_of(resource, row, tx.now, zone) for row in rows], len(rows), None, long)
+    return Page(records_of(resource, rows, tx.now, zone), len(rows), None, long)
 
 
 def _is_empty(query: Query) -> bool:

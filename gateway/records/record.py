@@ -1,11 +1,12 @@
 """Represents a stored record: values by column, version, and fields derived at one time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from gateway.records.resource import Resource
+from gateway.records.values import dates
 
 ID, OWNER_ID, VERSION, CREATED_AT, UPDATED_AT = range(5)
 """Positions of the system columns in a row."""
@@ -74,7 +75,17 @@ class Record(Struct, frozen=True):
 
 def record_of(resource: Resource, row: Row, now: int, zone: str) -> Record:
     """Return the record of a row at the time `now`, for an owner in the time zone `zone`."""
-    if not resource.derived:
-        return Record(resource, row)
-    stored = dict(zip(resource.columns, row, strict=True))
-    return Record(resource, row, [derived.of(stored, now, zone) for derived in resource.derived])
+    return records_of(resource, [row], now, zone)[0]
+
+
+def records_of(resource: Resource, rows: Iterable[Row], now: int, zone: str) -> list[Record]:
+    """Return the records of rows at the time `now`, for an owner in the time zone `zone`."""
+    deriving = resource.deriving
+    if not deriving:
+        return [Record(resource, row) for row in rows]
+    at = dates.Moment(now, zone)
+    found = []
+    for row in rows:
+        derived = [of(at, *[row[place] for place in places]) for of, places in deriving]
+        found.append(Record(resource, row, derived))
+    return found

@@ -103,8 +103,9 @@ class Derived:
     """
 
     name: str
-    of: Callable[[Mapping[str, Any], int, str], Any]
-    """(stored values by column, now in microseconds, the owner's time zone) → value."""
+    columns: Sequence[str]
+    of: Callable[..., Any]
+    """(the time of the read as a dates.Moment, the stored values of `columns`) → value."""
     schema: Mapping[str, Any]
     description: str
     example: Any
@@ -115,7 +116,7 @@ class Derived:
 def global_id_of(kind: str) -> Derived:
     """Return the field `globalId`: the id by which the storefront names a record of this type."""
     return Derived(
-        "globalId", lambda row, now, zone: global_id(kind, row["id"]), {"type": "string"},
+        "globalId", ("id",), lambda at, record_id: global_id(kind, record_id), {"type": "string"},
         f"Id of the {kind} in the storefront.", global_id(kind, "018f3a5b7c9d1e2f3a4b5c6d"),
         constant=True,
     )  # fmt: skip
@@ -283,6 +284,12 @@ class Resource(Form):
         """(position in `fields`, show) of each field whose JSON form is not its stored value."""
         found = enumerate(f.format.show for f in self.fields)
         return tuple((place, show) for place, show in found if show is not None)
+
+    @cached_property
+    def deriving(self) -> tuple[tuple[Callable[..., Any], tuple[int, ...]], ...]:
+        """(of, positions in `columns` of its arguments) of each of `derived`."""
+        position = self.position
+        return tuple((d.of, tuple(position[c] for c in d.columns)) for d in self.derived)
 
     @cached_property
     def derives(self) -> tuple[int | None, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.records import statements, store
 from gateway.records.query import MOST, Place, Query, conditions
-from gateway.records.record import CREATED_AT, ID, Record, Row, record_of
+from gateway.records.record import CREATED_AT, ID, Record, records_of
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx
 
@@ -57,15 +57,14 @@ def order(stretch: Stretch, key: str, descending: bool, record_id: str = "id") -
 
 
 def walked(
-    rows: list[Row], stretch: Stretch, record: Callable[[Row], Record],
-    place: Callable[[Record], Place], long: frozenset[str] = frozenset(),
+    records: Sequence[Record], stretch: Stretch, place: Callable[[Record], Place],
+    long: frozenset[str] = frozenset(),
 ) -> Walk:  # fmt: skip
-    """Return the Walk of up to `limit` + 1 rows in the order of `order`."""
-    more = len(rows) > stretch.limit
-    rows = rows[: stretch.limit]
+    """Return the Walk of up to `limit` + 1 records in the order of `order`."""
+    more = len(records) > stretch.limit
+    records = records[: stretch.limit]
     if stretch.last:
-        rows.reverse()
-    records = [record(row) for row in rows]
+        records = records[::-1]
     return Walk(records, [place(found) for found in records], more, long)
 
 
@@ -90,8 +89,7 @@ async def walk(
         whole = await store.fetch_whole(tx, resource, [*long])
         rows = [whole.get(row[ID], row) for row in rows]
     return walked(
-        rows, stretch,
-        lambda row: record_of(resource, row, tx.now, zone),
+        records_of(resource, rows, tx.now, zone), stretch,
         lambda found: Place(found.row[CREATED_AT], found.id),
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ TRIPS = Resource(
                " where owner_id = $1 and value = {})", "id", "By stop."),
     ),
     derived=(
-        Derived("late", lambda row, now, zone: row["due_at"] is not None and row["due_at"] < now,
+        Derived("late", ("due_at",), lambda at, due_at: due_at is not None and due_at < at.now,
                 {"type": "boolean"}, "Whether it is past its date.", False),
     ),
 )  # fmt: skip

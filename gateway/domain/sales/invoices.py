@@ -20,6 +20,7 @@ from gateway.records.resource import (
     Sort,
 )
 from gateway.records.values import dates, formats, instants, numbers
+from gateway.records.values.dates import Moment
 from outbox.database.transaction import Tx
 
 TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
@@ -28,8 +29,8 @@ CANCEL_TAKES = ("reason",)
 _STAMPS = {"paid": "paid_at", "canceled": "canceled_at"}
 
 
-def _overdue(row: Mapping[str, Any], now: int, zone: str) -> bool:
-    return row["status"] == "pending" and dates.passed(row["due_at"], row["due_day"], now, zone)
+def _overdue(at: Moment, status: str, due_at: int, due_day: bool) -> bool:
+    return status == "pending" and at.has_passed(due_at, due_day)
 
 
 _MONEY = numbers.money()
@@ -143,7 +144,7 @@ INVOICES = Resource(
     sorts=(*BY_TIME, Sort("dueDate", "due_at")),
     derived=(
         Derived(
-            "overdue", _overdue, {"type": "boolean"},
+            "overdue", ("status", "due_at", "due_day"), _overdue, {"type": "boolean"},
             "Whether the invoice is pending after its due date.", False,
         ),
     ),

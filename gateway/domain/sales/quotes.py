@@ -1,8 +1,5 @@
 """Declares quotes, implements their verbs, and expires them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from gateway.domain.accounts import users
 from gateway.domain.sales import documents, lines
 from gateway.domain.sales.documents import Kind
@@ -15,6 +12,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record, record_of
 from gateway.records.resource import BY_TIME, Beside, Derived, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
+from gateway.records.values.dates import Moment
 from outbox.database.transaction import Tx
 
 TRANSITIONS = {
@@ -35,11 +33,10 @@ _STAMPS = {"sent": "sent_at", "accepted": "accepted_at", "rejected": "rejected_a
 _PASSED = "valid_until < case when valid_day then {today} else {now} end"
 
 
-def _status(row: Mapping[str, Any], now: int, zone: str) -> str:
-    """Return the status at the time `now`: a sent quote expires after validUntil."""
-    status, until = row["status"], row["valid_until"]
-    lapses = status == "sent" and until is not None
-    return "expired" if lapses and dates.passed(until, row["valid_day"], now, zone) else status
+def _status(at: Moment, status: str, until: int | None, is_day: bool) -> str:
+    """Return the status at a time: a sent quote expires after validUntil."""
+    lapses = status == "sent" and until is not None and at.has_passed(until, is_day)
+    return "expired" if lapses else status
 
 
 def _lapses_at(until: int | dates.Day) -> int:
@@ -128,7 +125,10 @@ QUOTES = Resource(
     ),
     sorts=BY_TIME,
     derived=(
-        Derived("status", _status, {"type": "string"}, "The current status.", "draft"),
+        Derived(
+            "status", ("status", "valid_until", "valid_day"), _status, {"type": "string"},
+            "The current status.", "draft",
+        ),
     ),
     deletable=False,
 )  # fmt: skip

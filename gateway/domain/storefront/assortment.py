@@ -60,8 +60,7 @@ async def stretch(
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
     return walk.walked(
-        rows, wanted,
-        lambda row: Record(PRODUCTS, row),
+        [Record(PRODUCTS, row) for row in rows], wanted,
         lambda found: Place(by.of(found), found.id),
         long,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from gateway.domain.storefront.reviews import REVIEWS
 from gateway.records import ends, store, walk
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
-from gateway.records.record import CREATED_AT, Record, Row, record_of
+from gateway.records.record import CREATED_AT, Record, Row, records_of
 from gateway.records.walk import Stretch, Walk
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
@@ -56,7 +56,7 @@ async def first(tx: Tx, product_ids: Sequence[str], wanted: Stretch) -> Mapping[
         by_product[row["product_id"]].append(cast("Row", row))
     return {
         product_id: walk.walked(
-            found, wanted, lambda row: record_of(REVIEWS, row, tx.now, "UTC"),
+            records_of(REVIEWS, found, tx.now, "UTC"), wanted,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )
         for product_id, found in by_product.items()
@@ -72,7 +72,7 @@ async def totals(tx: Tx, product_ids: Sequence[str]) -> Mapping[str, tuple[int, 
 async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     """Return the published reviews with these ids, of active stores, by id."""
     rows = await store.fetch_whole(tx, REVIEWS, ids)
-    found = [record_of(REVIEWS, row, tx.now, "UTC") for row in rows.values()]
+    found = records_of(REVIEWS, rows.values(), tx.now, "UTC")
     active = await stores.active(tx, [one["store_id"] for one in found])
     return {
         one.id: one for one in found if one["status"] == "published" and one["store_id"] in active

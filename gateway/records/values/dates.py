@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -101,9 +101,20 @@ def settled(value: Any, zone: str) -> Any:
     return value.begins(zone) if isinstance(value, Day) else value
 
 
-def passed(at: int, is_day: bool, now: int, zone: str) -> bool:
-    """Return whether a date has passed: an instant by the clock, a bare date after its day."""
-    return at < (today(now, zone) if is_day else now)
+class Moment:
+    """The time `now` for an owner in the time zone `zone`, whose day is computed at most once."""
+
+    def __init__(self, now: int, zone: str) -> None:
+        self.now = now
+        self.zone = zone
+
+    @cached_property
+    def today(self) -> int:
+        return today(self.now, self.zone)
+
+    def has_passed(self, at: int, is_day: bool) -> bool:
+        """Return whether a date has passed: an instant by the clock, a bare date after its day."""
+        return at < (self.today if is_day else self.now)
 
 
 def month(day: int) -> tuple[int, int]:
