@@ -32,6 +32,8 @@ class Line(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """Empty until `named` compares the line with those of the document."""
 
 
+_decode = json.Decoder(list[Line]).decode
+
 MEMBERS = (
     Member("id", formats.text(24), "Id of the line of the document that it replaces."),
     Member("productId", formats.id_of("product"), "The product of the line."),
@@ -82,7 +84,7 @@ def text(lines: Sequence[Line]) -> str:
 
 def read(kept: str) -> list[Line]:
     """Return the lines of their stored form."""
-    return json.decode(kept, type=list[Line])
+    return _decode(kept)
 
 
 def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
@@ -141,17 +143,15 @@ def _line(sent: Mapping[str, Any]) -> Line:
 
 
 def _show(kept: str) -> list[dict[str, Any]]:
-    return [_shown(line) for line in read(kept)]
-
-
-def _shown(line: Line) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": line.id}
-    if line.product_id is not None:
-        shown["productId"] = line.product_id
-    return shown | {
-        "description": line.description,
-        "quantity": numbers.show_quantity(line.quantity),
-        "unitPrice": numbers.show_money(line.unit_price),
-        "discount": numbers.show_money(line.discount),
-        "total": numbers.show_money(line.total),
-    }
+    money, found = numbers.show_money, []
+    for line in _decode(kept):
+        shown: dict[str, Any] = {"id": line.id}
+        if line.product_id is not None:
+            shown["productId"] = line.product_id
+        shown["description"] = line.description
+        shown["quantity"] = numbers.show_quantity(line.quantity)
+        shown["unitPrice"] = money(line.unit_price)
+        shown["discount"] = money(line.discount)
+        shown["total"] = money(line.total)
+        found.append(shown)
+    return found

@@ -125,10 +125,14 @@ def object_of(members: Sequence[Member]) -> Format:
             raise Wrong(first.code, first.message, first.at, more)
         return kept
 
-    shows = {m.name: m.format.show for m in members if m.format.show is not None}
+    shows = [(m.name, m.format.show) for m in members if m.format.show is not None]
 
     def show(kept: Mapping[str, Any]) -> dict[str, Any]:
-        return {n: shows[n](value) if n in shows else value for n, value in kept.items()}
+        shown = dict(kept)
+        for name, show_member in shows:
+            if name in shown:
+                shown[name] = show_member(shown[name])
+        return shown
 
     required = [m.name for m in members if m.required]
     sent = {m.name: m.format.schema if m.required else or_null(m.format.schema) for m in members}

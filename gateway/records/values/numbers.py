@@ -100,15 +100,13 @@ def quantity() -> Format:
 
 def show_quantity(thousandths: int) -> int | float:
     """Return the JSON form: 1500 → 1.5, 2000 → 2."""
-    whole, rest = divmod(thousandths, 1000)
-    return thousandths / 1000 if rest else whole
+    return thousandths / 1000 if thousandths % 1000 else thousandths // 1000
 
 
 def show_money(centavos: int) -> int | float:
     """Return the JSON form: 1050 → 10.5, 1000 → 10."""
-    whole, rest = divmod(centavos, 100)
     # Both are exact to the centavo: the amounts stay below 2**53 centavos.
-    return centavos / 100 if rest else whole
+    return centavos / 100 if centavos % 100 else centavos // 100
 
 
 def _hundredths(number: int | Decimal, what: str) -> int:
