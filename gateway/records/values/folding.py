@@ -7,6 +7,8 @@ import unicodedata
 BYTES = 1000
 # Separates two fields in one folded column, so that no search matches across them.
 BETWEEN = "\x1f"
+# The marks of this block, without the one that casefold makes a letter.
+_ACCENTS = re.compile(r"[\u0300-\u0344\u0346-\u036f]+")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
@@ -16,7 +18,11 @@ def fold(text: str) -> str:
     text = text[:BYTES]
     if text.isascii():
         return text.lower()
-    spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    spread = unicodedata.normalize("NFKD", text)
+    latin = _ACCENTS.sub("", spread)
+    if latin.isascii():
+        return cut(latin.lower())
+    spread = unicodedata.normalize("NFKD", spread.casefold())
     for character in set(_FOREIGN.findall(spread)):
         if unicodedata.category(character)[0] == "M":
             spread = spread.replace(character, "")
@@ -30,4 +36,6 @@ def fold_all(texts: list[str]) -> str:
 
 def cut(text: str) -> str:
     """Return the longest prefix of `text` that fits into BYTES bytes."""
+    if len(text) <= BYTES and text.isascii():
+        return text
     return text.encode()[:BYTES].decode(errors="ignore")

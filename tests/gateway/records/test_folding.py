@@ -1,6 +1,13 @@
 """Tests the folding of text for search."""
 
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gateway.records.values.folding import BYTES, fold
+
+LETTERS = "aZçÃéñÖøß ǅﬁİıΣς\u0300\u0301\u0345\u20dd한½①Ａ"
 
 
 def test_case_and_accents_are_ignored() -> None:
@@ -12,3 +19,17 @@ def test_long_text_is_cut_before_normalization() -> None:
     assert fold("a" + "\u0301" * BYTES + "b") == "a"
     assert fold("é" * BYTES * 2) == "e" * BYTES
     assert fold("x" * BYTES * 2) == "x" * BYTES
+
+
+@given(st.text(max_size=50) | st.text(LETTERS, max_size=20))
+def test_every_text_is_folded_by_the_definition(text: str) -> None:
+    spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    assert fold(text) == "".join(c for c in spread if unicodedata.category(c)[0] != "M")
+
+
+def test_every_character_is_folded_by_the_definition() -> None:
+    for point in [*range(0xD800), *range(0xE000, 0x30000)]:
+        text = f"a{chr(point)}"
+        spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+        kept = "".join(c for c in spread if unicodedata.category(c)[0] != "M")
+        assert fold(text) == kept, hex(point)
