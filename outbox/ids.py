@@ -4,11 +4,13 @@ Code receives an Ids as an argument and uses no other source of randomness.
 """
 
 import os
+import re
 import threading
 from collections.abc import Callable
 
 ID_LENGTH = 24
 POOL = 4096
+_ID = re.compile(rf"[0-9a-fA-F]{{{ID_LENGTH}}}")
 
 
 class Ids:
@@ -48,4 +50,4 @@ class Ids:
 
 def is_id(text: str) -> bool:
     """Return whether `text` has the form of an id: 24 hex digits of either case, ASCII."""
-    return len(text) == ID_LENGTH and all(c in "0123456789abcdefABCDEF" for c in text)
+    return _ID.fullmatch(text) is not None

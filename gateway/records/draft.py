@@ -46,10 +46,13 @@ def check(
     fields that are writable, for the body of a verb.
     """
     draft = Draft()
-    named = form.named
+    if takes is None:
+        writable = form.creatable if creating else form.changeable
+    else:
+        writable = {name: form.named[name] for name in takes if name in form.named}
     for name, value in sent.items():
-        wanted = named.get(name)
-        if wanted is None or not _is_open(wanted, creating, takes):
+        wanted = writable.get(name)
+        if wanted is None:
             draft.ignored.append(name)
         elif value is None:
             _clear(draft, wanted, creating=creating)
@@ -58,12 +61,6 @@ def check(
     if creating:
         _complete(draft, form, sent)
     return draft
-
-
-def _is_open(wanted: Field, creating: bool, takes: Sequence[str] | None) -> bool:
-    if takes is not None:
-        return wanted.name in takes
-    return wanted.on_create if creating else wanted.on_update
 
 
 def _take(draft: Draft, wanted: Field, value: Any, read: Read) -> None:
@@ -95,11 +92,10 @@ def _clear(draft: Draft, wanted: Field, *, creating: bool) -> None:
 
 
 def _complete(draft: Draft, form: Form, sent: Mapping[str, Any]) -> None:
-    for wanted in form.fields:
-        if wanted.name not in sent and wanted.required:
-            draft.faults.append(Fault(wanted.name, "required", f"{wanted.name} is required."))
-        elif wanted.default is not None:
-            draft.values.setdefault(wanted.column, wanted.default)
+    for name in form.required:
+        if name not in sent:
+            draft.faults.append(Fault(name, "required", f"{name} is required."))
+    draft.values = {**form.defaults, **draft.values}
 
 
 def refusal(faults: Sequence[Fault]) -> Refusal:

@@ -205,6 +205,26 @@ class Form:
     def named(self) -> Mapping[str, Field]:
         return {f.name: f for f in self.fields}
 
+    @cached_property
+    def creatable(self) -> Mapping[str, Field]:
+        """The fields that a create can set, by name."""
+        return {f.name: f for f in self.fields if f.on_create}
+
+    @cached_property
+    def changeable(self) -> Mapping[str, Field]:
+        """The fields that an update can set, by name."""
+        return {f.name: f for f in self.fields if f.on_update}
+
+    @cached_property
+    def required(self) -> Sequence[str]:
+        """The names of the fields that a create must set."""
+        return [f.name for f in self.fields if f.required]
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The stored values of the fields that a create does not set, by column."""
+        return {f.column: f.default for f in self.fields if f.default is not None}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resource(Form):

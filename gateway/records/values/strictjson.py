@@ -12,6 +12,8 @@ from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, NoReturn
 
+import msgspec
+
 DEPTH = 64
 MOST_VALUES = 10_000
 """Values of one text: each takes microseconds, and a megabyte has room for half a million."""
@@ -35,10 +37,50 @@ class Digits(Decimal):
 
 def decode(data: bytes) -> Any:
     """Return the value of a JSON text in UTF-8. Raises InvalidJson."""
+    # A text of that many bytes cannot have more values.
+    if len(data) <= MOST_VALUES and (b"\\" not in data or _CAREFUL.search(data) is None):
+        try:
+            return _decode_plain(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, _NotPlain):
+            pass
     if _is_crowded(data):
         raise InvalidJson(f"The body has more than {MOST_VALUES} values; send fewer.")
+    value = _decode_any(data)
+    # Only an escape can produce a surrogate or U+0000, and only brackets nest.
+    if b"\\u" in data or data.count(b"[") + data.count(b"{") > DEPTH:
+        _inspect(value)
+    return value
+
+
+def _decode_plain(data: bytes) -> Any:
+    """Return the value of a text ; raise for one that needs the slower decoder."""
+    value = _PLAIN(data)
+    # Of a repeated key it keeps the last value: then the text has more quotes than the value.
+    if _quotes(value, DEPTH) != data.count(b'"'):
+        raise _NotPlain
+    return value
+
+
+def _quotes(value: Any, levels: int) -> int:
+    """Return the number of quotes around the keys and strings of a value up to `levels` deep."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        if not levels:
+            raise _NotPlain
+        found, inner = (2 * len(value), value.values()) if kind is dict else (0, value)
+        for item in inner:
+            found += 2 if type(item) is str else _quotes(item, levels - 1)
+        return found
+    # -0 keeps its text, and this decoder makes a plain 0 of it.
+    if kind is int and not value:
+        raise _NotPlain
+    return 2 if kind is str else 0
+
+
+def _decode_any(data: bytes) -> Any:
+    """Return the value of a text. Raises InvalidJson with the place of the first error."""
     try:
-        value = _DECODER.decode(data.decode("utf-8"))
+        return _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InvalidJson(f"The body is not UTF-8 at byte {error.start}.") from None
     except json.JSONDecodeError as error:
@@ -52,16 +94,12 @@ def decode(data: bytes) -> Any:
     except ValueError:
         # Python limits the digits of an integer.
         raise InvalidJson("The body contains a number with too many digits.") from None
-    # Only an escape can produce a surrogate or U+0000, and only brackets nest.
-    if b"\\u" in data or data.count(b"[") + data.count(b"{") > DEPTH:
-        _inspect(value)
-    return value
 
 
 def dumps(value: Any) -> str:
     """Return compact JSON text of a value from `decode`, each number with its original digits."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _ENCODER.encode(value)
     except TypeError:
         # The encoder cannot write the original text of a number.
         return _written(value)
@@ -80,6 +118,12 @@ def depth(value: Any) -> int:
     return deepest
 
 
+class _NotPlain(Exception):
+    """The text needs the slower decoder."""
+
+
+# Escapes of a quote, of U+0000 and of surrogates.
+_CAREFUL = re.compile(rb'\\(?:"|u0000|u[dD])')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TOO_DEEP = f"The body has more than {DEPTH} nested levels."
 
@@ -178,6 +222,8 @@ def _number(value: Any) -> float:
     raise TypeError(f"not JSON: {type(value).__name__}")
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_PLAIN = msgspec.json.Decoder(float_hook=_float).decode
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_int, parse_float=_float, parse_constant=_constant
 )

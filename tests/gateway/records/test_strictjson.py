@@ -41,6 +41,7 @@ PLAIN = st.recursive(
         b'"\\u0000"', b'{"a\\u0000b":1}', b'[[["\\u0000"]]]', b'"a\x00b"', b'"\x1f"',
         b"\xff", b'"\xc3"', b'"\xed\xa0\x80"', b'\xef\xbb\xbf{}', "{}".encode("utf-16"),
         b"9" * 5000, b"[" * 65 + b"]" * 65, b'{"a":' * 65 + b"1" + b"}" * 65,
+        b"[" * 4_000 + b"]" * 4_000,
         b"[" * 100_000, b"[" * 500_000 + b"]" * 500_000, b'{"a":' * 100_000,
     ],
     ids=lambda text: repr(text[:24]),
@@ -82,6 +83,38 @@ def test_output_of_json_dumps_is_decoded(value: Any) -> None:
     assert decode(json.dumps(value).encode()) == value
     assert decode(json.dumps(value, ensure_ascii=False).encode()) == value
     assert decode(dumps(value).encode()) == value
+
+
+MEMBERS = st.sampled_from(
+    [
+        "0", "-0", "-0.0", "1", "-1", "1.10", "1e2", "-1E-7", "0e9", "1e400", "9" * 40, "01",
+        "-", "true", "null", "NaN", '""', '"a"', '"\\u0061"', '"\\""', '"\\\\"', '"\\\\\\""',
+        '"-0"', '"é"', '"\\u0000"', '"\\ud800"', '"\\uD83d\\ude00"', '"\\n"', '"\\x"',
+        '"\x1f"', '"', "[", "{}", "]",
+    ]
+)  # fmt: skip
+TEXTS = st.recursive(
+    MEMBERS,
+    lambda inner: (
+        st.lists(inner, max_size=4).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(
+            st.tuples(st.sampled_from(['"a"', '"b"', '"\\u0061"', '"é"', "1"]), inner), max_size=4
+        ).map(lambda pairs: "{" + ",".join(f"{key}:{value}" for key, value in pairs) + "}")
+    ),
+    max_leaves=8,
+)
+
+
+@given(TEXTS)
+def test_both_decoders_decide_alike(text: str) -> None:
+    def outcome(data: bytes) -> str:
+        try:
+            return dumps(decode(data))
+        except InvalidJson:
+            return "refused"
+
+    # The fast decoder leaves long texts to the other one.
+    assert outcome(text.encode()) == outcome(text.encode() + b" " * MOST_VALUES)
 
 
 @given(st.binary(max_size=200))
