@@ -1,7 +1,7 @@
 """Converts points in time between ISO 8601 text and microseconds UTC."""
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -12,7 +12,10 @@ _FORM = re.compile(
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = _EPOCH.toordinal()
 _MICROSECOND = timedelta(microseconds=1)
+_MOST_TIME = (23, 59, 60, 23, 59)
+"""Hour, minute and second, and the offset's hours and minutes."""
 DAY = 86_400_000_000
 FIRST = -62_135_596_800_000_000
 """0001-01-01T00:00Z."""
@@ -45,22 +48,20 @@ def parse(text: str) -> int | None:
         return None
     year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
     try:
-        # RFC 3339 allows second 60; it counts as the first of the next minute.
-        leap = second == "60"
-        offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-        if int(minutes or 0) > 59:
-            return None
-        moment = datetime(
-            int(year), int(month), int(day), int(hour or 0), int(minute or 0),
-            59 if leap else int(second or 0), tzinfo=timezone(-offset if sign == "-" else offset),
-        )  # fmt: skip
-        micros = (moment - _EPOCH) // _MICROSECOND + (1_000_000 if leap else 0)
-        if not leap and fraction:
-            micros += int(f"{fraction:0<6.6}")
-        show(micros)
-    except (ValueError, OverflowError):
+        micros = (date(int(year), int(month), int(day)).toordinal() - _EPOCH_DAY) * DAY
+    except ValueError:
         return None
-    return micros
+    if hour is not None:
+        # RFC 3339 allows second 60; it counts as the first of the next minute.
+        time = [int(part or 0) for part in (hour, minute, second, hours, minutes)]
+        if any(part > most for part, most in zip(time, _MOST_TIME, strict=True)):
+            return None
+        micros += (time[0] * 3600 + time[1] * 60 + time[2]) * 1_000_000
+        offset = (time[3] * 3600 + time[4] * 60) * 1_000_000
+        micros += offset if sign == "-" else -offset
+        if fraction and second != "60":
+            micros += int(f"{fraction:0<6.6}")
+    return micros if FIRST <= micros <= LAST else None
 
 
 def is_day(text: str) -> bool:

@@ -36,6 +36,10 @@ _URL = re.compile(URL)
 _SLUG = re.compile(SLUG)
 _CODE = re.compile(CODE)
 _PHONE = re.compile(PHONE)
+# The usual spellings of numbers with an area code; without +55 the area 55 needs the library.
+_BRAZILIAN = re.compile(
+    r"(?:\+55 ?|(?!\(?55))\(?([1-9][1-9])\)? ?([2-9][0-9]{3,4})[- ]?([0-9]{4})", re.ASCII
+)
 _ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
 # PostgreSQL's text cannot store U+0000.
 _NO_NUL = {"pattern": r"^[^\u0000]*$"}
@@ -100,9 +104,14 @@ def phone() -> Format:
     return Format(check, {"type": "string", "minLength": 3, "maxLength": 40, "pattern": PHONE})
 
 
-@lru_cache(maxsize=1024)
 def e164(sent: str) -> str | None:
     """Return the E.164 form of a phone number, Brazilian without a country code, or None."""
+    usual = _BRAZILIAN.fullmatch(sent)
+    return "+55" + "".join(usual.groups()) if usual else _parsed(sent)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(sent: str) -> str | None:
     try:
         number = phonenumbers.parse(sent, "BR")
     except phonenumbers.NumberParseException:

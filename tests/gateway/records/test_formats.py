@@ -2,12 +2,14 @@
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import jsonschema_rs
+import phonenumbers
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gateway.records.values import cnpj, dates, formats, instants, nested, numbers
@@ -176,6 +178,32 @@ def test_e164(sent: str, found: str | None) -> None:
     assert formats.e164(sent) == found
 
 
+def library_e164(sent: str) -> str | None:
+    try:
+        number = phonenumbers.parse(sent, "BR")
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_possible_number(number):
+        return None
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+@given(
+    st.from_regex(r"(?:\+?55|\+1|0)? ?\(?[0-9]{2}\)? ?[0-9]{3,5}[-. ]?[0-9]{4}", fullmatch=True)
+    | st.text("0123456789+()-. x", max_size=40)
+)
+def test_e164_is_what_the_library_finds(sent: str) -> None:
+    assert formats.e164(sent) == library_e164(sent)
+
+
+@pytest.mark.parametrize("start", ["", "+55", "+55 ", "55", "55 ", "0"])
+@pytest.mark.parametrize("form", ["{}98888-7777", "({}) 3333-4444", "{} 988887777", "({}8888 7777"])
+def test_e164_is_what_the_library_finds_in_every_area(start: str, form: str) -> None:
+    for area in range(100):
+        sent = start + form.format(f"{area:02d}")
+        assert formats.e164(sent) == library_e164(sent), sent
+
+
 @pytest.mark.slow
 @given(st.integers(0, 99_999_999_999_999))
 def test_money_is_exact_both_ways(centavos: int) -> None:
@@ -199,6 +227,28 @@ def test_an_instant_accepts_its_own_json_form(moment: Any) -> None:
     assert shown[:23] == moment.isoformat(timespec="milliseconds")
     instant = instants.instant()
     assert instant.accept(shown, of_json) == instant.accept(moment.isoformat(), of_json)
+
+
+@given(
+    st.from_regex(
+        r"(?:000[01]|1970|2024|9999)-[01][0-9]-[0-3][0-9]"
+        r"(?:[Tt ](?:[01][0-9]|2[0-35-9]):[0-6][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?"
+        r"(?:[Zz]|[+-][0-2][0-9]:?[0-5][0-9])?)?",
+        fullmatch=True,
+    )
+)
+def test_an_instant_is_what_the_standard_library_reads(text: str) -> None:
+    # The library knows no leap second, and an offset may lead out of the years 1 to 9999.
+    assume(":60" not in text)
+    try:
+        moment = datetime.fromisoformat(text.upper().replace(",", "."))
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        micros: int | None = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    except ValueError:
+        micros = None
+    if micros is not None and not dates.FIRST <= micros <= dates.LAST:
+        micros = None
+    assert dates.parse(text) == micros
 
 
 @pytest.mark.parametrize(
