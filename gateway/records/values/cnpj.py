@@ -5,6 +5,7 @@ Source: Receita Federal, Instrução Normativa 2.229/2024: positions 1-12 are di
 """
 
 import re
+from operator import mul
 
 _FORM = re.compile(
     r"([0-9A-Z]{2})\.?([0-9A-Z]{3})\.?([0-9A-Z]{3})/?([0-9A-Z]{4})-?([0-9]{2})", re.ASCII
@@ -28,6 +29,7 @@ def normal(text: str) -> str | None:
 
 
 def _check_digit(text: str) -> str:
-    weights = _WEIGHTS[-len(text) :]
-    rest = sum((ord(c) - 48) * w for c, w in zip(text, weights, strict=True)) % 11
+    # The character 0 has the code 48.
+    codes = [code - 48 for code in text.encode()]
+    rest = sum(map(mul, codes, _WEIGHTS[-len(codes) :])) % 11
     return "0" if rest < 2 else str(11 - rest)

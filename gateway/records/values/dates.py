@@ -14,8 +14,6 @@ _FORM = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MICROSECOND = timedelta(microseconds=1)
-_MOST_TIME = (23, 59, 60, 23, 59)
-"""Hour, minute and second, and the offset's hours and minutes."""
 DAY = 86_400_000_000
 FIRST = -62_135_596_800_000_000
 """0001-01-01T00:00Z."""
@@ -46,21 +44,22 @@ def parse(text: str) -> int | None:
     match = _FORM.fullmatch(text)
     if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
+    year, month, day, hour, minute, second, fraction, _, sign, east_hours, east_minutes = (
+        match.groups("0")
+    )
+    hours, minutes, seconds = int(hour), int(minute), int(second)
+    ahead = int(east_hours) * 60 + int(east_minutes)
+    # RFC 3339 allows second 60; it counts as the first of the next minute.
+    if hours > 23 or minutes > 59 or seconds > 60 or east_hours > "23" or east_minutes > "59":
+        return None
     try:
-        micros = (date(int(year), int(month), int(day)).toordinal() - _EPOCH_DAY) * DAY
+        days = date(int(year), int(month), int(day)).toordinal() - _EPOCH_DAY
     except ValueError:
         return None
-    if hour is not None:
-        # RFC 3339 allows second 60; it counts as the first of the next minute.
-        time = [int(part or 0) for part in (hour, minute, second, hours, minutes)]
-        if any(part > most for part, most in zip(time, _MOST_TIME, strict=True)):
-            return None
-        micros += (time[0] * 3600 + time[1] * 60 + time[2]) * 1_000_000
-        offset = (time[3] * 3600 + time[4] * 60) * 1_000_000
-        micros += offset if sign == "-" else -offset
-        if fraction and second != "60":
-            micros += int(f"{fraction:0<6.6}")
+    minutes += hours * 60 + (ahead if sign == "-" else -ahead)
+    micros = days * DAY + (minutes * 60 + seconds) * 1_000_000
+    if seconds < 60:
+        micros += int(f"{fraction:0<6.6}")
     return micros if FIRST <= micros <= LAST else None
 
 
