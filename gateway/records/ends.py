@@ -24,14 +24,9 @@ def gone(owner: str, record_id: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def columns(resource: Resource, long: str = "") -> str:
-    """Return the columns of a record for SELECT, without references to deleted records.
-
-    Where the condition `long` is true, the long texts of the record are null as well.
-    """
+def columns(resource: Resource) -> str:
+    """Return the columns of a record for SELECT, without references to deleted records."""
     shown = {column: column for column in resource.columns}
-    if long:
-        shown |= {c: f"case when not {long} then {c} end as {c}" for c in resource.long}
     ended = []
     for field in resource.ending:
         value = f"{resource.table}.{field.column}"

@@ -84,16 +84,16 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
     """
     bounds = f"limit ${size} offset ${offset}"
     where += ends.seen(resource)
-    long = f"{text_bytes(resource)} > {BESIDE}"
-    names = ", ".join((*resource.columns, "is_long"))
     if late:
         where = f"id in (select id from {resource.table} where {where} order by {order} {bounds})"
         bounds = ""
+    # The outer query leaves the texts out, so that each row's length is computed once.
+    long = {c: f"case when not is_long then {c} end" for c in resource.long}
+    shown = [*(long.get(c, c) for c in resource.columns), "is_long"]
     return (
-        f"/*sqlite select json_group_array(json_array({names})) from (*/"
-        f"select {ends.columns(resource, long)}, {long} as is_long from {resource.table}"
-        f" where {where} order by {order} {bounds}"
-        "/*sqlite )*/"
+        f"select /*sqlite json_group_array(json_array(*/ {', '.join(shown)} /*sqlite ))*/"
+        f" from (select {ends.columns(resource)}, {text_bytes(resource)} > {BESIDE} as is_long"
+        f" from {resource.table} where {where} order by {order} {bounds}) as page"
     )
 
 
