@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from msgspec import Raw
+
 from gateway.records.values import dates
 from gateway.records.values.format import Format
 from gateway.records.values.global_ids import global_id
@@ -301,8 +303,11 @@ class Resource(Form):
 
     @cached_property
     def shows(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        """(position in `fields`, show) of each field whose JSON form is not its stored value."""
-        found = enumerate(f.format.show for f in self.fields)
+        """(position in `fields`, show) of each field whose JSON form is not its stored value.
+
+        For a door that writes JSON: text that is JSON already stays as it is.
+        """
+        found = enumerate(Raw if f.format.is_json else f.format.show for f in self.fields)
         return tuple((place, show) for place, show in found if show is not None)
 
     @cached_property

@@ -41,6 +41,8 @@ class Format:
     read: Callable[[Any], Any] | None = None
     parts: Callable[[Any, Read], Any] | None = None
     """For a list or an object, in place of `check`: checks each part, converted by the door."""
+    is_json: bool = False
+    """Whether the stored value is the text of the JSON form, which `show` parses."""
 
     def accept(self, value: Any, read: Read) -> Any:
         """Return the stored value of a request value. Raises Wrong."""

@@ -33,7 +33,8 @@ def list_of(item: Format, most: int) -> Format:
         return dumps(list(dict.fromkeys(items(item, value, read))))
 
     schema = {"type": "array", "items": item.schema, "maxItems": most}
-    return composite(parts, schema, _show_each(item), _shown_list(schema, item))
+    shown = _shown_list(schema, item)
+    return composite(parts, schema, _show_each(item), shown, is_json=item.show is None)
 
 
 def composite(
@@ -41,13 +42,15 @@ def composite(
     schema: Mapping[str, Any],
     show: Callable[[Any], Any] | None = None,
     shown: Mapping[str, Any] | None = None,
+    *,
+    is_json: bool = False,
 ) -> Format:
     """Return the format of a list or an object that checks its parts one by one."""
 
     def check(value: Any) -> Any:
         return parts(value, typed)
 
-    return Format(check, schema, show, shown, parts=parts)
+    return Format(check, schema, show, shown, parts=parts, is_json=is_json)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,7 +71,8 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
         return dumps(several(item, value, read, most, least))
 
     schema = list_schema(item, most, least)
-    return composite(parts, schema, _show_each(item), _shown_list(schema, item))
+    shown = _shown_list(schema, item)
+    return composite(parts, schema, _show_each(item), shown, is_json=item.show is None)
 
 
 def _show_each(item: Format) -> Callable[[str], Any]:
@@ -156,7 +160,7 @@ def object_text(members: Sequence[Member]) -> Format:
     def shown(kept: str) -> Any:
         return json.decode(kept) if show is None else show(json.decode(kept))
 
-    return composite(parts, inner.schema, shown, inner.shown)
+    return composite(parts, inner.schema, shown, inner.shown, is_json=show is None)
 
 
 def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
