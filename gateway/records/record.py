@@ -1,6 +1,7 @@
 """Represents a stored record: values by column, version, and fields derived at one time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -80,7 +81,7 @@ def record_of(resource: Resource, row: Row, now: int, zone: str) -> Record:
 
 def records_of(resource: Resource, rows: Iterable[Row], now: int, zone: str) -> list[Record]:
     """Return the records of rows at the time `now`, for an owner in the time zone `zone`."""
-    deriving = resource.deriving
+    deriving = _deriving(resource)
     if not deriving:
         return [Record(resource, row) for row in rows]
     at = dates.Moment(now, zone)
@@ -89,3 +90,10 @@ def records_of(resource: Resource, rows: Iterable[Row], now: int, zone: str) -> 
         derived = [of(at, *[row[place] for place in places]) for of, places in deriving]
         found.append(Record(resource, row, derived))
     return found
+
+
+@lru_cache(maxsize=64)
+def _deriving(resource: Resource) -> Sequence[tuple[Callable[..., Any], Sequence[int]]]:
+    """Return (of, positions in the row of its arguments) of each derived field."""
+    position = resource.position
+    return [(d.of, [position[column] for column in d.columns]) for d in resource.derived]

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
+from gateway.records.derived import Derived
 from gateway.records.values import dates
 from gateway.records.values.format import Format
-from gateway.records.values.global_ids import global_id
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -95,33 +95,6 @@ class Field:
     listed_in: str = ""
     """For a list: the table (owner_id, value, record_id) that finds records by one of its items."""
     unique: Unique | None = None
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Derived:
-    """A field that is computed on every read and is part of the ETag.
-
-    With the name of a stored field it replaces that field.
-    """
-
-    name: str
-    columns: Sequence[str]
-    of: Callable[..., Any]
-    """(the time of the read as a dates.Moment, the stored values of `columns`) → value."""
-    schema: Mapping[str, Any]
-    description: str
-    example: Any
-    constant: bool = False
-    """Whether it never changes, so that the ETag does not need it."""
-
-
-def global_id_of(kind: str) -> Derived:
-    """Return the field `globalId`: the id by which the storefront names a record of this type."""
-    return Derived(
-        "globalId", ("id",), lambda at, record_id: global_id(kind, record_id), {"type": "string"},
-        f"Id of the {kind} in the storefront.", global_id(kind, "018f3a5b7c9d1e2f3a4b5c6d"),
-        constant=True,
-    )  # fmt: skip
 
 
 Kind = Literal["text", "id", "boolean", "money", "cnpj", "from", "to"]
@@ -309,12 +282,6 @@ class Resource(Form):
         """
         found = enumerate(Raw if f.format.is_json else f.format.show for f in self.fields)
         return tuple((place, show) for place, show in found if show is not None)
-
-    @cached_property
-    def deriving(self) -> tuple[tuple[Callable[..., Any], tuple[int, ...]], ...]:
-        """(of, positions in `columns` of its arguments) of each of `derived`."""
-        position = self.position
-        return tuple((d.of, tuple(position[c] for c in d.columns)) for d in self.derived)
 
     @cached_property
     def derives(self) -> tuple[int | None, ...]:

@@ -10,10 +10,10 @@ import pytest
 
 from gateway.records import actions, store
 from gateway.records.access import Actor
+from gateway.records.derived import Derived
 from gateway.records.errors import Refusal
 from gateway.records.query import Query
 from gateway.records.resource import (  # fmt: skip
-    Derived,
     Drop,
     Field,
     Filter,

@@ -6,13 +6,13 @@ from typing import Any
 from gateway.domain.sales import documents, lines, settlement
 from gateway.domain.sales.documents import Kind
 from gateway.records.access import Actor
+from gateway.records.derived import Derived
 from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_TIME,
     Beside,
-    Derived,
     Field,
     Filter,
     Reference,

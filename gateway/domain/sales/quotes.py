@@ -7,10 +7,11 @@ from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.transitions import move
 from gateway.records import actions, ends
 from gateway.records.access import Actor
+from gateway.records.derived import Derived
 from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record, record_of
-from gateway.records.resource import BY_TIME, Beside, Derived, Field, Filter, Resource
+from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
 from gateway.records.values.dates import Moment
 from outbox.database.transaction import Tx

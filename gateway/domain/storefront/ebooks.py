@@ -1,6 +1,7 @@
 """Declares e-books, which a store gives for the data of a lead."""
 
-from gateway.records.resource import BY_TIME, Field, Filter, Reference, Resource, Sort, global_id_of
+from gateway.records.derived import global_id_of
+from gateway.records.resource import BY_TIME, Field, Filter, Reference, Resource, Sort
 from gateway.records.values import formats
 
 EBOOKS = Resource(

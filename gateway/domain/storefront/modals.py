@@ -6,6 +6,7 @@ from gateway.domain.sales import discounts
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, store
 from gateway.records.access import Actor
+from gateway.records.derived import global_id_of
 from gateway.records.draft import Draft
 from gateway.records.record import Record, record_of
 from gateway.records.resource import (
@@ -15,7 +16,6 @@ from gateway.records.resource import (
     Reference,
     Remove,
     Resource,
-    global_id_of,
 )
 from gateway.records.values import formats, numbers
 from outbox.database.sql import IDS, items

@@ -15,10 +15,11 @@ from gateway.domain.storefront.customers import CUSTOMERS
 from gateway.domain.storefront.visitor import Visitor
 from gateway.records import actions, store
 from gateway.records.access import Actor
+from gateway.records.derived import global_id_of
 from gateway.records.draft import Draft, check, refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
-from gateway.records.resource import Field, Filter, Form, Reference, Resource, global_id_of
+from gateway.records.resource import Field, Filter, Form, Reference, Resource
 from gateway.records.values import dates, formats, numbers
 from outbox.database.transaction import Tx
 
