@@ -1,8 +1,9 @@
 """The load: keep-alive clients on bare sockets, in a separate process.
 
 It is as fast as Python allows, so that the server is the bottleneck (benchmark `load_generator`
-shows by how much). It reads one JSON object and prints one JSON line. Times are seconds of
-CLOCK_MONOTONIC, which all processes of a machine share.
+shows by how much). It reads one JSON object and prints one JSON line. With a `total` it ends after
+that many requests, or after `seconds`. Times are seconds of CLOCK_MONOTONIC, which all processes of
+a machine share.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class Load:
         self._next = 0
         self._measure_from = float("inf")
         self._until = float("inf")
+        self._began = 0.0
+        self._left = int(spec.get("total") or sys.maxsize)
         self._per_second = float(spec.get("per_second") or 0)
         self._keep = bool(spec.get("keep_answers"))
         # First in, first out: the server closes connections that are idle for long.
@@ -102,11 +105,12 @@ class Load:
         now = time.perf_counter()
         self._measure_from = now + float(spec.get("warm_up", 0))
         self._until = self._measure_from + float(spec["seconds"])
+        self._began = now
         if self._per_second:
             self._free.extend(clients)
             await self._paced(now)
         else:
-            for client in clients:
+            for client in clients[: self._left]:
                 self._start(client)
         async with asyncio.timeout(max(self._until - now, 0) + PATIENCE):
             await self._idle.wait()
@@ -135,6 +139,7 @@ class Load:
         request = self._requests[self._next]
         self._next = (self._next + 1) % len(self._requests)
         self._under_way += 1
+        self._left -= 1
         client.send(request)
 
     def answered(self, client: Client, status: int, answer: bytes) -> None:
@@ -151,14 +156,14 @@ class Load:
                 {"began": client.began, "answered": now, "body": body.decode("utf-8", "replace")}
             )
         if not self._per_second:
-            if now < self._until:
+            if now < self._until and self._left:
                 self._start(client)
         elif self._waiting:
             self._waiting -= 1
             self._start(client)
         else:
             self._free.append(client)
-        if not self._under_way and now >= self._until:
+        if not self._under_way and (now >= self._until or not self._left):
             self._idle.set()
 
     def lost(self, client: Client) -> None:
@@ -171,6 +176,7 @@ class Load:
         return {
             "rate": self.count / seconds,
             "count": self.count,
+            "began": self._began,
             "bad": self.bad,
             "gone": self.gone,
             "late": self.late,

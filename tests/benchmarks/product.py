@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.benchmarks.children import Child
+from tests.benchmarks.children import ROOT, Child
 
 ADDRESS = re.compile(r"http://[\w.\[\]]+:(\d+)")
 
@@ -21,10 +21,11 @@ class Product(Child):
         folder: Path,
         role: str = "all",
         module: str = "gateway",
+        root: Path = ROOT,
     ) -> None:
         super().__init__(
             module, "serve", "--role", role,
-            log=folder / "serve.log", environment=environment, folder=folder,
+            log=folder / "serve.log", environment=environment, folder=folder, root=root,
         )  # fmt: skip
         found = ADDRESS.search(self.line())
         assert found is not None
@@ -33,10 +34,14 @@ class Product(Child):
 
 @contextmanager
 def product(
-    environment: Mapping[str, str], folder: Path, role: str = "all", module: str = "gateway"
+    environment: Mapping[str, str],
+    folder: Path,
+    role: str = "all",
+    module: str = "gateway",
+    root: Path = ROOT,
 ) -> Iterator[Product]:
-    """Serve until the block ends; `module` replaces `python -m gateway`."""
-    running = Product(environment, folder, role, module)
+    """Serve until the block ends; `module` replaces `python -m gateway`, `root` this tree."""
+    running = Product(environment, folder, role, module, root)
     try:
         yield running
     finally:

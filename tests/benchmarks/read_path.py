@@ -19,8 +19,8 @@ from tests.benchmarks.write_path import CONTACT
 
 RECORDS = 200
 PAGE = "/api/contacts?limit=20"
-ONE_OF_BARE = 0.5
-PAGE_OF_BARE = 0.3
+ONE_OF_BARE = 0.4
+PAGE_OF_BARE = 0.25
 
 
 async def read_path(size: Size) -> Verdict:

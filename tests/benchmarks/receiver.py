@@ -7,8 +7,8 @@ How a path is answered:
 - /once… is refused with 500 the first time;
 - /half/N is refused where N is odd (or even, `GET /flip` changes it), until `GET /heal` is asked.
 
-`GET /count` says how many requests were answered; `GET /report` gives and forgets what arrived,
-when it was started with "record".
+`GET /count` says how many requests were answered and when the latest was; `GET /report` gives and
+forgets what arrived, when it was started with "record".
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Arrivals:
         self.record = record
         self.count = 0
         self.hung = 0
+        self.latest = 0.0
+        """When the latest request was answered, by CLOCK_MONOTONIC."""
         self.late_ms = 0
         self.refused: set[bytes] = set()
         self.odd: int | None = 1
@@ -87,6 +89,7 @@ class Connection(asyncio.Protocol):
                 return
             self._reply(transport, path)
             arrivals.count += 1
+            arrivals.latest = time.perf_counter()
             if arrivals.record:
                 at = head.find(b"X-Webhook-Id: ") + 14
                 row = (path.decode(), head[at : at + 24].decode(), time.time_ns() // 1000)
@@ -106,7 +109,8 @@ class Connection(asyncio.Protocol):
             rows, arrivals.rows = arrivals.rows, []
             body = json.dumps(rows)
         else:
-            body = json.dumps({"count": arrivals.count, "hung": arrivals.hung})
+            told = {"count": arrivals.count, "hung": arrivals.hung, "latest": arrivals.latest}
+            body = json.dumps(told)
         transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
         transport.write(body.encode())
 

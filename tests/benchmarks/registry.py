@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.benchmarks.ceilings import ceilings
 from tests.benchmarks.console_charts import console_charts
+from tests.benchmarks.end_to_end import end_to_end, end_to_end_postgres
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
 from tests.benchmarks.hanging import hanging
@@ -27,6 +28,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "write_path": write_path,
     "send_path": send_path,
     "idle_commit": idle_commit,
+    "end_to_end": end_to_end,
+    "end_to_end_postgres": end_to_end_postgres,
     "hanging": hanging,
     "parked": parked,
     "gauges": gauges,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.children import answer_of, child
+from tests.benchmarks.earlier import NoEarlierCommit, check_out
 from tests.benchmarks.figures import Verdict, median, quantile
+from tests.benchmarks.load import request
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import QUICK
 
@@ -21,7 +25,10 @@ LONG = ("hanging", "ceilings")
     [pytest.param(name, marks=pytest.mark.faults if name in LONG else ()) for name in BENCHMARKS],
 )
 async def test_a_benchmark_runs_and_prints(name: str) -> None:
-    verdict = await BENCHMARKS[name](QUICK)
+    try:
+        verdict = await BENCHMARKS[name](QUICK)
+    except NoEarlierCommit as lacking:
+        pytest.skip(str(lacking))
     assert verdict.broken == []
     assert verdict.name == name
     told = json.loads(verdict.line())
@@ -64,6 +71,36 @@ def test_a_bar_that_is_just_met_holds() -> None:
     verdict.at_least("ratio", 0.7, 0.7)
     verdict.at_most("times", 1.5, 1.5)
     assert verdict.holds
+
+
+def test_a_clone_without_the_commit_before_says_so_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(NoEarlierCommit) as lacking:
+        check_out(tmp_path, "0" * 40)
+    assert "clone all of the history" in str(lacking.value)
+    assert "\n" not in str(lacking.value)
+
+
+@pytest.mark.slow
+def test_the_commit_before_runs_its_own_code(tmp_path: Path) -> None:
+    try:
+        before = check_out(tmp_path)
+    except NoEarlierCommit as lacking:
+        pytest.skip(str(lacking))
+    spec = {"url": f"sqlite:///{tmp_path}/c.db", "folder": str(tmp_path), "webhooks": [[]]}
+    staged = answer_of("tests.benchmarks.staged", tmp_path / "log", spec, before)
+    assert Path(staged["code"]) == before / "gateway"
+    assert len(staged["keys"]) == 1
+
+
+@pytest.mark.slow
+def test_a_load_with_a_total_sends_that_many(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with child("tests.benchmarks.receiver", log=log) as receiver:
+        spec = {
+            "port": receiver.json()["port"], "connections": 4, "total": 51, "seconds": 60,
+            "expect": 200, "requests": [request("POST", "/any", b"{}")],
+        }  # fmt: skip
+        assert answer_of("tests.benchmarks.load", log, spec)["count"] == 51
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.001, 1)])

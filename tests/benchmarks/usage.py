@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
+GONE = (FileNotFoundError, ProcessLookupError)
+"""Any process but the first may end between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,16 @@ class Used:
 
 
 def used(python: int, server: int | None) -> Used:
-    """Return the usage by process ids; `server` is PostgreSQL's first process, if any."""
-    return Used(seconds([python]), seconds(_family(server)) if server else 0.0, _machine())
+    """Return the usage by process ids; `server` is PostgreSQL's first process, if any.
+
+    Both include the processes that they started.
+    """
+    return Used(_of_family(python), _of_family(server) if server else 0.0, _machine())
 
 
-def seconds(processes: Iterable[int]) -> float:
-    """Return the CPU time of these processes and of their ended children."""
-    return sum(sum(map(int, _fields(process)[11:15])) for process in processes) / TICK
+def seconds(process: int) -> float:
+    """Return the CPU time of a process and of its ended children."""
+    return sum(map(int, _fields(process)[11:15])) / TICK
 
 
 def written_bytes(process: int) -> int:
@@ -41,16 +46,25 @@ def written_bytes(process: int) -> int:
     return int(dict(line.split(": ") for line in lines)["write_bytes"])
 
 
+def _of_family(first: int) -> float:
+    found = 0.0
+    # The last ones first: what a child of them used is its parent's when the child ends meanwhile.
+    for process in reversed(_family(first)[1:]):
+        with suppress(*GONE):
+            found += seconds(process)
+    return found + seconds(first)
+
+
 def _family(first: int) -> list[int]:
-    found = [first]
+    children: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
-            try:
+            with suppress(*GONE):
                 parent = int(_fields(int(entry.name))[1])
-            except FileNotFoundError:
-                continue
-            if parent == first:
-                found.append(int(entry.name))
+                children.setdefault(parent, []).append(int(entry.name))
+    found = [first]
+    for process in found:
+        found += children.get(process, [])
     return found
 
 

@@ -6,9 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from tests.benchmarks.figures import Verdict
-from tests.benchmarks.registry import BENCHMARKS
-from tests.benchmarks.sizes import FULL
 from tests.proof import (
     attacks,
     console,
@@ -21,6 +18,7 @@ from tests.proof import (
     graphql_door,
     installing,
     nodes,
+    performance,
     purchases,
     receivers_seen,
     rooms,
@@ -32,6 +30,7 @@ from tests.proof.commands import run, select
 from tests.proof.exposition import exposition
 from tests.proof.fresh_clone import first_demo, fresh_clone
 from tests.proof.outcome import Line, Outcome
+from tests.proof.performance import measured
 from tests.support.engines import Engine
 from tests.system.commits import run_commit_cuts, run_database_crashes
 from tests.system.kills import run_kills
@@ -110,19 +109,14 @@ async def batch_failure(seed: int) -> Outcome:
     return outcome
 
 
-async def benchmarks(seed: int) -> Outcome:
-    """Measure the write path, the send path, and the time from an idle commit to the request."""
-    return await _measure("load_generator", "write_path", "send_path", "idle_commit")
-
-
 async def hanging_receivers(seed: int) -> Outcome:
     """Let many of 10,000 webhooks hang, or one owner respond late: the effect on the others."""
-    return await _measure("hanging")
+    return await measured("hanging")
 
 
 async def duties_and_gauges(seed: int) -> Outcome:
     """One run per period on four nodes, takeover within 35 s; gauges beside a million rows."""
-    outcome = await _measure("gauges")
+    outcome = await measured("gauges")
     files = (
         "outbox/database/test_leadership.py",
         "outbox/worker/test_duties.py",
@@ -158,22 +152,13 @@ async def lint(seed: int) -> Outcome:
     return outcome
 
 
-async def _measure(*names: str) -> Outcome:
-    outcome = Outcome()
-    for name in names:
-        verdict: Verdict = await BENCHMARKS[name](FULL)
-        outcome.figures[name] = verdict.figures
-        outcome.reasons += [f"{name}: {reason}" for reason in verdict.reasons]
-    return outcome
-
-
 LINES: dict[str, Line] = {
     "third-party-signatures": third_party_signatures,
     "kill-ledger": kill_ledger,
     "power-cut": power_cut,
     "batch-failure": batch_failure,
     "commit-kill": commit_kill,
-    "benchmarks": benchmarks,
+    **performance.LINES,
     "hanging-receivers": hanging_receivers,
     "duties-and-gauges": duties_and_gauges,
     "metrics": exposition,
