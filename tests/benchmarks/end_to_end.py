@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
@@ -66,21 +66,26 @@ async def _compare(
         folder = Path(name)
         sides = {"before": Side(earlier.check_out(folder)), "now": Side(settings=settings)}
         runs: dict[str, list[Whole]] = {what: [] for what in sides}
-        async with site(engine, folder) as place:
+        async with site(engine, folder) as where:
             for _ in range(size.runs):
                 for what, side in sides.items():
-                    runs[what].append(await place.run(side, size.events, connections))
+                    runs[what].append(await where.alone(side, size.events, connections))
     rate, cpu = {}, {}
     for what, found in runs.items():
         rate[what] = median([size.events / run.seconds for run in found])
-        cpu[what] = median([run.python + run.server for run in found]) / size.events * 1e6
+        cpu[what] = _cpu_us(found, size)
         verdict.figures |= {
             f"{what}_events_per_s": round(rate[what]),
             f"{what}_cpu_us": round(cpu[what]),
             f"{what}_server_cpu_us": round(
-                median([run.server for run in found]) / size.events * 1e6
+                median([run.used.server for run in found]) / size.events * 1e6
             ),
             f"{what}_write_p99_ms": rounded(median([run.write_p99_ms for run in found])),
         }
     verdict.at_least("times_before", rate["now"] / rate["before"], times)
     verdict.at_most("cpu_of_before", cpu["now"] / cpu["before"], CPU_SHARE)
+
+
+def _cpu_us(runs: Sequence[Whole], size: Size) -> float:
+    """Return the CPU time of an event, of node and server together."""
+    return median([run.used.python + run.used.server for run in runs]) / size.events * 1e6

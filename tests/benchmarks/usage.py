@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +36,9 @@ def used(python: int, server: int | None) -> Used:
     return Used(_of_family(python), _of_family(server) if server else 0.0, _machine())
 
 
-def seconds(process: int) -> float:
-    """Return the CPU time of a process and of its ended children."""
-    return sum(map(int, _fields(process)[11:15])) / TICK
+def seconds(processes: Iterable[int]) -> float:
+    """Return the CPU time of these processes and of their ended children."""
+    return sum(sum(map(int, _fields(process)[11:15])) for process in processes) / TICK
 
 
 def written_bytes(process: int) -> int:
@@ -51,8 +52,8 @@ def _of_family(first: int) -> float:
     # The last ones first: what a child of them used is its parent's when the child ends meanwhile.
     for process in reversed(_family(first)[1:]):
         with suppress(*GONE):
-            found += seconds(process)
-    return found + seconds(first)
+            found += seconds([process])
+    return found + seconds([first])
 
 
 def _family(first: int) -> list[int]:

@@ -1,7 +1,7 @@
-"""One whole run: a node takes a number of writes and delivers their events at the same time.
+"""Whole runs: a node takes a number of writes and delivers their events at the same time.
 
-It ends when all events have arrived and all deliveries are recorded as delivered. Each run has a
-new database and a new node, of this tree or of another one.
+A run ends when all events have arrived and no delivery is unfinished. The node is one of this tree
+or of another one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +22,9 @@ import asyncpg
 
 from tests.benchmarks.children import ROOT, answer_of, child
 from tests.benchmarks.load import request
-from tests.benchmarks.product import product
+from tests.benchmarks.product import Product, product
 from tests.benchmarks.staging import Stage
-from tests.benchmarks.usage import used
+from tests.benchmarks.usage import Used, used
 from tests.benchmarks.write_path import CONTACT
 from tests.support.cluster import Cluster
 from tests.support.databases import with_name
@@ -33,7 +33,11 @@ PATIENCE = 120.0
 """Seconds to wait for the last deliveries."""
 # As an installed server, but on its own port and folder.
 SETTINGS = {"fsync": "on", "listen_addresses": "127.0.0.1"}
-DELIVERED = "select count(*) from deliveries where state = 'delivered'"
+# One partial index each.
+UNFINISHED = """
+select (select count(*) from deliveries where state = 'ready')
+  + (select count(*) from deliveries where state = 'in_flight')
+"""
 
 
 @dataclass(frozen=True)
@@ -50,89 +54,122 @@ class Whole:
 
     seconds: float
     write_p99_ms: float
-    python: float
-    """Seconds of CPU of the node, until the last delivery is recorded."""
-    server: float
-    """Seconds of CPU of PostgreSQL meanwhile."""
+    used: Used
+    """CPU until the last delivery is recorded."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An empty database, and what counts its unfinished deliveries."""
+
+    stage: Stage
+    unfinished: Callable[[], int]
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where runs take place: a folder, a receiver, and a PostgreSQL server or none."""
+    """Where runs take place: a folder, the port of a receiver, a PostgreSQL server or none."""
 
     folder: Path
     receiver: int
-    """The port of the receiver."""
     cluster: Cluster | None
 
     @property
     def log(self) -> Path:
         return self.folder / "children.log"
 
-    async def run(self, side: Side, events: int, connections: int) -> Whole:
-        """Write and deliver `events` events of one webhook."""
-        async with self._database() as (stage, delivered):
-            spec = {
-                "url": stage.url,
-                "folder": str(stage.folder),
-                "webhooks": [[f"http://127.0.0.1:{self.receiver}/hook"]],
-            }
-            staged = answer_of("tests.benchmarks.staged", self.log, spec, side.root)
-            if not Path(staged["code"]).is_relative_to(side.root):
-                raise RuntimeError(f"a run of {side.root} used the code of {staged['code']}")
-            environment = stage.environment(self.receiver, **side.settings)
-            server = self.cluster.pid if self.cluster else None
-            with product(environment, stage.folder, root=side.root) as node:
-                had = self._arrived()["count"]
-                before = used(node.process.pid, server)
-                load = {
-                    "port": node.port,
-                    "connections": connections,
-                    "total": events,
-                    "seconds": PATIENCE,
-                    "expect": 201,
-                    "requests": [request("POST", "/api/contacts", CONTACT, X_API_Key=key)
-                                 for key in staged["keys"]],
-                }  # fmt: skip
-                done = await asyncio.to_thread(answer_of, "tests.benchmarks.load", self.log, load)
-                if done["bad"] or done["gone"] or done["count"] != events:
-                    raise RuntimeError(
-                        f"{done['count']} of {events} written, {done['bad']} refused, "
-                        f"{done['gone']} cut off"
-                    )
-                await _until(lambda: self._arrived()["count"] - had, events)
-                await _until(delivered, events)
-                spent = used(node.process.pid, server).since(before)
-            arrived = self._arrived()
-        if arrived["count"] - had != events:
-            raise RuntimeError(f"{arrived['count'] - had} requests for {events} events")
-        seconds = arrived["latest"] - done["began"]
-        return Whole(seconds, done["p99_ms"], spent.python, spent.server)
-
-    def _arrived(self) -> Any:
-        with urlopen(f"http://127.0.0.1:{self.receiver}/count", timeout=30) as answer:
-            return json.load(answer)
+    @property
+    def hook(self) -> str:
+        """The URL of the receiver."""
+        return f"http://127.0.0.1:{self.receiver}/hook"
 
     @asynccontextmanager
-    async def _database(self) -> AsyncIterator[tuple[Stage, Callable[[], int]]]:
-        """Make an empty database; yield also what counts its finished deliveries."""
-        folder = self.folder / "run"
+    async def place(self, name: str) -> AsyncIterator[Place]:
+        """Create an empty database during the block."""
+        folder = self.folder / name
         folder.mkdir()
         try:
             if self.cluster is None:
                 file = folder / "carteiro.db"
-                yield Stage(f"sqlite:///{file}", folder), lambda: _delivered_in(file)
+                yield Place(Stage(f"sqlite:///{file}", folder), lambda: _in_file(file))
                 return
-            await self.cluster.run("create database run")
-            url = with_name(self.cluster.url, "run")
-            yield Stage(url, folder), lambda: asyncio.run(_delivered_at(url))
-            await self.cluster.run("drop database run with (force)")
+            await self.cluster.run(f"create database {name}")
+            url = with_name(self.cluster.url, name)
+            yield Place(Stage(url, folder), lambda: asyncio.run(_on_server(url)))
+            await self.cluster.run(f"drop database {name} with (force)")
         finally:
             shutil.rmtree(folder)
 
+    async def alone(self, side: Side, events: int, connections: int) -> Whole:
+        """Write and deliver `events` events of one webhook, with a new database and a new node."""
+        async with self.place("run") as place:
+            spec = {
+                "url": place.stage.url,
+                "folder": str(place.stage.folder),
+                "webhooks": [[self.hook]],
+            }
+            staged = answer_of("tests.benchmarks.staged", self.log, spec, side.root)
+            if not Path(staged["code"]).is_relative_to(side.root):
+                raise RuntimeError(f"a run of {side.root} used the code of {staged['code']}")
+            environment = place.stage.environment(self.receiver, **side.settings)
+            with product(environment, place.stage.folder, root=side.root) as node:
+                return await self.run(place, node, staged["keys"], events, connections)
+
+    async def run(
+        self,
+        place: Place,
+        node: Product,
+        keys: Sequence[str],
+        events: int,
+        connections: int,
+        deliveries: int = 1,
+        **pace: float,
+    ) -> Whole:
+        """Write `events` contacts, each with so many deliveries. Raise RuntimeError.
+
+        `pace` is `per_second` and `seconds`; then the pace decides how many are written.
+        """
+        server = self.cluster.pid if self.cluster else None
+        had = self.arrived()["count"]
+        before = used(node.process.pid, server)
+        load = {
+            "port": node.port,
+            "connections": connections,
+            "total": events,
+            "seconds": PATIENCE,
+            "expect": 201,
+            "requests": [
+                request("POST", "/api/contacts", CONTACT, X_API_Key=key)
+                for key in keys[: max(events, 1)]
+            ],
+        }
+        done = await asyncio.to_thread(answer_of, "tests.benchmarks.load", self.log, load | pace)
+        wanted = done["count"] if pace else events
+        if done["bad"] or done["gone"] or done["count"] != wanted or not wanted:
+            raise RuntimeError(
+                f"{done['count']} of {wanted} written, {done['bad']} refused, {done['gone']} lost"
+            )
+        end = time.monotonic() + PATIENCE
+        while missing := wanted * deliveries - self.arrived()["count"] + had:
+            if missing < 0 or time.monotonic() > end:
+                raise RuntimeError(f"{missing} of {wanted * deliveries} deliveries are missing")
+            await asyncio.sleep(0.02)
+        while left := await asyncio.to_thread(place.unfinished):
+            if time.monotonic() > end:
+                raise RuntimeError(f"{left} deliveries have no end")
+            await asyncio.sleep(0.02)
+        spent = used(node.process.pid, server).since(before)
+        seconds = self.arrived()["latest"] - done["began"]
+        return Whole(seconds, done["p99_ms"], spent)
+
+    def arrived(self) -> Any:
+        """Return how many requests the receiver has answered, and when the latest."""
+        with urlopen(f"http://127.0.0.1:{self.receiver}/count", timeout=30) as answer:
+            return json.load(answer)
+
 
 @asynccontextmanager
-async def site(engine: str, folder: Path) -> AsyncIterator[Site]:
+async def site(engine: str, folder: Path, *words: str) -> AsyncIterator[Site]:
     """Run a receiver, and for "postgres" a server on the disk of `folder`, during the block."""
     cluster = None
     if engine == "postgres":
@@ -142,30 +179,21 @@ async def site(engine: str, folder: Path) -> AsyncIterator[Site]:
         await cluster.create()
         await cluster.start()
     try:
-        with child("tests.benchmarks.receiver", log=folder / "children.log") as receiver:
+        with child("tests.benchmarks.receiver", *words, log=folder / "children.log") as receiver:
             yield Site(folder, receiver.json()["port"], cluster)
     finally:
         if cluster is not None:
             await cluster.close()
 
 
-async def _until(count: Callable[[], int], wanted: int) -> None:
-    """Wait until `count` has reached `wanted`. Raise RuntimeError."""
-    end = time.monotonic() + PATIENCE
-    while (found := await asyncio.to_thread(count)) < wanted:
-        if time.monotonic() > end:
-            raise RuntimeError(f"only {found} of {wanted} deliveries ended")
-        await asyncio.sleep(0.02)
-
-
-def _delivered_in(file: Path) -> int:
+def _in_file(file: Path) -> int:
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        return int(connection.execute(DELIVERED).fetchone()[0])
+        return int(connection.execute(UNFINISHED).fetchone()[0])
 
 
-async def _delivered_at(url: str) -> int:
+async def _on_server(url: str) -> int:
     connection = await asyncpg.connect(url)
     try:
-        return int(await connection.fetchval(DELIVERED))
+        return int(await connection.fetchval(UNFINISHED))
     finally:
         await connection.close()
