@@ -67,6 +67,7 @@ async def _compare(
         sides = {"before": Side(earlier.check_out(folder)), "now": Side(settings=settings)}
         runs: dict[str, list[Whole]] = {what: [] for what in sides}
         async with site(engine, folder) as where:
+            verdict.figures["database"] = where.database
             for _ in range(size.runs):
                 for what, side in sides.items():
                     runs[what].append(await where.alone(side, size.events, connections))

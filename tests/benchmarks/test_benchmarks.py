@@ -15,7 +15,7 @@ from tests.benchmarks.load import request
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import QUICK
 
-LONG = ("hanging", "ceilings")
+LONG = ("hanging", "ceilings", "growth")
 """Benchmarks that take most of a minute even in short form run with the fault runs."""
 
 

@@ -56,6 +56,8 @@ class Whole:
     write_p99_ms: float
     used: Used
     """CPU until the last delivery is recorded."""
+    machine_cores: float
+    """CPU of everything on the machine per second."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Site:
     folder: Path
     receiver: int
     cluster: Cluster | None
+    database: str
+    """Its version, and what it does before it answers a commit."""
 
     @property
     def log(self) -> Path:
@@ -131,7 +135,7 @@ class Site:
         """
         server = self.cluster.pid if self.cluster else None
         had = self.arrived()["count"]
-        before = used(node.process.pid, server)
+        before, began = used(node.process.pid, server), time.monotonic()
         load = {
             "port": node.port,
             "connections": connections,
@@ -159,8 +163,8 @@ class Site:
                 raise RuntimeError(f"{left} deliveries have no end")
             await asyncio.sleep(0.02)
         spent = used(node.process.pid, server).since(before)
-        seconds = self.arrived()["latest"] - done["began"]
-        return Whole(seconds, done["p99_ms"], spent)
+        cores = spent.machine / (time.monotonic() - began)
+        return Whole(self.arrived()["latest"] - done["began"], done["p99_ms"], spent, cores)
 
     def arrived(self) -> Any:
         """Return how many requests the receiver has answered, and when the latest."""
@@ -172,18 +176,32 @@ class Site:
 async def site(engine: str, folder: Path, *words: str) -> AsyncIterator[Site]:
     """Run a receiver, and for "postgres" a server on the disk of `folder`, during the block."""
     cluster = None
+    told = f"SQLite {sqlite3.sqlite_version}, WAL, synchronous=FULL"
     if engine == "postgres":
         # The server runs as its own user, who must have access to its folder.
         folder.chmod(0o755)
         cluster = Cluster(folder / "data", SETTINGS)
         await cluster.create()
         await cluster.start()
+        told = await _told_by(cluster.url)
     try:
         with child("tests.benchmarks.receiver", *words, log=folder / "children.log") as receiver:
-            yield Site(folder, receiver.json()["port"], cluster)
+            yield Site(folder, receiver.json()["port"], cluster, told)
     finally:
         if cluster is not None:
             await cluster.close()
+
+
+async def _told_by(url: str) -> str:
+    connection = await asyncpg.connect(url)
+    try:
+        version, *durable = [
+            await connection.fetchval(f"show {name}")
+            for name in ("server_version", "fsync", "synchronous_commit")
+        ]
+    finally:
+        await connection.close()
+    return f"PostgreSQL {version}, fsync={durable[0]}, synchronous_commit={durable[1]}"
 
 
 def _in_file(file: Path) -> int:

@@ -25,7 +25,12 @@ async def end_to_end_postgres(seed: int) -> Outcome:
 
 async def fast_paths(seed: int) -> Outcome:
     """Compare writes, reads, pages of every resource and sends with bare baselines."""
-    return await measured("write_path", "read_path", "send_path")
+    return await measured("write_path", "read_path", "pages", "send_path")
+
+
+async def growth(seed: int) -> Outcome:
+    """Grow webhooks per event to 50, webhooks to 10,000 and kept rows to ten million."""
+    return await measured("growth")
 
 
 async def measured(*names: str) -> Outcome:
@@ -43,4 +48,5 @@ LINES: dict[str, Line] = {
     "end-to-end": end_to_end,
     "end-to-end-postgres": end_to_end_postgres,
     "fast-paths": fast_paths,
+    "growth": growth,
 }

@@ -1,0 +1,44 @@
+"""The plot of docs/performance.md: rate and p99 along each axis of growth, on each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from tests.benchmarks.performance_tables import AXES, ENGINES, growth_points
+
+COLOURS = {"sqlite": "#3274d9", "postgres": "#ff780a"}
+ROWS = (("events_per_s", "events a second"), ("p99_ms", "p99, ms"))
+EDGE, PALE = "#d8d9da", "#6c7075"
+
+
+def draw(figures: Mapping[str, Any], path: Path) -> None:
+    """Write the plot; the same figures give the same file."""
+    mpl.use("agg")
+    with mpl.rc_context({"svg.hashsalt": "growth", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure((10, 5.2), facecolor="white", layout="constrained")
+        grid = figure.subplots(len(ROWS), len(AXES), squeeze=False)
+        for engine, axis, values in growth_points(figures):
+            column = list(AXES).index(axis)
+            points = [figures[f"{engine}_{axis}_{value}"] for value in values]
+            for row, (key, label) in enumerate(ROWS):
+                axes = grid[row][column]
+                # Their distances would hide the small ones, and a logarithm has no place for 0.
+                axes.plot(
+                    range(len(values)), [point[key] for point in points],
+                    marker="o", color=COLOURS[engine], label=ENGINES[engine],
+                )  # fmt: skip
+                axes.set_xticks(range(len(values)), [f"{value:,}" for value in values])
+                axes.set_ylim(bottom=0)
+                axes.grid(axis="y", color=EDGE)
+                axes.spines[["top", "right"]].set_visible(False)
+                if not column:
+                    axes.set_ylabel(label)
+                if row + 1 == len(ROWS):
+                    axes.set_xlabel(AXES[axis], color=PALE)
+        grid[0][0].legend(frameon=False)
+        figure.savefig(path, format="svg", metadata={"Date": None})
