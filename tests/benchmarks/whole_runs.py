@@ -153,15 +153,16 @@ class Site:
             raise RuntimeError(
                 f"{done['count']} of {wanted} written, {done['bad']} refused, {done['gone']} lost"
             )
-        end = time.monotonic() + PATIENCE
-        while missing := wanted * deliveries - self.arrived()["count"] + had:
-            if missing < 0 or time.monotonic() > end:
-                raise RuntimeError(f"{missing} of {wanted * deliveries} deliveries are missing")
-            await asyncio.sleep(0.02)
-        while left := await asyncio.to_thread(place.unfinished):
+        expected, end = had + wanted * deliveries, time.monotonic() + PATIENCE
+        while self.arrived()["count"] < expected or await asyncio.to_thread(place.unfinished):
             if time.monotonic() > end:
-                raise RuntimeError(f"{left} deliveries have no end")
+                break
             await asyncio.sleep(0.02)
+        found, left = self.arrived()["count"], await asyncio.to_thread(place.unfinished)
+        if found != expected or left:
+            raise RuntimeError(
+                f"{found - had} requests for {expected - had} deliveries; {left} have no end"
+            )
         spent = used(node.process.pid, server).since(before)
         cores = spent.machine / (time.monotonic() - began)
         return Whole(self.arrived()["latest"] - done["began"], done["p99_ms"], spent, cores)
