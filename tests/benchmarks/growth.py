@@ -65,8 +65,16 @@ class Ran:
 
 
 async def growth(size: Size) -> Verdict:
-    """Measure events per second and p99 along three axes, on each engine."""
-    verdict = Verdict("growth")
+    """Measure events per second and p99 along three axes on SQLite."""
+    return await _grow(Verdict("growth"), "sqlite", size)
+
+
+async def growth_postgres(size: Size) -> Verdict:
+    """Measure the same with one process on PostgreSQL."""
+    return await _grow(Verdict("growth_postgres"), "postgres", size)
+
+
+async def _grow(verdict: Verdict, engine: str, size: Size) -> Verdict:
     verdict.figures |= {
         "deliveries": size.grown_deliveries,
         "connections": min(CONNECTIONS, size.connections),
@@ -78,29 +86,23 @@ async def growth(size: Size) -> Verdict:
         "webhooks": [Point(owners=n) for n in size.grown_webhooks],
         "kept_rows": [Point(kept=n) for n in size.grown_kept],
     }
-    for engine in size.engines:
-        points = list(dict.fromkeys(point for found in axes.values() for point in found))
-        ran = await _measured(verdict, engine, points, size)
-        for axis, found in axes.items():
-            for point in found:
-                value = {
-                    "webhooks_per_event": point.per_event,
-                    "webhooks": point.owners,
-                    "kept_rows": point.kept,
-                }[axis]
-                verdict.figures[f"{engine}_{axis}_{value}"] = _told(point, ran[point])
-        _judge(verdict, engine, axes, {p: _rate(ran[p]) for p in points})
+    points = list(dict.fromkeys(point for found in axes.values() for point in found))
+    ran = await _measured(verdict, engine, points, size)
+    for axis, found in axes.items():
+        for point in found:
+            value = {
+                "webhooks_per_event": point.per_event,
+                "webhooks": point.owners,
+                "kept_rows": point.kept,
+            }[axis]
+            verdict.figures[f"{engine}_{axis}_{value}"] = _told(point, ran[point])
+    _judge(verdict, axes, {p: _rate(ran[p]) for p in points})
     return verdict
 
 
-def _judge(
-    verdict: Verdict,
-    engine: str,
-    axes: Mapping[str, list[Point]],
-    rates: Mapping[Point, float],
-) -> None:
+def _judge(verdict: Verdict, axes: Mapping[str, list[Point]], rates: Mapping[Point, float]) -> None:
     first = rates[Point()]
-    verdict.figures[f"{engine}_smallest_per_s"] = round(first)
+    verdict.figures["smallest_per_s"] = round(first)
     most = {axis: found[-1] for axis, found in axes.items()}
     fan = most["webhooks_per_event"]
     for what, ratio, bar in (
@@ -108,7 +110,7 @@ def _judge(
         ("events_of_most_webhooks", rates[most["webhooks"]] / first, SPREAD_SHARE),
         ("events_of_most_kept_rows", rates[most["kept_rows"]] / first, KEPT_SHARE),
     ):
-        verdict.at_least(f"{engine}_{what}", ratio, bar)
+        verdict.at_least(what, ratio, bar)
 
 
 async def _measured(
@@ -119,7 +121,7 @@ async def _measured(
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
         async with AsyncExitStack() as ends:
             where = await ends.enter_async_context(site(engine, Path(name), "record"))
-            verdict.figures[f"{engine}_database"] = where.database
+            verdict.figures["database"] = where.database
             staged = []
             for point in points:
                 place = await ends.enter_async_context(where.place(point.name))

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,12 +34,17 @@ def main(words: list[str]) -> int:
     parser.add_argument("--draw", action="store_true", help="only write tables and plot again")
     parser.add_argument("--quick", action="store_true", help="measure little, and keep nothing")
     parser.add_argument("--runs", type=int, help="the number of runs, if not five")
+    parser.add_argument("--most-kept", type=int, help="leave out points with more kept rows")
     given = parser.parse_args(words)
     unknown = [name for name in given.names if name not in SECTIONS]
     if unknown:
         parser.error(f"the page has no benchmark {', '.join(unknown)}")
     size = QUICK if given.quick else FULL
-    size = replace(size, runs=given.runs or size.runs)
+    if given.runs:
+        size = replace(size, runs=given.runs)
+    if given.most_kept is not None:
+        kept = tuple(rows for rows in size.grown_kept if rows <= given.most_kept)
+        size = replace(size, grown_kept=kept)
     for name in [] if given.draw else given.names or SECTIONS:
         measured: dict[str, Any] = {"conditions": conditions()}
         verdict = asyncio.run(BENCHMARKS[name](size))
@@ -64,8 +70,13 @@ def write(measured: dict[str, Any]) -> None:
     ordered = {name: measured[name] for name in SECTIONS if name in measured}
     DATA.write_text(json.dumps(ordered, indent=1) + "\n")
     PAGE.write_text(filled(PAGE.read_text(), ordered))
-    if "growth" in ordered:
-        draw(ordered["growth"]["figures"], PLOT)
+    draw(grown(ordered), PLOT)
+
+
+def grown(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of growth on both engines."""
+    names = [name for name in measured if name.startswith("growth")]
+    return {key: value for name in names for key, value in measured[name]["figures"].items()}
 
 
 if __name__ == "__main__":

@@ -137,10 +137,10 @@ def _growth(figures: Figures) -> str:
                 f"{point['node_cpu_us']:,}{server} µs",
                 f"{point['node_cores']}, {point['machine_cores']}",
             ))  # fmt: skip
-        text += f"{ENGINES[engine]}, {AXES[axis]}:\n\n{_table(titles, rows)}\n"
+        text += f"{_table(titles, rows)}\n"
     return text + (
         f"{figures['deliveries']:,} deliveries a run, {figures['connections']} connections, median "
-        f"of {figures['runs']} runs in turn.\n"
+        f"of {figures['runs']} run{'s in turn' if figures['runs'] > 1 else ''}.\n"
     )
 
 
@@ -175,5 +175,6 @@ SECTIONS: Mapping[str, Callable[[Figures], str]] = {
     "pages": _pages,
     "send_path": _send_path,
     "growth": _growth,
+    "growth_postgres": _growth,
 }
 """Every benchmark of the page, in its order."""

@@ -10,7 +10,7 @@ from tests.benchmarks.console_charts import console_charts
 from tests.benchmarks.end_to_end import end_to_end, end_to_end_postgres
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
-from tests.benchmarks.growth import growth
+from tests.benchmarks.growth import growth, growth_postgres
 from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
 from tests.benchmarks.lists import lists
@@ -41,4 +41,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "storefront": storefront,
     "ceilings": ceilings,
     "growth": growth,
+    "growth_postgres": growth_postgres,
 }

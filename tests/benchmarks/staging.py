@@ -22,6 +22,7 @@ from outbox.webhooks.key_files import read_key_file, write_key_file
 from outbox.webhooks.secrets import KeyRing
 
 EVENTS_A_UNIT = 500
+PEOPLE_A_UNIT = 50
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Stage:
         ring = self.ring()
         async with self.opened() as db:
             hired: list[Person] = []
-            for start in range(0, len(webhooks), EVENTS_A_UNIT):
-                some = webhooks[start : start + EVENTS_A_UNIT]
+            for start in range(0, len(webhooks), PEOPLE_A_UNIT):
+                some = webhooks[start : start + PEOPLE_A_UNIT]
                 hired += await db.write(_hire, first + start, some, ring)
             return hired
 

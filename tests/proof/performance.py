@@ -30,7 +30,7 @@ async def fast_paths(seed: int) -> Outcome:
 
 async def growth(seed: int) -> Outcome:
     """Grow webhooks per event to 50, webhooks to 10,000 and kept rows to ten million."""
-    return await measured("growth")
+    return await measured("growth", "growth_postgres")
 
 
 async def measured(*names: str) -> Outcome:
