@@ -68,9 +68,12 @@ async def _compare(
         runs: dict[str, list[Whole]] = {what: [] for what in sides}
         async with site(engine, folder) as where:
             verdict.figures["database"] = where.database
+            order = list(sides)
             for _ in range(size.runs):
-                for what, side in sides.items():
-                    runs[what].append(await where.alone(side, size.events, connections))
+                for what in order:
+                    runs[what].append(await where.alone(sides[what], size.events, connections))
+                # Neither always runs on what the other left in caches.
+                order.reverse()
     rate, cpu = {}, {}
     for what, found in runs.items():
         rate[what] = median([size.events / run.seconds for run in found])
