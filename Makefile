@@ -29,7 +29,7 @@ QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_rete
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-faults check dashboards pictures bench proof lock clean setup
+.PHONY: help run demo test test-fast test-faults check dashboards pictures bench performance proof lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures ag
 
 bench: $(DEV_STAMP) ## benchmarks against bare baselines: ratios, never seconds
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+performance: $(DEV_STAMP) ## measure what docs/performance.md tells, and write its tables and plot
+	@$(BIN)/python -m tests.benchmarks.performance $(ARGS)
 
 proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, a JSON line each; LINES="lint browser" picks
 	@$(BIN)/python -m tests.proof $(if $(filter command%,$(origin LINES)),$(LINES)) $(ARGS)

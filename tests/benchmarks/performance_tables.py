@@ -65,7 +65,7 @@ def _end_to_end(figures: Figures) -> str:
     text = _table(("", "events a second", "CPU of an event", "write, p99"), rows)
     text += (
         f"\n{figures['events']:,} events, {figures['connections']} connections, "
-        f"median of {figures['runs']} alternating runs"
+        f"{_runs(figures)} of each"
     )
     if figures["settings"]:
         text += ", ours with two processes"
@@ -139,8 +139,8 @@ def _growth(figures: Figures) -> str:
             ))  # fmt: skip
         text += f"{_table(titles, rows)}\n"
     return text + (
-        f"{figures['deliveries']:,} deliveries a run, {figures['connections']} connections, median "
-        f"of {figures['runs']} run{'s in turn' if figures['runs'] > 1 else ''}.\n"
+        f"{figures['deliveries']:,} deliveries a run, {figures['connections']} connections, "
+        f"{_runs(figures)} of each point.\n"
     )
 
 
@@ -160,6 +160,11 @@ def growth_points(figures: Figures) -> list[tuple[str, str, list[int]]]:
         if match:
             found.setdefault((match[1], match[2]), []).append(int(match[3]))
     return [(engine, axis, values) for (engine, axis), values in found.items()]
+
+
+def _runs(figures: Figures) -> str:
+    count = figures["runs"]
+    return "one run" if count == 1 else f"medians of {count} runs in turn"
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
