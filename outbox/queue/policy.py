@@ -100,6 +100,9 @@ class Decision:
     """Whether the attempt counts against the schedule."""
 
 
+DELIVERED = Decision("delivered", "success", None, None, False, "grow", False, True)
+
+
 def decide(
     result: Judged, *, tries: int, schedule: Schedule, dice: float, now_wall_s: float
 ) -> Decision:
@@ -109,7 +112,7 @@ def decide(
     """
     outcome = result.outcome
     if outcome == "success":
-        return Decision("delivered", outcome, None, None, False, "grow", False, True)
+        return DELIVERED
     if outcome == "aborted":
         # This node aborted the request: the receiver is not the cause and no attempt is used up.
         return again(outcome)

@@ -21,9 +21,9 @@ CLOSED_EARLY = "the receiver closed the connection without a response"
 CUT_OFF = "the receiver closed the connection before the response headers were complete"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
-    """The outcome of one attempt.
+    """The outcome of one attempt. Nothing changes it; a frozen one takes too long to create.
 
     Durations are microseconds, None for a step that did not happen; a failed step lasted until the
     failure.

@@ -6,6 +6,7 @@ import hmac
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from outbox.states import Origin
 
@@ -47,9 +48,12 @@ OURS = frozenset(
 """Every header name that `compose` writes; none of their values is secret."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
-    """One attempt: its URL, body, headers and signing secrets."""
+    """One attempt: its URL, body, headers and signing secrets.
+
+    Nothing changes it; a frozen one takes too long to create.
+    """
 
     event_id: str
     event_name: str
@@ -126,6 +130,7 @@ def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body:
     )
 
 
+@lru_cache(maxsize=10_000)
 def _key(secret: str) -> bytes:
     if not secret.startswith(PREFIX):
         raise ValueError(f"a signing secret starts with {PREFIX}")

@@ -170,10 +170,10 @@ class Sends:
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
         try:
+            span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
             headers = compose(
-                request, service=self._settings.service, now_wall=wall,
-                span_id=span_of(delivery.id, delivery.attempt),
-            )  # fmt: skip
+                request, service=self._settings.service, now_wall=wall, span_id=span_id
+            )
             outcome = await self._sender.send(
                 request.url, headers, request.body, request.timeout_s,
                 # After an attempt that did not count, such as one on a closed connection.
