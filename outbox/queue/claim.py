@@ -27,10 +27,17 @@ LANES_AT_ONCE = 256
 RETRY_SHARE = 4
 """One in this many places of a lane goes to a retry while first attempts wait too."""
 DUE_LANES = """
-select webhook_id, served from lanes
-where active and due_at is not null and failing = $1 and due_at <= (select due_now())
-order by due_at limit $2
-/*postgres for update skip locked*/
+select * from (
+  select webhook_id, served, failing, due_at from lanes
+  where active and due_at is not null and failing = true and due_at <= (select due_now())
+  order by due_at limit $1 /*postgres for update skip locked*/
+) as failing_lanes
+union all
+select * from (
+  select webhook_id, served, failing, due_at from lanes
+  where active and due_at is not null and failing = false and due_at <= (select due_now())
+  order by due_at limit $2 /*postgres for update skip locked*/
+) as healthy_lanes
 """
 
 # Two ranges of one index. First attempts come before retries, apart from the $5 places for retries.
@@ -117,8 +124,7 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
     slots = capacity.slots - sum(preclaimed.values())
     if slots <= 0:
         return Taken(crowded=True)
-    failing = await _due(tx, True, min(capacity.failing_slots, slots), capacity, preclaimed)
-    healthy = await _due(tx, False, slots, capacity, preclaimed)
+    failing, healthy = await _due(tx, slots, capacity, preclaimed)
     left = slots
     left -= _allot(failing, min(capacity.failing_first, left))
     left -= _allot(healthy, left)
@@ -152,24 +158,23 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
 
 def _lanes_for(slots: int) -> int:
     """Return how many lanes to examine: some have no window left, and each one gets locked."""
-    return min(LANES_AT_ONCE, 2 * slots + 8)
+    return min(LANES_AT_ONCE, 2 * slots + 8) if slots > 0 else 0
 
 
 async def _due(
-    tx: Tx, failing: bool, slots: int, capacity: Capacity, preclaimed: Mapping[str, int]
-) -> list[_Lane]:
-    """Return the lanes whose turn it is, locked, the longest waiting first."""
-    if slots <= 0:
-        return []
-    first = FAILING_WINDOW if failing else FIRST_WINDOW
-    return [
-        _Lane(
-            row["webhook_id"], row["served"],
-            max(capacity.windows.get(row["webhook_id"], first)
-                - preclaimed.get(row["webhook_id"], 0), 0),
-        )
-        for row in await tx.all(DUE_LANES, failing, _lanes_for(slots))
-    ]  # fmt: skip
+    tx: Tx, slots: int, capacity: Capacity, preclaimed: Mapping[str, int]
+) -> tuple[list[_Lane], list[_Lane]]:
+    """Return the failing and the healthy lanes whose turn it is, locked, longest waiting first."""
+    failing: list[_Lane] = []
+    healthy: list[_Lane] = []
+    most_failing = _lanes_for(min(capacity.failing_slots, slots))
+    rows = await tx.all(DUE_LANES, most_failing, _lanes_for(slots))
+    for row in sorted(rows, key=lambda row: int(row["due_at"])):
+        webhook_id = row["webhook_id"]
+        alike, first = (failing, FAILING_WINDOW) if row["failing"] else (healthy, FIRST_WINDOW)
+        window = capacity.windows.get(webhook_id, first) - preclaimed.get(webhook_id, 0)
+        alike.append(_Lane(webhook_id, row["served"], max(window, 0)))
+    return failing, healthy
 
 
 def _allot(due: Sequence[_Lane], slots: int) -> int:

@@ -1,7 +1,7 @@
 """The drain's data about a delivery: its claim, endpoint, capacity and result.
 
-Nothing changes these objects, but those of each delivery are not frozen: creating a frozen one takes
-ten times as long.
+Nothing changes these objects, but those of each delivery are not frozen: creating a frozen one
+takes ten times as long.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_
 from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
 
-NEXT_SEQ = "update outbox_state set seq = seq + $1 where id = 1 returning seq"
+NEXT_SEQ = "update outbox_state set seq = seq + $1 where id = 1 returning seq, due_now() as due"
 GIVE_SEQ = f"""
 update events set seq = s.seq_given
 from (
@@ -222,7 +222,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     first_seq = int(last["seq"]) - len(met) + 1
     await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(met)]))
 
-    now = _Round(tx, capacity, await lanes.due_now(tx))
+    now = _Round(tx, capacity, int(last["due"]))
     for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
         for to in chosen:
             now.add(event, first_seq + number, to)

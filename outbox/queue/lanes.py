@@ -5,10 +5,10 @@ lanes (by id), webhooks, deliveries, so that they cannot deadlock. Work that mus
 claim, settle, rescue) takes the free lanes and returns for the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from outbox.database.sql import IDS, items
-from outbox.database.transaction import Tx
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Row, Tx
 
 RESTED = 1_000_000
 """Microseconds: a lane without a turn for this long counts as if it had waited this long."""
@@ -39,10 +39,9 @@ THERE = f"select webhook_id from lanes where webhook_id in {IDS}"
 # Not before its last turn: otherwise a lane with a backlog, whose oldest row was due long ago,
 # would always come before the others. Two probes of the claim's index, because first attempts and
 # retries are separate ranges.
-REST = f"""
-update lanes set due_at = (
+DUE = """(
   select case when soonest is not null
-    then /*sqlite max*/ /*postgres greatest*/(soonest, lanes.wait_until, lanes.turned_at) end
+    then /*sqlite max*/ /*postgres greatest*/(soonest, {wait_until}, lanes.turned_at) end
   from (
     select min(next_at) as soonest from (
       select * from (
@@ -57,9 +56,23 @@ update lanes set due_at = (
         order by next_at limit 1
       ) as retries
     ) as heads
-  ) as head)
-where webhook_id in {IDS}
-returning case when active then due_at - (select due_now()) end as wait
+  ) as head)"""
+WAIT = "case when active then due_at - (select due_now()) end as wait"
+REST = f"""
+update lanes set due_at = {DUE.format(wait_until="lanes.wait_until")}
+where webhook_id in {IDS} returning {WAIT}
+"""
+# Of two delays that receivers request, the longer one applies.
+HELD = """case when s.hold > 0 and (select due_now()) + s.hold > lanes.wait_until
+  then (select due_now()) + s.hold else lanes.wait_until end"""
+SETTLED = f"""
+update lanes set failing = case s.judged when 1 then s.since > 0 else failing end,
+  wait_until = {HELD}, due_at = {DUE.format(wait_until=HELD)}
+from (
+  select value ->> 0 as webhook, cast(value ->> 1 as bigint) as judged,
+    cast(value ->> 2 as bigint) as since, cast(value ->> 3 as bigint) as hold
+  from {ITEMS}) as s
+where lanes.webhook_id = s.webhook returning {WAIT}
 """
 
 NOTE = "insert into wakes (webhook_id) values ($1)"
@@ -83,11 +96,12 @@ async def lock(tx: Tx, webhook_ids: Iterable[str]) -> list[str]:
 async def try_lock(tx: Tx, webhook_ids: Iterable[str]) -> tuple[list[str], list[str]]:
     """Lock those of these lanes and webhooks that are free; return the locked and the busy ones.
 
-    Deleted ones are in neither list. Waits for no lock.
+    Deleted ones are not among the busy ones. Waits for no lock.
     """
     ids = sorted(set(webhook_ids))
-    if not ids:
-        return [], []
+    if not ids or tx.engine == "sqlite":
+        # There no other transaction runs.
+        return ids, []
     got = [row["webhook_id"] for row in await tx.all(TRY, items(ids))]
     if len(got) == len(ids):
         return got, []
@@ -113,7 +127,8 @@ async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
     free, held = await try_lock(tx, webhook_ids)
     if free:
         await tx.run(WAKE, items(free), due)
-    await tx.many(NOTE, [(webhook_id,) for webhook_id in held])
+    if held:
+        await tx.many(NOTE, [(webhook_id,) for webhook_id in held])
     return bool(held)
 
 
@@ -138,7 +153,20 @@ async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
     ids = sorted(set(webhook_ids))
     if not ids:
         return None
-    waits = [row["wait"] for row in await tx.all(REST, items(ids))]
+    return _first(await tx.all(REST, items(ids)))
+
+
+async def settled(tx: Tx, outcomes: Sequence[tuple[str, int, int, int]]) -> int | None:
+    """Set the state and the due time of locked lanes after attempts; return as `rest` does.
+
+    Of each webhook: its id, 1 if an attempt tells something about the receiver, the failures since
+    the last success, and the time that the receiver requested, in microseconds.
+    """
+    return _first(await tx.all(SETTLED, items(outcomes))) if outcomes else None
+
+
+def _first(rows: Iterable[Row]) -> int | None:
+    waits = [row["wait"] for row in rows]
     return min((int(wait) for wait in waits if wait is not None), default=None)
 
 

@@ -50,18 +50,6 @@ from (
 where webhooks.id = s.webhook
 """
 
-# Of two delays that receivers request, the longer one applies.
-LANE = f"""
-update lanes set failing = (s.since > 0),
-  wait_until = case when s.hold > 0 and (select due_now()) + s.hold > wait_until
-    then (select due_now()) + s.hold else wait_until end
-from (
-  select value ->> 0 as webhook, cast(value ->> 4 as bigint) as since,
-    cast(value ->> 5 as bigint) as hold
-  from {ITEMS}) as s
-where lanes.webhook_id = s.webhook
-"""
-
 # Only while the address is the one that responded: the owner may have changed the webhook.
 DISABLE = """
 update webhooks set state = 'disabled', disabled_reason = 'gone', version = version + 1,
@@ -112,8 +100,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
-    await _health(tx, by_webhook)
-    wait_us = await lanes.rest(tx, by_webhook)
+    wait_us = await _health(tx, by_webhook)
     if tx.engine == "sqlite":
         await tx.run(MARK)
     return Settlement(held, deferred, wait_us)
@@ -135,12 +122,17 @@ def _concerns_receiver(outcome: Outcome) -> bool:
     return outcome.outcome != "aborted" and not outcome.stale
 
 
-async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
-    """Fold a batch into each webhook's health and lane, one row each."""
+async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> int | None:
+    """Fold a batch into each webhook's health and lane, one row each.
+
+    Return microseconds until the first of the lanes is due, None when none is.
+    """
     folded: list[tuple[object, ...]] = []
+    outcomes: list[tuple[str, int, int, int]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
         judged = [s for s in batch if s.outcome is not None and _concerns_receiver(s.outcome)]
         if not judged:
+            outcomes.append((webhook_id, 0, 0, 0))
             continue
         since = 0
         succeeded = 0
@@ -152,10 +144,10 @@ async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
         hold = max(s.decision.webhook_wait_us or 0 for s in judged)
         last = judged[-1].outcome
         assert last is not None
-        folded.append((webhook_id, last.outcome, last.status, succeeded, since, hold))
-    if not folded:
-        return
-    await tx.run(HEALTH, items(folded), tx.now)
+        folded.append((webhook_id, last.outcome, last.status, succeeded, since))
+        outcomes.append((webhook_id, 1, since, hold))
+    if folded:
+        await tx.run(HEALTH, items(folded), tx.now)
     gone = {
         (s.delivery.webhook_id, s.url)
         for batch in by_webhook.values() for s in batch if s.decision.disable
@@ -164,4 +156,4 @@ async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> None:
         if await tx.run(DISABLE, webhook_id, url, tx.now):
             await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
             tx.changed.add(webhook_id)
-    await tx.run(LANE, items(folded))
+    return await lanes.settled(tx, outcomes)
