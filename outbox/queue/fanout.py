@@ -5,7 +5,7 @@ no lock, so that no webhook and no node can block it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -103,7 +103,8 @@ class FannedOut:
 
     Counted are events, their deliveries, and those claimed at once. `more`: events are left.
     `turned_away`: another node is fanning out. `noted`: some lanes were locked and need another
-    look. `dead` counts deliveries that ended at once.
+    look. `dead` counts deliveries that ended at once. `ready` are webhooks with deliveries that
+    were not claimed.
     """
 
     events: Mapping[str, int] = field(default_factory=dict)
@@ -115,6 +116,7 @@ class FannedOut:
     turned_away: bool = False
     noted: bool = False
     announced: Sequence[Announced] = ()
+    ready: Collection[str] = ()
 
     def preclaimed(self) -> Counter[str]:
         """Return how many deliveries of each webhook were claimed on creation."""
@@ -240,6 +242,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
             )
             for number, (row, chosen) in enumerate(zip(met, wanted, strict=True))
         ],
+        ready=now.ready,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """The drain: the loop that turns committed events into finished deliveries.
 
-Each turn records results and takes due deliveries (both in one commit on SQLite); sends run beside
-it as tasks. No transaction is open during network access. After an internal error the loop is
-logged and continues with all its work: it neither claims nor rescues anything again.
+Each turn records results and takes due deliveries, both in one commit; sends run beside it as
+tasks. No transaction is open during network access. After an internal error the loop is logged and
+continues with all its work: it neither claims nor rescues anything again.
 """
 
 from __future__ import annotations
@@ -120,9 +120,10 @@ class Worker:
         """Run one turn: settle and take, then wait for a reason to run again."""
         self._wake.clear()
         slow = self._sends.take_slots_back()
-        settled, taken = await _both(
-            self._settling.write(),
-            self._taking.take(self._settling.unwritten, self._settling.held),
+        unwritten = self._settling.unwritten
+        settled, taken = await self._both(
+            self._settling.write(self._taking.along(unwritten)),
+            self._taking.take(unwritten, self._settling.held),
         )
         wait = BACKOFF_SECONDS if settled is None or taken is None else min(settled, taken)
         windows = self._sends.windows
@@ -133,6 +134,24 @@ class Worker:
             await asyncio.sleep(wait)
         elif not self._over():
             await sleep_until_set(self._wake, wait)
+
+    async def _both(
+        self, settle: Awaitable[float | None], take: Awaitable[float | None]
+    ) -> tuple[float | None, float | None]:
+        """Await both to their ends, even when one fails: two turns must not overlap.
+
+        On PostgreSQL one after the other, because both may claim.
+        """
+        if self._db.engine == "sqlite":
+            done = await asyncio.gather(settle, take, return_exceptions=True)
+        else:
+            [settled] = await asyncio.gather(settle, return_exceptions=True)
+            [taken] = await asyncio.gather(take, return_exceptions=True)
+            done = (settled, taken)
+        for result in done:
+            if isinstance(result, BaseException):
+                raise result
+        return done  # type: ignore[return-value] # no exception is left
 
     def _over(self) -> bool:
         return self._stopping and not (self._sends or self._settling or self._taking.owes)
@@ -149,17 +168,6 @@ class Worker:
     def _lose(self) -> None:
         self._sends.end_all()
         self._wake.set()
-
-
-async def _both(
-    first: Awaitable[float | None], second: Awaitable[float | None]
-) -> tuple[float | None, float | None]:
-    """Await both to their ends, even when one fails: two turns must not overlap."""
-    done = await asyncio.gather(first, second, return_exceptions=True)
-    for result in done:
-        if isinstance(result, BaseException):
-            raise result
-    return done  # type: ignore[return-value] # no exception is left
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

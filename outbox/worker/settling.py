@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -11,12 +12,14 @@ from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
 from outbox.queue.deliveries import Result
-from outbox.queue.settle import settle
+from outbox.queue.settle import Settlement, settle
 from outbox.sending.outcome import unanswered
 from outbox.worker.reports import Reports
 
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
+
+Write = Callable[[Sequence[Result]], Awaitable[Settlement]]
 
 log = structlog.get_logger("outbox")
 
@@ -50,10 +53,12 @@ class Settling:
         """Add one result."""
         self._new.append(result)
 
-    async def write(self) -> float | None:
+    async def write(self, first: Write | None = None) -> float | None:
         """Write the collected results; a batch stays here until it is written.
 
-        Return seconds until the next useful turn; None when the database is unavailable.
+        `first` writes the whole batch, in a transaction that does more; if it fails for another
+        reason than an unavailable database, the results are written one by one. Return seconds
+        until the next useful turn; None when the database is unavailable.
         """
         now = self._clock.monotonic()
         # The batch is an attribute, so that no error can lose its contents.
@@ -62,21 +67,26 @@ class Settling:
         if self._deferred and now >= self._deferred_until:
             self._batch += self._deferred
             self._deferred = []
-        waits = [await self._write(self._batch)] if self._batch else [float("inf")]
+        waits = [await self._write(self._batch, first)] if self._batch else [float("inf")]
         if waits[0] is not None:
             self._batch = []
         if self._deferred:
             waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
         return None if waits[0] is None else min(wait for wait in waits if wait is not None)
 
-    async def _write(self, batch: list[Result], reported: bool = False) -> float | None:
+    async def _write(
+        self, batch: list[Result], first: Write | None = None, reported: bool = False
+    ) -> float | None:
         try:
-            settlement = await self._db.write(settle, batch)
+            settlement = await (self._db.write(settle, batch) if first is None else first(batch))
         except DatabaseUnavailable as error:
             log.warning("settle_failed", error=str(error), waiting=len(batch))
             return None
         except Exception as error:
             log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not reported)
+            if first is not None:
+                # What ran beside it may have failed.
+                return await self._write(batch, reported=True)
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
         if later:
@@ -94,8 +104,8 @@ class Settling:
                     "settle_fenced", request_id=result.delivery.request_id,
                     delivery_id=result.delivery.id, node=result.node_id,
                 )  # fmt: skip
-        if settlement.wait_us is None or self._db.engine == "sqlite":
-            # There the concurrent claim comes later and has seen what is due.
+        if settlement.wait_us is None or first is not None or self._db.engine == "sqlite":
+            # A claim in or after this transaction has seen what is due.
             return float("inf")
         return settlement.wait_us / 1_000_000
 

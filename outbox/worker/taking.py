@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import structlog
 
 from outbox.clock import Clock
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
 from outbox.queue import lanes, rescue
-from outbox.queue.claim import Taken, claim
-from outbox.queue.deliveries import Capacity, Claimed, Endpoint
-from outbox.queue.fanout import FannedOut, fan_out
+from outbox.queue.claim import Taken
+from outbox.queue.deliveries import Capacity, Claimed, Endpoint, Result
+from outbox.queue.fanout import FannedOut
+from outbox.queue.settle import Settlement
+from outbox.queue.turn import claim_due, fan_out_and_look, settle_and_claim, take
 from outbox.worker.journal import Journal
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
+from outbox.worker.settling import Write
 
 POLL_SECONDS = 1.0
 # Delay after a claim found only deliveries that it could not take or that others had locked; it
@@ -31,17 +35,6 @@ RECHECK_SECONDS = 1.0
 Held = Callable[[], set[str]]
 
 log = structlog.get_logger("outbox")
-
-
-async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, Taken]:
-    """Fan out new events and claim due deliveries, in one transaction."""
-    fanned = await fan_out(tx, capacity)
-    return fanned, await claim(tx, capacity, fanned.preclaimed())
-
-
-async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
-    """Claim due deliveries, after a fan-out in its own transaction."""
-    return await claim(tx, capacity, {})
 
 
 class Taking:
@@ -70,6 +63,9 @@ class Taking:
         self._notes_at = 0.0
         self._give_back_at = 0.0
         self._claims = 0
+        self._claim_at = 0.0
+        self._claimed_along = False
+        self._crowded = False
 
     @property
     def owes(self) -> bool:
@@ -93,6 +89,7 @@ class Taking:
         try:
             await self._give_back()
             if self._stopped or self._lease.objection() is not None:
+                self._claim_at = 0.0
                 return POLL_SECONDS
             await self._check(held)
         except DatabaseUnavailable as error:
@@ -103,6 +100,34 @@ class Taking:
             return await self._together(unwritten)
         return await self._apart(unwritten)
 
+    def along(self, unwritten: int) -> Write | None:
+        """Return a function that records results and claims, in one transaction.
+
+        Return None where a claim has its own transaction: on SQLite, where both share a COMMIT, and
+        when something else comes before the next claim.
+        """
+        if (
+            self._db.engine == "sqlite"
+            or self._stopped
+            or self._orphans
+            or self._lease.objection() is not None
+        ):
+            return None
+        return partial(self._settle_and_claim, unwritten)
+
+    async def _settle_and_claim(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
+        self._sends.watch_changes()
+        capacity = self._capacity(unwritten)
+        began = self._clock.monotonic()
+        try:
+            settlement, taken = await self._db.write(settle_and_claim, batch, capacity)
+        except Exception as error:
+            self._failed(error, capacity, began)
+            raise
+        self._claimed(taken, capacity, began)
+        self._claimed_along = True
+        return settlement
+
     async def _together(self, unwritten: int) -> float | None:
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
@@ -112,19 +137,22 @@ class Taking:
             self._failed(error, capacity, began)
             return None
         self._note(fanned, capacity)
-        self._start(taken, capacity, began)
-        return 0.0 if fanned.more else self._wait(taken)
+        for each in taken:
+            self._start(each, capacity, began)
+        return 0.0 if fanned.more else self._wait(taken[-1])
 
     async def _apart(self, unwritten: int) -> float | None:
         """Fan out in a separate transaction, so that its locks are free at once."""
         wait = POLL_SECONDS
         now = self._clock.monotonic()
+        look = (self._crowded or now >= self._claim_at) and not self._claimed_along
+        self._claimed_along = False
         if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
             self._news = False
             self._fanned_at = now
             capacity = self._capacity(unwritten)
             try:
-                fanned = await self._db.write(fan_out, capacity)
+                fanned, due = await self._db.write(fan_out_and_look, capacity)
             except Exception as error:  # noqa: BLE001 - as above
                 self._news = True
                 self._failed(error, capacity, now)
@@ -132,7 +160,9 @@ class Taking:
                     return None
                 # A failing fan-out must not block deliveries that are ready already.
                 self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
+                look = True
             else:
+                look = look or due
                 self._note(fanned, capacity)
                 wait = self._wait_for_fan_out(fanned)
         began = self._clock.monotonic()
@@ -143,15 +173,25 @@ class Taking:
                 held = await self._db.write(lanes.wake_noted)
                 self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
                 self._held = self._held + 1 if held else 0
-            taken = await self._db.write(claim_due, capacity)
+                look = True
+            if look:
+                self._claimed(await self._db.write(claim_due, capacity), capacity, began)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error, capacity, began)
             return None
+        return min(wait, self._until(self._notes_at), self._until(self._claim_at))
+
+    def _claimed(self, taken: Taken, capacity: Capacity, began: float) -> None:
+        """Start what was claimed, and determine when to claim again."""
         self._start(taken, capacity, began)
+        self._claim_at = self._clock.monotonic() + self._wait(taken)
+        # A slot may become free without a result: that of a slow send.
+        self._crowded = taken.crowded
         if taken.crowded:
             self._shared.announce()
-        wait = min(wait, max(self._notes_at - self._clock.monotonic(), SHORTEST_SECONDS))
-        return min(wait, self._wait(taken))
+
+    def _until(self, moment: float) -> float:
+        return max(moment - self._clock.monotonic(), SHORTEST_SECONDS)
 
     def _wait_for_fan_out(self, fanned: FannedOut) -> float:
         """Return seconds until the next fan-out may find something."""
@@ -173,6 +213,7 @@ class Taking:
         # A claim that may be committed in spite of its error is released before the next claim, so
         # there is never more than this one.
         self._orphans.append(capacity.claim)
+        self._claim_at = 0.0
         self._observer.claimed("error", self._clock.monotonic() - began)
         if isinstance(error, DatabaseUnavailable):
             log.warning("take_failed", error=str(error), node=capacity.node_id)
@@ -229,6 +270,7 @@ class Taking:
         for claim_token in reversed(tuple(self._orphans)):
             if await self._db.write(rescue.release, claim_token):
                 self._orphans.remove(claim_token)
+                self._claim_at = 0.0
             else:
                 self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
@@ -243,6 +285,7 @@ class Taking:
         # Deliveries that others have locked are checked again soon.
         self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
         if rescued:
+            self._claim_at = 0.0
             log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
             self._journal.rescued(rescued)
             self._observer.rescued("unheld", len(rescued))

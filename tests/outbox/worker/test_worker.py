@@ -11,7 +11,7 @@ from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutcomeUnknown
-from outbox.queue import lanes
+from outbox.queue import lanes, turn
 from outbox.queue.deliveries import Capacity
 from outbox.queue.policy import Schedule
 from outbox.queue.rescue import MOST_RESCUES, release, rescue
@@ -73,7 +73,7 @@ async def test_a_claim_with_unknown_outcome_is_released_once(
     async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal away
         result = await real(self, unit, *args, **kwargs)
-        if away and unit in (taking.take, taking.claim_due):
+        if away and unit in (turn.take, turn.claim_due, turn.fan_out_and_look):
             away -= 1
             raise OutcomeUnknown("connection", "lost during COMMIT")
         if away and unit is release:
@@ -118,7 +118,7 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
     async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal lost
         result = await real(self, unit, *args, **kwargs)
-        if unit is taking.claim_due and result.claimed and not lost:
+        if unit is turn.claim_due and result.claimed and not lost:
             lost, locked = True, asyncio.Event()
             holding.append(asyncio.create_task(real(db, stranger, held, locked)))
             await locked.wait()
@@ -259,7 +259,8 @@ async def test_a_result_that_cannot_be_written_delays_no_other(
             raise RuntimeError("this one never")
         return await real(tx, batch)
 
-    monkeypatch.setattr(settling, "settle", refuse)
+    for module in (settling, turn):
+        monkeypatch.setattr(module, "settle", refuse)
     async with inbox() as box, drain(db, ring()) as running:
         bad = await running.webhook(f"{box.url}/bad")
         await running.webhook(f"{box.url}/fine")
@@ -339,13 +340,13 @@ async def test_a_failed_claim_does_not_leave_a_settle_running(
     at_once = most = faults = 0
     write, take = Settling.write, Taking.take
 
-    async def slow(self: Settling) -> float | None:
+    async def slow(self: Settling, *args: Any) -> float | None:
         nonlocal at_once, most
         at_once += 1
         most = max(most, at_once)
         try:
             await asyncio.sleep(0.3)
-            return await write(self)
+            return await write(self, *args)
         finally:
             at_once -= 1
 
