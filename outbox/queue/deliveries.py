@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from outbox.database.transaction import Row
 from outbox.queue.policy import Decision
 from outbox.sending.outcome import Outcome
+from outbox.sending.request import Header
 from outbox.states import Origin
 
 # Concurrent sends that a webhook starts with; one, when its last attempt failed.
@@ -112,6 +113,7 @@ class Result:
     decision: Decision
     outcome: Outcome | None
     started_at: int
-    request_headers: Sequence[tuple[str, str]]
+    request_headers: Sequence[str | Header]
+    """As `kept` returns them; empty without a request."""
     url: str
     node_id: str

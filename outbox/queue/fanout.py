@@ -15,7 +15,7 @@ from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue import figures, lanes, snapshots
 from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
-from outbox.queue.loading import endpoints_of
+from outbox.queue.loading import ENDPOINT, endpoint_of
 from outbox.queue.snapshots import Snapshot
 from outbox.states import Origin
 from outbox.webhooks import subscription
@@ -50,7 +50,7 @@ where events.pos = s.place
 
 # A lane with due deliveries claims nothing ahead of its queue.
 WEBHOOKS = f"""
-select w.id, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
+select {ENDPOINT}, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.since_snapshot,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
@@ -150,6 +150,7 @@ class _Round:
         self._slots = capacity.slots
         self.rows: list[tuple[object, ...]] = []
         self.claimed: list[Claimed] = []
+        self.endpoints: dict[str, Endpoint] = {}
         self.dead: list[str] = []
         self.ready: set[str] = set()
         self.created: Counter[str] = Counter()
@@ -165,6 +166,8 @@ class _Round:
         elif self._may_preclaim(event, to):
             state = "in_flight"
             self._slots -= 1
+            if to.id not in self.endpoints:
+                self.endpoints[to.id] = endpoint_of(to.row)
             self.claimed.append(
                 claimed(
                     event, delivery_id=delivery_id, webhook_id=to.id, event_id=event["id"],
@@ -233,7 +236,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed,
-        await endpoints_of(tx, {delivery.webhook_id for delivery in now.claimed}), now.dead,
+        now.endpoints, now.dead,
         more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
         announced=[
             Announced(

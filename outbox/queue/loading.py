@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Row, Tx
 from outbox.queue.deliveries import Capacity, Claimed, Endpoint, claimed
 
 SMALL_BODY = 64 * 1024
@@ -26,11 +26,10 @@ where d.id in {IDS} order by d.retry, d.next_at
 """
 LARGE = "select body from events where id = $1"
 
-ENDPOINTS = f"""
-select id, version, url, timeout_ms, schedule, headers, secret, staged_secret, old_secret,
-  old_secret_until, failures
-from webhooks where id in {IDS}
-"""
+ENDPOINT = """w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
+  w.staged_secret, w.old_secret, w.old_secret_until, w.failures"""
+"""The columns of `webhooks` for `endpoint_of`."""
+ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
 
 async def load(
@@ -68,11 +67,13 @@ async def endpoints_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Endpoint
     """Return the data for requests to these webhooks."""
     ids = sorted(webhook_ids)
     rows = await tx.all(ENDPOINTS, items(ids)) if ids else []
-    return {
-        row["id"]: Endpoint(
-            row["id"], row["version"], row["url"], row["timeout_ms"], row["schedule"],
-            row["headers"], row["secret"], row["staged_secret"], row["old_secret"],
-            row["old_secret_until"], row["failures"],
-        )
-        for row in rows
-    }  # fmt: skip
+    return {row["id"]: endpoint_of(row) for row in rows}
+
+
+def endpoint_of(webhook: Row) -> Endpoint:
+    """Return the data for requests to a webhook, of a row with the columns of ENDPOINT."""
+    return Endpoint(
+        webhook["id"], webhook["version"], webhook["url"], webhook["timeout_ms"],
+        webhook["schedule"], webhook["headers"], webhook["secret"], webhook["staged_secret"],
+        webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from outbox.database.transaction import Row, Tx
 from outbox.queue import lanes
+from outbox.sending.kept_headers import restored
 from outbox.states import Origin
 
 T = TypeVar("T")
@@ -228,7 +229,8 @@ _ATTEMPT = ", ".join(column.name for column in fields(Attempt))
 async def attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
     """Return the attempts of a delivery, the latest first."""
     rows = await tx.all(
-        f"select {_ATTEMPT} from attempts where delivery_id = $1 order by number desc", delivery_id
+        f"select event_id, {_ATTEMPT} from attempts where delivery_id = $1 order by number desc",
+        delivery_id,
     )
     return [_made(Attempt, row) for row in rows]
 
@@ -271,7 +273,11 @@ def _made(kind: type[T], row: Row) -> T:
     for name in ("retry", "truncated"):
         if name in values:
             values[name] = bool(values[name])
-    for name in ("request_headers", "response_headers"):
-        if name in values:
-            values[name] = [tuple(pair) for pair in json.loads(values[name] or "[]")]
+    if "response_headers" in values:
+        values["response_headers"] = [
+            tuple(pair) for pair in json.loads(values["response_headers"] or "[]")
+        ]
+        values["request_headers"] = restored(
+            row["request_headers"], row["event_id"], row["number"], row["started_at"]
+        )
     return kind(**values)

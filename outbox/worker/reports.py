@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from outbox.clock import Clock
@@ -23,8 +24,9 @@ class Reports:
         seconds = outcome.total_us / 1_000_000 if outcome else 0.0
         if outcome is not None:
             kind = kind_of(delivery)
-            host = urlsplit(result.url).hostname or ""
-            self._observer.attempt(delivery.webhook_id, host, kind, outcome.outcome, seconds)
+            self._observer.attempt(
+                delivery.webhook_id, _host(result.url), kind, outcome.outcome, seconds
+            )
             self._observer.connection(outcome.reused)
             if outcome.truncated:
                 self._observer.truncated()
@@ -36,6 +38,11 @@ class Reports:
             self._observer.delivery_finished(
                 delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
             )
+
+
+@lru_cache(maxsize=1024)
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def kind_of(delivery: Claimed) -> AttemptKind:

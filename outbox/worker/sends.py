@@ -13,8 +13,9 @@ from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.deliveries import Claimed, Endpoint, Result
 from outbox.queue.policy import Decision, Schedule, WindowStep, again, dead, decide
+from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome, unanswered
-from outbox.sending.request import Header, Request, compose, masked, span_of
+from outbox.sending.request import Header, Request, compose, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
@@ -189,7 +190,7 @@ class Sends:
             outcome = _internal(fault, self._clock.monotonic() - began)
         decision = self._decide(delivery, outcome, schedule)
         self._finish(sending, decision.window)
-        self._hand_over(delivery, decision, outcome, request.url, node_id, wall, masked(headers))
+        self._hand_over(delivery, decision, outcome, request.url, node_id, wall, kept(headers))
 
     def _finish(self, sending: Sending, window: WindowStep) -> None:
         width = self.windows.finish(sending, window, self._clock.monotonic())
@@ -221,7 +222,7 @@ class Sends:
         url: str,
         node_id: str,
         started_at: int | None = None,
-        headers: Sequence[Header] = (),
+        headers: Sequence[str | Header] = (),
     ) -> None:
         """Pass on the one result of this delivery; without `started_at` it started just now."""
         at = self._clock.wall() if started_at is None else started_at

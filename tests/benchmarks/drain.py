@@ -26,12 +26,12 @@ from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
+from outbox.queue import turn
 from outbox.queue.claim import Taken
 from outbox.queue.deliveries import Capacity
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.states import End
-from outbox.worker import taking
 
 
 class Counting(Metrics):
@@ -55,7 +55,7 @@ def watch_claims() -> list[float]:
     The thread's own time: otherwise the measurement would include the busy event loop.
     """
     seconds: list[float] = []
-    claim = taking.claim  # type: ignore[attr-defined] # where the drain calls it
+    claim = turn.claim  # type: ignore[attr-defined] # where the drain calls it
 
     async def timed(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Taken:
         began = time.thread_time()
@@ -64,7 +64,7 @@ def watch_claims() -> list[float]:
         finally:
             seconds.append(time.thread_time() - began)
 
-    taking.claim = timed  # type: ignore[attr-defined] # as above
+    turn.claim = timed  # type: ignore[attr-defined] # as above
     return seconds
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +16,7 @@ from gateway.records.access import Actor
 from gateway.server.config import Config, Egress, Limits, Retry
 from gateway.server.keys import DOCTOR, KEYRING
 from outbox.database.transaction import Database, Row, Tx
+from outbox.sending.kept_headers import restored
 from tests.gateway.console.test_deliveries import EVIL
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import Inbox, add_webhook, inbox, rows
@@ -89,7 +89,10 @@ async def test_the_verdict_is_that_of_a_delivery(db: Database) -> None:
             assert (outcome.address, outcome.response_body) == (
                 real["address"], bytes(real["response_body"] or b""),
             )  # fmt: skip
-            names = [name for name, _ in json.loads(real["request_headers"])]
+            logged = restored(
+                real["request_headers"], real["event_id"], real["number"], real["started_at"]
+            )
+            names = [name for name, _ in logged]
             # This test event was caused by a request with a trace.
             assert [name for name, _ in found.headers] == names[:-1]
             assert names[-1] == "traceparent"

@@ -3,10 +3,12 @@
 import pytest
 
 from outbox.database.transaction import Database, Tx
+from outbox.events import Cause, cause, enqueue
 from outbox.queue import log, parking, replay
 from outbox.queue.log import FILTERS, Filter
+from outbox.sending.request import masked
 from tests.outbox.queue.test_parking import park, paused
-from tests.support.drain import add_webhook, drain, inbox, make, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
 
 
 async def walk(db: Database, webhook_id: str, only: Filter, size: int) -> list[str]:
@@ -114,6 +116,51 @@ async def test_a_delivery_with_its_attempts_and_exact_body(db: Database) -> None
         assert attempt.status == 200
         health = await db.read(log.health, webhook_id)
         assert (health.waiting, health.tried, health.delivered) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("origin", ["event", "test"])
+async def test_the_log_shows_every_header_that_the_receiver_got(db: Database, origin: str) -> None:
+    own = (("Authorization", "Bearer s3cret"), ("X-Shop", "7"))
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id = await running.webhook(f"{box.url}/hook", headers=own)
+        cause.set(Cause("request-1", f"00-{'a' * 32}-{'b' * 16}-01"))
+        await db.write(announce, None if origin == "event" else webhook_id)
+        [got] = await box.until(1)
+        await running.watch.until("attempt")
+        [delivery] = (await db.read(log.page, webhook_id)).deliveries
+        [attempt] = await db.read(log.attempts, delivery.id)
+        sent = [item for item in got.headers.items() if item[0] not in ("Host", "Content-Length")]
+        assert attempt.request_headers == masked(sent)
+        assert ("X-Webhook-Test" in got.headers) == (origin == "test")
+        [row] = await db.read(rows, "select request_headers from attempts")
+        assert "s3cret" not in row["request_headers"]
+        assert got.headers["X-Webhook-Id"] not in row["request_headers"]
+
+
+async def test_headers_stored_with_their_names_are_shown_as_they_are(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        webhook_id = await running.webhook(f"{box.url}/hook")
+        await db.write(make, "r1")
+        await running.watch.until("attempt")
+        [delivery] = (await db.read(log.page, webhook_id)).deliveries
+        for text, shown in (
+            ('[["X-A","1"],["webhook-id","2"]]', [("X-A", "1"), ("webhook-id", "2")]),
+            ("[]", []),
+        ):
+            await db.write(store, text)
+            [attempt] = await db.read(log.attempts, delivery.id)
+            assert attempt.request_headers == shown
+
+
+async def announce(tx: Tx, webhook_id: str | None) -> str:
+    return enqueue(
+        tx, owner_id=OWNER, name="thing.made", record_id="r1", record_version=7,
+        data={"id": "r1"}, webhook_id=webhook_id,
+    )  # fmt: skip
+
+
+async def store(tx: Tx, text: str) -> int:
+    return await tx.run("update attempts set request_headers = $1", text)
 
 
 async def test_a_replay_is_a_new_delivery_of_the_same_bytes(db: Database) -> None:
