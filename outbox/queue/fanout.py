@@ -235,9 +235,9 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     await figures.count_fan_out(tx, met, now.dead)
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
-        Counter(event["name"] for event in met), now.created, now.claimed,
-        now.endpoints, now.dead,
+        Counter(event["name"] for event in met), now.created, now.claimed, now.endpoints, now.dead,
         more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
+        ready=now.ready,
         announced=[
             Announced(
                 row["id"], row["name"], row["record_id"], row["request_id"], row["traceparent"],
@@ -245,7 +245,6 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
             )
             for number, (row, chosen) in enumerate(zip(met, wanted, strict=True))
         ],
-        ready=now.ready,
     )  # fmt: skip
 
 

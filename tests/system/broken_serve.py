@@ -56,8 +56,8 @@ class HastySender(Sender):
 class HastySettling(Settling):
     """Informs the sender of recorded results."""
 
-    async def _write(self, batch: list[Result], told: bool = False) -> float | None:
-        wait = await super()._write(batch, told)
+    async def _write(self, batch: list[Result], *rest: Any, **more: Any) -> float | None:
+        wait = await super()._write(batch, *rest, **more)
         for settled in batch if wait is not None else ():
             event = PLEDGES.settled.pop((settled.delivery.event_id, settled.url), None)
             if event is not None:

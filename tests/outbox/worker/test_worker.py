@@ -232,7 +232,7 @@ async def test_a_delivery_rescued_repeatedly_ends_dead(db: Database) -> None:
     async with inbox() as box:
         await add_webhook(db, ring(), box.url)
         await db.write(make, "r1")
-        await db.write(taking.take, Capacity("n", "c", 0, 0, 0, {}, 0))
+        await db.write(turn.take, Capacity("n", "c", 0, 0, 0, {}, 0))
         for number in range(MOST_RESCUES):
             [row] = await db.read(rows, "select state from deliveries")
             assert row["state"] == "ready", number
