@@ -1,18 +1,22 @@
 """A database that counts the units and the statements that reach it."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Purpose
 
 
 class Counted:
-    """The database `db`; `units` and `statements` have what ran since `reset`."""
+    """The database `db`; `units` and `statements` have what was read since `reset`."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, written: list[tuple[str, list[str]]] | None = None) -> None:
         self._db = db
         self.units = 0
         self.statements: list[str] = []
+        self.written = [] if written is None else written
+        """The name and the statements of each unit of `write`, also of those on `apart`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._db, name)
@@ -20,6 +24,18 @@ class Counted:
     def reset(self) -> None:
         self.units = 0
         self.statements.clear()
+        self.written.clear()
+
+    def apart(self, purpose: Purpose) -> Counted:
+        return Counted(self._db.apart(purpose), self.written)
+
+    async def write(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        async def counting(tx: Any, *args: Any, **kwargs: Any) -> Any:
+            statements: list[str] = []
+            self.written.append((unit.__name__, statements))
+            return await unit(CountedTx(tx, statements), *args, **kwargs)
+
+        return await self._db.write(counting, *args, **kwargs)
 
     async def read(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         return await self._db.read(self._counting(unit), *args, **kwargs)
@@ -41,8 +57,11 @@ class CountedTx:
     """A transaction that notes its statements, then runs them."""
 
     def __init__(self, tx: Any, statements: list[str]) -> None:
-        self._tx = tx
-        self._statements = statements
+        object.__setattr__(self, "_tx", tx)
+        object.__setattr__(self, "_statements", statements)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._tx, name, value)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
@@ -54,3 +73,12 @@ class CountedTx:
     async def all(self, sql: str, *args: Any) -> Any:
         self._statements.append(sql)
         return await self._tx.all(sql, *args)
+
+    async def run(self, sql: str, *args: Any) -> Any:
+        self._statements.append(sql)
+        return await self._tx.run(sql, *args)
+
+    async def many(self, sql: str, rows: Any) -> Any:
+        if rows:
+            self._statements.append(sql)
+        return await self._tx.many(sql, rows)

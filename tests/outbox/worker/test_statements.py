@@ -1,0 +1,36 @@
+"""How many transactions and statements a delivery takes; on PostgreSQL each is a round trip."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from outbox.database.transaction import Database
+from tests.support.counted import Counted
+from tests.support.drain import drain, inbox, make, ring
+
+TAKES = {
+    "sqlite": [("take", 9), ("settle", 6)],
+    "postgres": [("fan_out_and_look", 8), ("settle_and_claim", 8)],
+}
+DRAIN = ("take", "claim_due", "settle", "settle_and_claim", "fan_out_and_look")
+
+
+def changes(statement: str) -> bool:
+    return statement.split(maxsplit=1)[0] in ("insert", "update", "delete")
+
+
+async def test_a_delivery_alone_takes_two_transactions(db: Database) -> None:
+    counted = Counted(db)
+    async with inbox() as box, drain(cast(Database, counted), ring()) as running:
+        await running.webhook(box.url)
+        await db.write(make, "r0")
+        await running.watch.until("delivery_finished")
+        counted.reset()
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished", 2)
+        took = [
+            (unit, len(statements))
+            for unit, statements in counted.written
+            if unit in DRAIN and any(map(changes, statements))
+        ]
+        assert took == TAKES[db.engine]
