@@ -98,7 +98,7 @@ async def test_a_claim_that_fails_beside_results_loses_nothing_of_them(
         await db.write(make, "r1")
         await running.watch.until("delivery_finished")
         [attempt] = await db.read(rows, "select outcome, status, error from attempts")
-        assert tuple(attempt) == ("success", 200, None)
+        assert [attempt[n] for n in ("outcome", "status", "error")] == ["success", 200, None]
         assert tried
         assert not running.watch.counts.get("fenced")
 
