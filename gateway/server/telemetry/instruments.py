@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal, get_args
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -50,7 +50,7 @@ class Instruments:
         registry.register(self.webhooks)
 
         def counter(name: str, text: str, *labels: str) -> Counters:
-            return Counters(Counter(name, text, labels, registry=registry))
+            return Counters(name, text, labels, registry)
 
         def single(name: str, text: str) -> Counter:
             return Counter(name, text, registry=registry)
@@ -59,13 +59,10 @@ class Instruments:
             return Gauge(name, text, labels, registry=registry)
 
         def timings(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Timings:
-            return Timings(Histogram(name, text, labels, buckets=buckets, registry=registry))
+            return Timings(name, text, buckets, labels, registry)
 
         def timing(name: str, text: str, buckets: tuple[float, ...]) -> Callable[[float], None]:
-            observe: Callable[[float], None] = Histogram(
-                name, text, buckets=buckets, registry=registry
-            ).observe
-            return observe
+            return Timings(name, text, buckets, (), registry)[()]
 
         # The web side.
         self._http = timings(
@@ -195,7 +192,10 @@ class Instruments:
         self._pool = gauge(
             "db_pool_connections", "Connections to PostgreSQL for requests.", "state"
         )
-        self._spans = counter("tracing_spans_total", "Spans for the trace collector.", "result")
+        # Another thread counts them, so it takes the library's lock.
+        self._spans = Counter(
+            "tracing_spans_total", "Spans for the trace collector.", ("result",), registry=registry
+        )
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
         self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
         self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
@@ -237,7 +237,7 @@ class Instruments:
         for fault in get_args(DatabaseFault):
             self._faults[(fault,)]
         for result in ("exported", "dropped"):
-            self._spans[(result,)]
+            self._spans.labels(result)
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]
         for mail in ("reset", "verify", "secured"):

@@ -56,7 +56,7 @@ class Metrics(Instruments):
 
     def spans(self, result: str, count: int) -> None:
         """Count spans for the trace collector: "exported" or "dropped". Runs in any thread."""
-        self._spans[(result,)].inc(count)
+        self._spans.labels(result).inc(count)
 
     def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
         """Call `census` at each scrape for the number of client sockets by state."""
