@@ -29,6 +29,7 @@ from gateway.server.mailer import Mailer
 from gateway.server.middleware import frame, surface_of
 from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
+from gateway.server.route_index import RouteIndex
 from gateway.server.storefront import build_storefront
 from gateway.server.telemetry.collector import collector
 from gateway.server.telemetry.exposition import Exposition
@@ -78,11 +79,11 @@ def build_app(
 
     health = Health(db, metrics, delivers=delivery is not None, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
-    around = frame(
+    app = web.Application(client_max_size=config.limits.body_bytes)
+    app[keys.FRAME] = frame(
         config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse, spans=spans,
+        health=health, refuse=refuse, routes=RouteIndex(app), spans=spans,
     )  # fmt: skip
-    app = web.Application(middlewares=[around], client_max_size=config.limits.body_bytes)
     app[keys.CONFIG] = config
     app[keys.CLOCK] = clock
     app[keys.IDS] = ids

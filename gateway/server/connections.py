@@ -15,7 +15,7 @@ from gateway.server.budgets import Budget
 from gateway.server.config import Limits
 from gateway.server.early import FIELD_BYTES
 from gateway.server.inbound import Connection
-from gateway.server.keys import ANSWERS
+from gateway.server.keys import ANSWERS, FRAME
 from gateway.server.shared import Shared
 from gateway.server.telemetry.instruments import Reason
 
@@ -131,7 +131,7 @@ class Runner(web.AppRunner):
         await app.startup()
         app.freeze()
         return Server(
-            app._handle,
+            app[FRAME],
             limits=self._limits,
             answers=app[ANSWERS],
             refused=self._refused,

@@ -3,6 +3,7 @@
 import asyncio
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
@@ -25,6 +26,7 @@ from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.doctor import Doctor
 
+FRAME: web.AppKey[Handler] = web.AppKey("FRAME")
 CONFIG = web.AppKey("CONFIG", Config)
 CLOCK = web.AppKey("CLOCK", Clock)
 IDS = web.AppKey("IDS", Ids)

@@ -1,14 +1,15 @@
-"""The middleware of every request: ids, error responses, log line and metrics.
+"""The frame of every request: its route, ids, error responses, log line and metrics.
 
-There is only one middleware, because each one costs time in every request.
+It is no middleware of aiohttp, whose chain of wrappers costs time in every request.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
+from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestPayloadError
 
 from gateway.records.errors import Refusal
@@ -17,10 +18,12 @@ from gateway.server.answers import carried
 from gateway.server.config import Config
 from gateway.server.keys import CALLER, CLIENT, RATE_LIMIT, REQUEST_ID
 from gateway.server.proxies import Proxies
+from gateway.server.route_index import RouteIndex
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.instruments import Reason, Surface
-from gateway.server.telemetry.logs import line_writer, logger, write_out
+from gateway.server.telemetry.logs import logger, record_writer
 from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.served import Served
 from gateway.server.telemetry.spans import Spans
 from gateway.server.tracing import Marks
 from outbox.clock import Clock
@@ -87,22 +90,27 @@ def frame(
     proxies: Proxies,
     health: Health,
     refuse: Refuse,
+    routes: RouteIndex,
     spans: Spans | None = None,
-) -> Middleware:
-    """Return the middleware: it runs the handler, responds to errors, logs and counts.
+) -> Handler:
+    """Return the handler of all requests: it runs that of the route, answers errors, logs, counts.
 
     `refuse` renders refusals that no door has rendered.
     """
     now = clock.monotonic
-    log = line_writer("request")
+    log = record_writer("request")
     active = metrics.active
     listen_to_traces = config.tracing.accept
     well_formed = WELL_FORMED.fullmatch
 
-    @web.middleware
-    async def framed(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def framed(request: web.Request) -> web.StreamResponse:
         began = now()
         headers = request.headers
+        handler = routes.find(request)
+        if handler is None:
+            handler = await routes.resolve(request)
+        if "Expect" in headers:
+            await routes.expected(request)
         request_id = headers.get("X-Request-Id")
         if request_id is None or well_formed(request_id) is None:
             request_id = marks.request_id()
@@ -149,31 +157,20 @@ def frame(
             method = request.method
             metrics.request(surface, route, method, status, seconds)
             if log is not None or status >= 500 or spans is not None:
-                fields = {
-                    "surface": surface,
-                    "method": method,
-                    "route": route,
-                    "path": path,
-                    "status": status,
-                    "duration_ms": round(seconds * 1000, 3),
-                    "request_id": request_id,
-                    "trace_id": trace.trace_id,
-                    "span_id": trace.span_id,
-                    "address": client.address,
-                }
                 caller = request.get(CALLER)
-                if caller is not None:
-                    fields["actor"] = caller.key_id or caller.owner_id
+                served = Served(
+                    surface, method, route, path, status, round(seconds * 1000, 3), request_id,
+                    trace.trace_id, trace.span_id, client.address,
+                    None if caller is None else caller.key_id or caller.owner_id,
+                )  # fmt: skip
                 if spans is not None and surface != "probe":
-                    spans.request(trace, fields, began, seconds)
+                    spans.request(trace, served, began, seconds)
                 if status >= 500:
-                    _log_failure(fields, failure)
+                    _log_failure(served, failure)
                 elif log is not None and (surface != "probe" or status >= 400):
                     # A proxy asks three times a second: its answers would bury the other lines.
-                    log(fields)
-                    if method not in READS:
-                        # Whoever gets the id of a write finds it in the log, also after a kill.
-                        write_out()
+                    # Whoever gets the id of a write finds it in the log, also after a kill.
+                    log(served, method not in READS)
 
     return framed
 
@@ -249,7 +246,8 @@ def _finish(
         response.force_close()
 
 
-def _log_failure(fields: dict[str, Any], failure: BaseException | None) -> None:
+def _log_failure(served: Served, failure: BaseException | None) -> None:
+    fields: dict[str, Any] = msgspec.to_builtins(served)
     if isinstance(failure, DatabaseUnavailable):
         logger().warning("request", error_kind=f"db_{failure.kind}", **fields)
     elif failure is None or isinstance(failure, Refusal | web.HTTPException):

@@ -136,13 +136,16 @@ class Renderer:
 
     def head(self, level: str, event: str) -> dict[str, Any]:
         """Return the first fields of every line."""
+        return {"ts": self.time(), "level": level, "event": event, **self.fixed}
+
+    def time(self) -> str:
+        """Return the current time as lines have it."""
         second, micros = divmod(self._clock.wall(), 1_000_000)
         if second != self._second:
             # A formatted date costs more than the rest of a line, so it is cached for a second.
             self._prefix = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
             self._second = second
-        ts = f"{self._prefix}.{micros // 1000:03d}Z"
-        return {"ts": ts, "level": level, "event": event, **self.fixed}
+        return f"{self._prefix}.{micros // 1000:03d}Z"
 
 
 LEVELS = {"warn": "warning", "exception": "error", "critical": "error", "fatal": "error"}
@@ -191,16 +194,6 @@ def node() -> str | None:
     return str(renderer.fixed["node"]) if isinstance(renderer, Renderer) else None
 
 
-def write_out() -> None:
-    """Write the lines collected so far now, and not with those of this turn of the event loop.
-
-    A process that is killed after this has written them.
-    """
-    renderer = structlog.get_config()["processors"][-1]
-    if isinstance(renderer, Renderer) and isinstance(renderer.out, Sink):
-        renderer.out.let_go()
-
-
 def line_writer(event: str) -> Callable[[dict[str, Any]], None] | None:
     """Return the function that writes lines of this name; None when the level info is off.
 
@@ -218,6 +211,37 @@ def line_writer(event: str) -> Callable[[dict[str, Any]], None] | None:
         line = renderer.head("info", event)
         line.update(fields)
         write(line_of(line) + b"\n")
+
+    return put
+
+
+def record_writer(event: str) -> Callable[[msgspec.Struct, bool], None] | None:
+    """Return the function that writes records as lines of this name; None without the level info.
+
+    With True the line and those before it are written now, and not with those of this turn of the
+    event loop: a process that is killed after that has written them. The names of a record's fields
+    differ from those of every line.
+    """
+    renderer = structlog.get_config()["processors"][-1]
+    if not isinstance(renderer, Renderer):
+        return lambda record, _: logger().info(event, **msgspec.to_builtins(record))
+    if logger().is_enabled_for(logging.INFO) is False:
+        return None
+    time, out, encode = renderer.time, renderer.out, msgspec.json.Encoder().encode
+    constant = line_of(renderer.head("info", event)).partition(b'","level":')[2][:-1]
+
+    def put(record: msgspec.Struct, now: bool) -> None:
+        try:
+            fields = encode(record)[1:]
+        except UnicodeEncodeError:
+            fields = b""
+        if fields.isascii() and 0 < len(fields) < LONGEST - 1_000:
+            line = b'{"ts":"%s","level":%s,%s\n' % (time().encode(), constant, fields)
+        else:
+            line = line_of(renderer.head("info", event) | msgspec.to_builtins(record)) + b"\n"
+        out.write(line)
+        if now and isinstance(out, Sink):
+            out.let_go()
 
     return put
 

@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from gateway.server.telemetry.metrics import METHODS
+from gateway.server.telemetry.served import Served
 from gateway.server.tracing import Marks, Trace
 from outbox.clock import Clock
 from outbox.queue.deliveries import Result
@@ -46,30 +47,28 @@ class Spans:
         self._put = put
         self._engine = "postgresql" if engine == "postgres" else engine
 
-    def request(
-        self, trace: Trace, fields: Mapping[str, Any], since: float, seconds: float
-    ) -> None:
-        """Make the span of a request from the fields of its log line; it began at `since`."""
+    def request(self, trace: Trace, served: Served, since: float, seconds: float) -> None:
+        """Make the span of a request, which began at `since`."""
         if trace.flags != "01":
             return
         began = self._clock.wall() - round((self._clock.monotonic() - since) * 1_000_000)
-        status = fields["status"]
-        method = fields["method"] if fields["method"] in METHODS else "_OTHER"
-        attributes = {
+        status = served.status
+        method = served.method if served.method in METHODS else "_OTHER"
+        attributes: dict[str, str | int | float | bool] = {
             "http.request.method": method,
-            "http.route": fields["route"],
+            "http.route": served.route,
             # Thousands of spans may wait for the collector, each with a path as long as a head.
-            "url.path": fields["path"][:LONGEST_PATH],
+            "url.path": served.path[:LONGEST_PATH],
             "http.response.status_code": status,
-            "client.address": fields["address"],
-            "carteiro.request_id": fields["request_id"],
+            "client.address": served.address,
+            "carteiro.request_id": served.request_id,
         }
-        if "actor" in fields:
-            attributes["enduser.id"] = fields["actor"]
+        if served.actor is not None:
+            attributes["enduser.id"] = served.actor
         failed = f"status {status}" if status >= 500 else None
         self._put(
             Span(
-                f"{method} {fields['route']}", "server", trace.trace_id, trace.span_id,
+                f"{method} {served.route}", "server", trace.trace_id, trace.span_id,
                 trace.parent_id, True,
                 began, began + round(seconds * 1_000_000), attributes, failed,
             )

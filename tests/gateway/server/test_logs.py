@@ -8,11 +8,13 @@ import os
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 import structlog
 
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.logs import PIECE, Sink
+from outbox.clock import SystemClock
 from tests.support.log_lines import Lines
 
 
@@ -51,6 +53,53 @@ def test_a_huge_value_is_cut(lines: Lines) -> None:
     logs.logger().info("huge", value="x" * 100_000)
     assert len(lines.raw[-1]) < 3_000
     assert lines.last["event"] == "huge"
+
+
+class Record(msgspec.Struct, omit_defaults=True):
+    path: str
+    actor: str | None = None
+
+
+@pytest.mark.parametrize(
+    "path", ["/a", "/\x9b\u2028ä", '/\ud800\x1b"\n', "/" + "x" * 100_000, "/" + "\x01" * 6_000]
+)
+@pytest.mark.parametrize("actor", [None, "a1"])
+def test_a_record_makes_the_line_of_its_fields(lines: Lines, path: str, actor: str | None) -> None:
+    fields = {"path": path} | ({} if actor is None else {"actor": actor})
+    logs.logger().info("served", **fields)
+    put = logs.record_writer("served")
+    assert put is not None
+    put(Record(path, actor), False)
+    first, second = (json.loads(line) for line in lines.raw[-2:])
+    assert list(first) == list(second)
+    assert first | {"ts": ""} == second | {"ts": ""}
+    assert lines.raw[-1].decode().rstrip("\n").isprintable()
+
+
+@pytest.mark.usefixtures("lines")
+def test_a_record_is_written_at_once_when_asked(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        logs.configure(
+            "info", clock=SystemClock(), node="n1", version="1", file=Sink(file.fileno())
+        )
+        put = logs.record_writer("served")
+        assert put is not None
+
+        async def served() -> list[bytes]:
+            put(Record("/a"), False)
+            before = (tmp_path / "log").read_bytes()
+            put(Record("/b"), True)
+            return [before, (tmp_path / "log").read_bytes()]
+
+        before, after = asyncio.run(served())
+    assert before == b""
+    assert [json.loads(line)["path"] for line in after.splitlines()] == ["/a", "/b"]
+
+
+def test_records_need_the_level_info(lines: Lines) -> None:
+    assert logs.record_writer("served") is not None
+    logs.configure("warning", clock=SystemClock(), node="n1", version="1", file=lines)
+    assert logs.record_writer("served") is None
 
 
 def test_an_exception_is_a_field(lines: Lines) -> None:
