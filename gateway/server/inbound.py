@@ -15,7 +15,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from gateway.domain.accounts.networks import share_of
-from gateway.server import early
+from gateway.server import early, outgoing
 from gateway.server.early import FULL, LONG_HEAD, PROBE_LINE, SLOW, status_of
 from gateway.server.keys import CALLER
 from gateway.server.shared import Shared
@@ -102,7 +102,13 @@ class Connection(RequestHandler):
         if self.for_probes and not resp.prepared:
             resp.force_close()
         try:
-            return await super().finish_response(request, resp, start_time)
+            # After a refused upgrade aiohttp parses again what came with it.
+            if self._upgraded or not await outgoing.send(request, resp):
+                return await super().finish_response(request, resp, start_time)
+            request._finish()
+            return resp, False
+        except ConnectionError:
+            return resp, True
         finally:
             self._writing = self._rate_from = None
             self.left = 0
