@@ -25,11 +25,14 @@ async def authenticate(request: web.Request) -> Actor:
     because not_found takes precedence over a missing scope.
     """
     caller: Actor | None = None
+    credentials = request.app[CREDENTIALS]
     for scheme in ORDER:
         text = presented(request, scheme)
         if text is None:
             continue
-        found = await request.app[CREDENTIALS].recognise(text, scheme)
+        found = credentials.remembered(text, scheme)
+        if found is None:
+            found = await credentials.recognise(text, scheme)
         if found is None:
             raise _refused(f"The {_NAMES[scheme]} is invalid, revoked or expired.")
         if caller is not None and caller.owner_id != found.owner_id:
@@ -67,9 +70,12 @@ def presented(request: web.Request, scheme: Scheme) -> str | None:
     may have checked a different line of it.
     """
     if scheme == "api_key":
-        lines = request.headers.getall("X-API-Key", ())
-        return ", ".join(lines) if lines else None
-    word, _, rest = ", ".join(request.headers.getall("Authorization", ())).partition(" ")
+        lines = request.headers.getall("X-API-Key", None)
+        return None if lines is None else ", ".join(lines)
+    lines = request.headers.getall("Authorization", None)
+    if lines is None:
+        return None
+    word, _, rest = ", ".join(lines).partition(" ")
     return rest.strip() if word.lower() == "bearer" else None
 
 

@@ -14,7 +14,7 @@ from outbox.database.transaction import Database
 Scheme = Literal["api_key", "bearer", "password", "session"]
 Outcome = Literal["ok", "bad", "throttled", "expired", "revoked"]
 
-Known = OrderedDict[bytes, tuple[float, Actor]]
+Known = OrderedDict[str, tuple[float, Actor]]
 REMEMBERED_SECONDS = 0.9
 REMEMBERED_MOST = 10_000
 
@@ -35,30 +35,32 @@ class Credentials:
         self._known: Known = OrderedDict()
         self._used: dict[str, int] = {}
 
+    def remembered(self, text: str, scheme: Scheme) -> Actor | None:
+        """Return the actor of a key or token that was recognised in the last second, or None."""
+        known = self._known.get(text)
+        if known is None or known[0] <= self._clock.monotonic():
+            return None
+        return self._accepted(known[1], scheme)
+
     async def recognise(self, text: str, scheme: Scheme) -> Actor | None:
         """Return the actor of a key or token, or None when it is invalid."""
+        known = self.remembered(text, scheme)
+        if known is not None:
+            return known
         if not text.isascii():
             # Keys and tokens are ASCII, and text with lone surrogates has no digest.
             self._observer.authenticated(scheme, "bad")
             return None
-        digest = keys.digest_of(text)
         now = self._clock.monotonic()
         remembered = self._known
-        known = remembered.get(digest)
-        if known is None or known[0] <= now:
-            outcome, actor = await self._look_up(text, digest)
+        outcome, actor = await self._look_up(text, keys.digest_of(text))
+        if actor is None:
             self._observer.authenticated(scheme, outcome)
-            if actor is None:
-                remembered.pop(digest, None)
-                return None
-            # The time starts before the query, because its result may already be outdated.
-            _remember(remembered, digest, now + REMEMBERED_SECONDS, actor)
-        else:
-            actor = known[1]
-            self._observer.authenticated(scheme, "ok")
-        if actor.key_id is not None:
-            self._used[actor.key_id] = self._clock.wall()
-        return actor
+            remembered.pop(text, None)
+            return None
+        # The time starts before the query, because its result may already be outdated.
+        _remember(remembered, text, now + REMEMBERED_SECONDS, actor)
+        return self._accepted(actor, scheme)
 
     def forget(self) -> None:
         """Clear the cache after a revocation or a change on this node."""
@@ -70,6 +72,12 @@ class Credentials:
         used, self._used = self._used, {}
         if used:
             await self._db.write(keys.touch, list(used.items()))
+
+    def _accepted(self, actor: Actor, scheme: Scheme) -> Actor:
+        self._observer.authenticated(scheme, "ok")
+        if actor.key_id is not None:
+            self._used[actor.key_id] = self._clock.wall()
+        return actor
 
     async def _look_up(self, text: str, digest: bytes) -> tuple[Outcome, Actor | None]:
         is_key = keys.well_formed(text)
@@ -88,8 +96,8 @@ class Credentials:
         return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])
 
 
-def _remember(known: Known, digest: bytes, until: float, actor: Actor) -> None:
-    known[digest] = (until, actor)
-    known.move_to_end(digest)
+def _remember(known: Known, text: str, until: float, actor: Actor) -> None:
+    known[text] = (until, actor)
+    known.move_to_end(text)
     if len(known) > REMEMBERED_MOST:
         known.popitem(last=False)
