@@ -82,7 +82,8 @@ def build_app(
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[keys.FRAME] = frame(
         config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse, routes=RouteIndex(app), spans=spans,
+        health=health, refuse=refuse, routes=RouteIndex(app),
+        patient=db.engine == "postgres", spans=spans,
     )  # fmt: skip
     app[keys.CONFIG] = config
     app[keys.CLOCK] = clock

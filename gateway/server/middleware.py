@@ -35,6 +35,7 @@ from outbox.events import Cause, cause
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
 Refuse = Callable[[Refusal, web.Request, int | None], web.StreamResponse]
 """Returns the response of a refusal; the status overrides that of its code unless None."""
+Finish = Callable[[web.Request, web.StreamResponse, str, str], None]
 HTTPS_ONLY = "max-age=31536000"
 """Browsers use only https for a year."""
 CLIENT_LEFT = 499
@@ -91,13 +92,16 @@ def frame(
     health: Health,
     refuse: Refuse,
     routes: RouteIndex,
+    patient: bool,
     spans: Spans | None = None,
 ) -> Handler:
     """Return the handler of all requests: it runs that of the route, answers errors, logs, counts.
 
-    `refuse` renders refusals that no door has rendered.
+    `refuse` renders refusals that no door has rendered. With `patient` the units of a request share
+    one patience with the database.
     """
     now = clock.monotonic
+    finish = _finish(config, health)
     log = record_writer("request")
     active = metrics.active
     listen_to_traces = config.tracing.accept
@@ -120,9 +124,13 @@ def frame(
         request[CLIENT] = client
         path = request.path
         surface = surface_of(path)
-        # A probe has no span, so its transactions must have none either: they lack their parent.
-        cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
-        patience.set(Patience())
+        method = request.method
+        if method not in READS or spans is not None:
+            # Only writes store events; a read needs its cause for the spans of its transactions.
+            # A probe has no span, so its transactions must have none either: they lack their parent.
+            cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
+        if patient:
+            patience.set(Patience())
         active[surface] += 1
         status = CLIENT_LEFT
         failure: Exception | None = None
@@ -139,11 +147,11 @@ def frame(
                 if isinstance(response, web.HTTPException):
                     # aiohttp expects that an HTTPException is raised, not returned.
                     status = response.status
-                    _finish(request, response, request_id, config, health)
+                    finish(request, response, path, request_id)
                     raise response from None
             status = response.status
             if not response.prepared:
-                _finish(request, response, request_id, config, health)
+                finish(request, response, path, request_id)
             return response
         finally:
             active[surface] -= 1
@@ -154,7 +162,6 @@ def frame(
             route = "unmatched"
             if resource is not None and found.method != "*":
                 route = resource.canonical
-            method = request.method
             metrics.request(surface, route, method, status, seconds)
             if log is not None or status >= 500 or spans is not None:
                 caller = request.get(CALLER)
@@ -216,34 +223,38 @@ def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) ->
         metrics.rejected(surface, "too_large" if status == 413 else "bad_request")
 
 
-def _finish(
-    request: web.Request,
-    response: web.StreamResponse,
-    request_id: str,
-    config: Config,
-    health: Health,
-) -> None:
-    if not request.content.is_eof():
-        # The server would read the rest of the body as the next request.
-        response.force_close()
-    headers = response.headers
-    headers["X-Request-Id"] = request_id
-    headers.setdefault("X-Content-Type-Options", "nosniff")
-    if request.path.startswith("/api/") and "Cache-Control" not in headers:
-        headers["Cache-Control"] = "private, no-cache"
-        headers["Vary"] = "Authorization, X-API-Key"
+def _finish(config: Config, health: Health) -> Finish:
+    """Return the function that adds to a response what all responses have."""
+    constant = {}
     if config.server.public_url.startswith("https:"):
-        headers["Strict-Transport-Security"] = HTTPS_ONLY
-    # Replaces aiohttp's header, which contains names and versions of libraries.
-    headers["Server"] = config.service.name
-    limit = request.get(RATE_LIMIT)
-    if limit is not None:
-        headers["RateLimit"], headers["RateLimit-Policy"] = limit
-    if config.server.cors_origins:
-        cors.allow(request.headers.get("Origin"), request.path, headers, config.server.cors_origins)
-    if health.draining:
-        # Clients with pooled connections then connect elsewhere before this socket closes.
-        response.force_close()
+        constant["Strict-Transport-Security"] = HTTPS_ONLY
+    # It replaces aiohttp's header, which contains names and versions of libraries.
+    constant["Server"] = config.service.name
+    origins = config.server.cors_origins
+
+    def finish(
+        request: web.Request, response: web.StreamResponse, path: str, request_id: str
+    ) -> None:
+        if not request.content.is_eof():
+            # The server would read the rest of the body as the next request.
+            response.force_close()
+        headers = response.headers
+        headers["X-Request-Id"] = request_id
+        headers.setdefault("X-Content-Type-Options", "nosniff")
+        if path.startswith("/api/") and "Cache-Control" not in headers:
+            headers["Cache-Control"] = "private, no-cache"
+            headers["Vary"] = "Authorization, X-API-Key"
+        headers.update(constant)
+        limit = request.get(RATE_LIMIT)
+        if limit is not None:
+            headers["RateLimit"], headers["RateLimit-Policy"] = limit
+        if origins:
+            cors.allow(request.headers.get("Origin"), path, headers, origins)
+        if health.draining:
+            # Clients with pooled connections then connect elsewhere before this socket closes.
+            response.force_close()
+
+    return finish
 
 
 def _log_failure(served: Served, failure: BaseException | None) -> None:

@@ -54,10 +54,10 @@ class Marks:
                     # Only the flag "sampled" is supported.
                     sampled = "01" if int(flags, 16) & 1 else "00"
                     return Trace(trace_id, self._hex(16), sampled, parent)
-        trace_id = self._hex(32)
+        drawn = self._hex(48)
         # The digits that OpenTelemetry's sampler reads, so that equal shares choose equal traces.
-        sampled = "01" if int(trace_id[16:24], 16) < self._below else "00"
-        return Trace(trace_id, self._hex(16), sampled)
+        sampled = "01" if int(drawn[16:24], 16) < self._below else "00"
+        return Trace(drawn[:32], drawn[32:], sampled)
 
     def span_id(self) -> str:
         """Return the id of a new span."""

@@ -143,8 +143,9 @@ class Readers:
             thread.join()
 
     def _done(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
-        # A batch of several jobs frees one thread, so this may count too few, never too many.
-        self._idle.release()
+        if len(self._threads) < self._most:
+            # A batch of several jobs frees one thread, so this may count too few, never too many.
+            self._idle.release()
         self._finish(op, jobs)
 
 
