@@ -68,7 +68,10 @@ def media_type(header: str) -> tuple[str, str]:
 
 
 def _coding(request: web.Request) -> str:
-    coding = ", ".join(request.headers.getall("Content-Encoding", ())).strip().lower()
+    lines = request.headers.getall("Content-Encoding", None)
+    if lines is None:
+        return ""
+    coding = ", ".join(lines).strip().lower()
     return "" if coding == "identity" else coding
 
 
@@ -76,8 +79,15 @@ async def _read(request: web.Request, most: int) -> bytes:
     length = request.content_length
     if length is not None and length > most:
         raise _too_large(most)
+    content = request.content
+    if content.is_eof():
+        # Most bodies arrive with their head.
+        whole = content.read_nowait()
+        if len(whole) > most:
+            raise _too_large(most)
+        return whole
     body = bytearray()
-    while chunk := await request.content.readany():
+    while chunk := await content.readany():
         body += chunk
         if len(body) > most:
             raise _too_large(most)
