@@ -127,7 +127,7 @@ def frame(
         method = request.method
         if method not in READS or spans is not None:
             # Only writes store events; a read needs its cause for the spans of its transactions.
-            # A probe has no span, so its transactions must have none either: they lack their parent.
+            # Those of a probe must have none: they lack their parent, as a probe has no span.
             cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
         if patient:
             patience.set(Patience())
