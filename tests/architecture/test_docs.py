@@ -15,7 +15,9 @@ from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
 from gateway.server.config import SECTIONS
+from gateway.server.telemetry.meters import Scraped
 from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import SystemClock
 from outbox.events.body import encode
 from tests.architecture.tree import ROOT
@@ -48,9 +50,10 @@ def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
             family = next(iter(meter.describe()))
             name = family.name + ("_total" if family.type == "counter" else "")
             found[name] = (family.type, vars(meter)["_labelnames"])
-    for family in metrics.webhooks.collect():
-        name = family.name + ("_total" if family.type == "counter" else "")
-        found[name] = (family.type, tuple(vars(family)["_labelnames"]))
+        elif isinstance(meter, Scraped | WebhookSeries):
+            for family in meter.collect():
+                name = family.name + ("_total" if family.type == "counter" else "")
+                found[name] = (family.type, tuple(vars(family)["_labelnames"]))
     return found
 
 
