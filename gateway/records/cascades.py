@@ -43,7 +43,7 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
             case Remove(table, column, counted):
                 gone = await tx.all(statements.remove_of(table, column), owner_id, record_id)
                 by_slot = Counter(slot(row[0]) for row in gone if counted)
-                await tally(tx, owner_id, table, {s: -n for s, n in by_slot.items()})
+                tally(tx, owner_id, table, {s: -n for s, n in by_slot.items()})
 
 
 async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
@@ -66,7 +66,7 @@ async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, cloc
     else:
         await tx.run(_DONE, owner_id, record_id)
     for table in sorted(gone):
-        await tally(tx, owner_id, table, {s: -n for s, n in gone[table].items()})
+        tally(tx, owner_id, table, {s: -n for s, n in gone[table].items()})
     return clock.monotonic() - began
 
 

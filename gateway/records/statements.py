@@ -8,13 +8,17 @@ from functools import lru_cache
 from gateway.records import ends
 from gateway.records.resource import Cascade, Drop, Resource, Unique
 from outbox.database.sql import IDS
+from outbox.database.transaction import Insert
 
 BESIDE = 4_096
 """Most bytes of long texts of a record that a page reads together with others."""
-TALLY = """
-insert into tallies (owner_id, kind, slot, n) values ($1, $2, $3, $4)
-on conflict (owner_id, kind, slot) do update set n = tallies.n + excluded.n
-"""
+TALLY = Insert(
+    "tallies",
+    ("owner_id", "kind", "slot", "n"),
+    "on conflict (owner_id, kind, slot) do update set n = tallies.n + excluded.n",
+    sums=True,
+    referred=False,
+)
 
 
 @lru_cache(maxsize=64)
@@ -47,11 +51,9 @@ def select_some(resource: Resource) -> str:
 
 
 @lru_cache(maxsize=256)
-def insert(resource: Resource) -> str:
-    """Return the INSERT of a record; its parameters are `written(resource)` in order."""
-    columns = written(resource)
-    places = ", ".join(f"${i}" for i in range(1, len(columns) + 1))
-    return f"insert into {resource.table} ({', '.join(columns)}) values ({places})"
+def insert(resource: Resource) -> Insert:
+    """Return the INSERT of records; its values are `written(resource)` in order."""
+    return Insert(resource.table, written(resource))
 
 
 @lru_cache(maxsize=256)
@@ -131,9 +133,9 @@ def owned(table: str, how_many: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def list_items(table: str) -> str:
+def list_items(table: str) -> Insert:
     """Return the INSERT that indexes a record by an item of one of its lists (Field.listed_in)."""
-    return f"insert into {table} (owner_id, value, record_id) values ($1, $2, $3)"
+    return Insert(table, ("owner_id", "value", "record_id"))
 
 
 @lru_cache(maxsize=64)

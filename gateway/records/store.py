@@ -57,13 +57,13 @@ async def insert(
     record_id = record_id or tx.new_id()
     system = (record_id, owner_id, 1, tx.now, None)
     row = [*system, *map(values.get, resource.columns[len(system) :])]
-    await tx.run(statements.insert(resource), *row, *_search_columns(resource, row))
+    tx.later(statements.insert(resource), (*row, *_search_columns(resource, row)))
     for field in resource.fields:
         if field.listed_in and values.get(field.column):
-            await _list_items(tx, field.listed_in, owner_id, record_id, values[field.column])
+            _list_items(tx, field.listed_in, owner_id, record_id, values[field.column])
         if field.unique is not None and values.get(field.column) is not None:
             await _claim(tx, resource, field, field.unique, row)
-    await tally(tx, owner_id, resource.table, {slot(record_id): 1})
+    tally(tx, owner_id, resource.table, {slot(record_id): 1})
     return row
 
 
@@ -91,7 +91,7 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
     for field in resource.fields:
         if field.listed_in and field.column in changes:
             await tx.run(statements.unlist_items(field.listed_in), record_id)
-            await _list_items(tx, field.listed_in, owner_id, record_id, changes[field.column])
+            _list_items(tx, field.listed_in, owner_id, record_id, changes[field.column])
         if field.unique is not None and not changes.keys().isdisjoint(
             (field.column, field.unique.scope)
         ):
@@ -105,7 +105,7 @@ async def delete(tx: Tx, resource: Resource, row: Row) -> None:
     """Delete the record permanently; foreign keys delete the index rows of its lists."""
     record_id, owner_id = row[0], row[1]
     await tx.run(statements.delete(resource.table), record_id)
-    await tally(tx, owner_id, resource.table, {slot(record_id): -1})
+    tally(tx, owner_id, resource.table, {slot(record_id): -1})
 
 
 async def owned_of(tx: Tx, table: str, owner_id: str, ids: Sequence[str]) -> set[str]:
@@ -122,10 +122,10 @@ async def total(tx: Tx, owner_id: str, resource: Resource) -> int:
     return int(row[0]) if row else 0
 
 
-async def tally(tx: Tx, owner_id: str, table: str, by_slot: Mapping[int, int]) -> None:
+def tally(tx: Tx, owner_id: str, table: str, by_slot: Mapping[int, int]) -> None:
     """Add to the running totals; always in the order of slots, so that writers cannot deadlock."""
     for number in sorted(by_slot):
-        await tx.run(statements.TALLY, owner_id, table, number, by_slot[number])
+        tx.later(statements.TALLY, (owner_id, table, number, by_slot[number]))
 
 
 def slot(record_id: str) -> int:
@@ -145,10 +145,9 @@ def _search_columns(resource: Resource, row: Row) -> list[str]:
     return found
 
 
-async def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, listed: str) -> None:
-    rows = [(owner_id, value, record_id) for value in decode(listed.encode())]
-    if rows:
-        await tx.many(statements.list_items(table), rows)
+def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, listed: str) -> None:
+    for value in decode(listed.encode()):
+        tx.later(statements.list_items(table), (owner_id, value, record_id))
 
 
 async def _claim(tx: Tx, resource: Resource, field: Field, unique: Unique, row: Row) -> None:

@@ -5,7 +5,7 @@ so a batch of 200 rows is one statement.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ _OWN = {
     "postgres": re.compile(r"/\*postgres\s(.*?)\*/", re.S),
 }
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
+_WORD = re.compile(r"[a-z_]+")
 _DOLLAR = re.compile(r"\$(\d+)")
 # The items of a JSON array in $1, one row each in `value`; read fields as `value ->> n`.
 ITEMS = (
@@ -29,8 +30,9 @@ IDS = (
     "(select value from /*sqlite json_each($1)*/"
     " /*postgres json_array_elements_text(cast($1 as json)) as ids(value)*/)"
 )
-# Few sizes, so that few statements are prepared. The largest stays under 32,766 parameters.
-SIZES = (128, 16, 1)
+# Few sizes, so that few statements are prepared; each power of two, so that few statements make any
+# number of rows. The largest stays under 32,766 parameters.
+SIZES = (128, 64, 32, 16, 8, 4, 2, 1)
 
 _encoder = msgspec.json.Encoder()
 
@@ -59,19 +61,48 @@ async def insert(
     conflict: str = "",
 ) -> None:
     """Insert `rows`; `conflict` is an `on conflict` clause or empty."""
+    for text, values in inserts(table, columns, rows, conflict):
+        await tx.run(text, *values)
+
+
+def inserts(
+    table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]], conflict: str
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the statements that insert `rows`, each with its values."""
     done = 0
+    for size in sizes(len(rows)):
+        some = rows[done : done + size]
+        done += size
+        yield (
+            insert_text(table, columns, size, conflict),
+            [value for row in some for value in row],
+        )
+
+
+@lru_cache(maxsize=512)
+def sizes(count: int) -> tuple[int, ...]:
+    """Return the sizes of the statements that insert `count` rows."""
+    found: list[int] = []
     for size in SIZES:
-        while len(rows) - done >= size:
-            values = [value for row in rows[done : done + size] for value in row]
-            await tx.run(_insert(table, columns, size, conflict), *values)
-            done += size
+        found += [size] * (count // size)
+        count %= size
+    return tuple(found)
 
 
-@lru_cache(maxsize=256)
-def _insert(table: str, columns: tuple[str, ...], size: int, conflict: str) -> str:
+@lru_cache(maxsize=1024)
+def insert_text(
+    table: str, columns: tuple[str, ...], size: int, conflict: str, first: int = 1
+) -> str:
+    """Return the INSERT of `size` rows; its parameters begin with the number `first`."""
     width = len(columns)
     places = (
-        "(" + ", ".join(f"${row * width + column + 1}" for column in range(width)) + ")"
+        "(" + ", ".join(f"${first + row * width + column}" for column in range(width)) + ")"
         for row in range(size)
     )
     return f"insert into {table} ({', '.join(columns)}) values {', '.join(places)} {conflict}"
+
+
+@lru_cache(maxsize=4096)
+def words(sql: str) -> frozenset[str]:
+    """Return the words of a statement, the names of its tables among them."""
+    return frozenset(_WORD.findall(sql))

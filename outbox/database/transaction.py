@@ -61,13 +61,19 @@ class Row(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Insert:
-    """An INSERT whose result no unit needs; `found` queries the row of a given first value.
+    """An INSERT whose result no unit needs.
 
-    The first value is unique per row, so it also tells whether a COMMIT succeeded.
+    `conflict` is an ON CONFLICT clause or empty. With `sums`, rows that differ only in their last
+    value are written as one row with its sum. `found` queries whether the row of a given first
+    value exists: this value is unique per row, so it also tells whether a COMMIT succeeded.
     """
 
-    statement: str
-    found: str
+    table: str
+    columns: tuple[str, ...]
+    conflict: str = ""
+    sums: bool = False
+    found: str = ""
+    referred: bool = True
 
 
 class Tx(Protocol):
@@ -100,7 +106,7 @@ class Tx(Protocol):
         """Run the statement once per row of arguments; return its RETURNING rows in order."""
 
     def later(self, insert: Insert, row: Sequence[Any]) -> None:
-        """Write `row` just before COMMIT; the unit's own statements do not see it."""
+        """Write `row` before COMMIT, and before the unit's next statement that may see it."""
 
 
 class Database(Protocol):

@@ -21,14 +21,12 @@ class Cause:
 cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - it is frozen
 
 INSERT = Insert(
-    """
-insert into events
-  (id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-   traceparent, body, body_digest)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-""",
+    "events",
+    ("id", "owner_id", "name", "record_id", "record_version", "webhook_id", "occurred_at",
+     "request_id", "traceparent", "body", "body_digest"),
     found="select exists (select 1 from events where id = $1) as found",
-)
+    referred=False,
+)  # fmt: skip
 
 
 def enqueue(

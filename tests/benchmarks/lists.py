@@ -159,7 +159,7 @@ async def _some(tx: Tx, resource: Resource, owner_id: str, some: Sequence[dict[s
         slot = store.slot(record_id)
         slots[slot] = slots.get(slot, 0) + 1
     await sql.insert(tx, resource.table, statements.written(resource), rows)
-    await store.tally(tx, owner_id, resource.table, slots)
+    store.tally(tx, owner_id, resource.table, slots)
 
 
 async def _analyze(tx: Tx) -> None:

@@ -63,4 +63,4 @@ async def add_deals(tx: Tx, owner_id: str, count: int, contact_id: str) -> None:
 
 async def _tally(tx: Tx, owner_id: str, table: str, count: int) -> None:
     # Ids end with the last digit of their number.
-    await tally(tx, owner_id, table, Counter(n % 16 for n in range(1, count + 1)))
+    tally(tx, owner_id, table, Counter(n % 16 for n in range(1, count + 1)))

@@ -1,7 +1,8 @@
 """A TCP proxy before PostgreSQL that cuts a connection during a COMMIT.
 
 It follows the frontend's messages (PostgreSQL manual, chapter "Message Formats"), so that it
-recognises the COMMIT of a transaction that wrote to a certain table.
+recognises the COMMIT of a transaction that wrote to a certain table. A statement outside a
+transaction commits by itself: it counts as its COMMIT.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class FaultProxy:
     orders: list[_Order] = field(default_factory=list)
 
     async def cut_next(self, cut: Cut, statement: str = "", seconds: float = 20.0) -> None:
-        """Cut the next COMMIT of a transaction with a statement that begins so (any, if empty).
+        """Cut the next COMMIT of a transaction with a statement that has this text (any, if empty).
 
         Return after the cut.
         """
@@ -89,6 +90,7 @@ class _Link:
         self._server = server
         self._statements: dict[bytes, bytes] = {}
         self._ran: set[bytes] = set()
+        self._begun = False
         self._cut: _Order | None = None
         self._answered = asyncio.Event()
 
@@ -134,15 +136,25 @@ class _Link:
         elif kind == b"B":
             _, name, _ = body.split(b"\0", 2)
             self._ran.add(self._statements.get(name, b""))
+        elif kind == b"S" and not self._begun:
+            ran, self._ran = self._ran, set()
+            return self._order(ran) if any(b"insert into" in text for text in ran) else None
         elif kind == b"Q":
             text = body.rstrip(b"\0").strip().lower()
             if text.startswith(b"begin"):
                 self._ran.clear()
-            elif text == b"commit":
-                for order in self._proxy.orders:
-                    if any(ran.startswith(order.statement) for ran in self._ran):
-                        self._proxy.orders.remove(order)
-                        return order
+                self._begun = True
+            elif text in (b"commit", b"rollback"):
+                self._begun = False
+                return self._order(self._ran) if text == b"commit" else None
+        return None
+
+    def _order(self, ran: set[bytes]) -> _Order | None:
+        """Return the order for a COMMIT of these statements."""
+        for order in self._proxy.orders:
+            if any(order.statement in text for text in ran):
+                self._proxy.orders.remove(order)
+                return order
         return None
 
     async def _carry_out(self, order: _Order, commit: bytes) -> None:

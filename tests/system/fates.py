@@ -12,6 +12,7 @@ import asyncpg
 
 from outbox.database.postgres.fate import Fates, mark, marking
 from outbox.database.postgres.server import Server
+from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
 from tests.system.staging import address
@@ -26,6 +27,7 @@ ONE_IN_TIME = 20
 """One COMMIT in this many comes before the query, to measure how long a query takes."""
 AIM = 0.5
 """The others come at a random moment of its first half, during the status look-up."""
+ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
 INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
 
 
@@ -88,7 +90,7 @@ async def _trial(
     loop = asyncio.get_running_loop()
     event_id = f"{number:024x}"
     await connection.execute("begin")
-    row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
+    row = await connection.fetchrow(marking(ONE_EVENT), event_id, *INSERTED)
     marked = await mark(connection, row, (INSERT, event_id))
     if number % WITHOUT_EVENT == 0:
         marked = replace(marked, wrote=None)

@@ -9,10 +9,10 @@ import os
 import sys
 
 from gateway.__main__ import main
-from outbox.database.postgres.fate import Fates, Mark
+from outbox.database.postgres.fate import Fates, Mark, Session
 
 
-async def guessed(self: Fates, mark: Mark, deadline: float) -> bool:
+async def guessed(self: Fates, mark: Mark | Session, deadline: float) -> bool:
     """Replaces the query to the server."""
     return os.environ["ASSUME"] == "committed"
 

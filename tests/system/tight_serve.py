@@ -13,7 +13,7 @@ import time
 
 from gateway.__main__ import main
 from outbox.database.sqlite.steps import Job
-from outbox.database.sqlite.threads import Writer
+from outbox.database.sqlite.writer import Writer
 
 PAGES = 2
 """Growth of the file per batch; a record with long notes needs more."""

@@ -137,5 +137,5 @@ async def purge(tx: Tx, limit: int) -> int:
     for row in gone:
         owners.setdefault(row["owner_id"], Counter())[store.slot(row["id"])] -= 1
     for owner_id in sorted(owners):
-        await store.tally(tx, owner_id, COUPONS.table, owners[owner_id])
+        store.tally(tx, owner_id, COUPONS.table, owners[owner_id])
     return len(gone)

@@ -40,6 +40,14 @@ select case when not pg_is_in_recovery()
   and case when not pg_is_in_recovery()
     then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) = $3 end as ran_on
 """
+# A session that nobody listens to would stay until the server notices the lost connection. Another
+# server, and the same one after a crash, has no session with this number and start.
+_ENDED = """
+select case when pg_is_in_recovery() then 'in recovery'
+  when (select count(pg_terminate_backend(pid)) from pg_stat_activity
+    where pid = $1 and backend_start = $2) > 0 then 'in progress'
+  else 'never' end
+"""
 # This writes WAL; without it COMMIT would neither flush nor wait for the standby.
 _MESSAGE = "select pg_logical_emit_message(true, 'carteiro', '')"
 
@@ -57,10 +65,23 @@ class Mark:
     """One of its rows, by its first value; no other transaction writes this value."""
 
 
-@lru_cache(maxsize=64)
-def marking(insert: Insert) -> str:
-    """Return the statement of `insert` with a RETURNING clause for `mark`."""
-    return insert.statement + _MARKING
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The server's process that ran a statement outside a transaction, and a row of it.
+
+    The statement commits by itself, so its xid is unknown when the reply is lost. When the process
+    has ended, the statement has taken place or never will, and the row tells which.
+    """
+
+    pid: int
+    started: datetime
+    wrote: tuple[Insert, str]
+
+
+@lru_cache(maxsize=1024)
+def marking(insert: str) -> str:
+    """Return an INSERT with a RETURNING clause for `mark`."""
+    return insert + _MARKING
 
 
 async def mark(
@@ -71,10 +92,11 @@ async def mark(
     return Mark(found["xid"], found["began"], found["timeline"], wrote)
 
 
-async def commit(connection: Connection) -> bool:
-    """Run COMMIT; return False when the server warns that it ended its wait for a standby.
+async def commit(connection: Connection, statement: str = "commit", *values: Any) -> bool:
+    """Run COMMIT, or a statement that commits by itself.
 
-    Raise the error of a broken connection or of a refused COMMIT.
+    Return False when the server warns that it ended its wait for a standby. Raise the error of a
+    broken connection or of a refused COMMIT.
     """
     warnings: list[object] = []
 
@@ -86,7 +108,7 @@ async def commit(connection: Connection) -> bool:
 
     connection.add_log_listener(note)
     try:
-        await connection.execute("commit")
+        await connection.execute(statement, *values)
     finally:
         if not is_gone(connection):
             connection.remove_log_listener(note)
@@ -108,7 +130,7 @@ class Fates:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    async def committed(self, mark: Mark, deadline: float) -> bool:
+    async def committed(self, mark: Mark | Session, deadline: float) -> bool:
         """Return whether the transaction is committed and stored on every required server.
 
         False: it is not committed and never will be. Raise OutcomeUnknown at `deadline` (on the
@@ -124,7 +146,7 @@ class Fates:
         except TimeoutError:
             raise unknown() from None
 
-    async def _try_once(self, mark: Mark) -> bool | None:
+    async def _try_once(self, mark: Mark | Session) -> bool | None:
         """Try once; return None when it is too early for an answer."""
         try:
             connection = await self._server.connect()
@@ -144,7 +166,7 @@ class Fates:
             return None
 
 
-async def _took_place(connection: Connection, mark: Mark) -> bool | None:
+async def _took_place(connection: Connection, mark: Mark | Session) -> bool | None:
     status, ran_on = await _status(connection, mark)
     if status in ("in progress", "in recovery"):
         return None
@@ -164,7 +186,9 @@ async def _took_place(connection: Connection, mark: Mark) -> bool | None:
     raise unknown()
 
 
-async def _status(connection: Connection, mark: Mark) -> tuple[Status, bool]:
+async def _status(connection: Connection, mark: Mark | Session) -> tuple[Status, bool]:
+    if isinstance(mark, Session):
+        return await connection.fetchval(_ENDED, mark.pid, mark.started), False
     try:
         row = await connection.fetchrow(_STATUS, mark.xid, mark.began, mark.timeline)
     except asyncpg.InvalidParameterValueError:

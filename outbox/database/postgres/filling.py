@@ -18,6 +18,7 @@ from outbox.database.postgres.server import Server
 from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
 from outbox.database.postgres.structure import Structure
 from outbox.database.postgres.texts import Fitting
+from outbox.database.postgres.together import together
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.transaction import Engine, P, T, Tx
 from outbox.database.transfer import BOOKKEEPING, Place, Sources, Table, Values
@@ -60,8 +61,8 @@ class PostgresFilling:
     ) -> T:
         tx = PostgresTx(self._connection, self._place.ids, self._place.clock.wall())
         result = await unit(tx, *args, **kwargs)
-        for insert, rows in tx.put_off.items():
-            await tx.many(insert.statement, rows)
+        if tx.put_off:
+            await tx.write(together(tx.put_off))
         return result
 
     async def begin(self, tables: Sequence[Table]) -> None:

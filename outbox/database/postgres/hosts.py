@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from datetime import datetime
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -17,6 +18,16 @@ KEEPALIVE = {"TCP_KEEPIDLE": 2, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}
 
 # asyncpg has no types, and its pool returns proxies.
 Connection: TypeAlias = Any
+
+
+class Session(asyncpg.Connection):  # type: ignore[misc]
+    """A connection that knows when its session on the server has started, if it has its own."""
+
+    __slots__ = ("started",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.started: datetime | None = None
 
 
 class Hosts:

@@ -8,11 +8,12 @@ from typing import Literal
 
 import asyncpg
 
-from outbox.database.postgres.hosts import Connection, Hosts
+from outbox.database.postgres.hosts import Connection, Hosts, Session
 from outbox.database.postgres.limits import MIGRATION, Limits
 
 IDLE_SECONDS = 300.0
 """Seconds after which an unused pooled connection closes."""
+_STARTED = "select backend_start from pg_stat_activity where pid = $1"
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
 
@@ -41,6 +42,7 @@ class Server:
             connect=(self._direct if direct else self._hosts).connect,
             min_size=0,
             max_size=size,
+            connection_class=Session,
             statement_cache_size=512,
             # A migration is short, and afterwards nothing needs its connection.
             max_inactive_connection_lifetime=1.0 if direct else IDLE_SECONDS,
@@ -55,13 +57,17 @@ class Server:
         return await self._direct.connect(server_settings=self._session(MIGRATION))
 
     async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
-        """Apply the settings of newer servers; an older server would reject the connection."""
+        """Apply the settings of newer servers; an older server would reject the connection.
+
+        Learn when the session has started; behind a pooler there is no session to know.
+        """
         self._version = connection.get_server_version().major
         if limits is not None:
             always = limits.settings(0)
             for name, value in limits.settings(self._version).items():
                 if name not in always:
                     await connection.execute(f"set {name} = {value}")
+            connection.started = await connection.fetchval(_STARTED, connection.get_server_pid())
 
     def begin(
         self, op: Literal["read", "write"], limits: Limits, statement: float | None = None

@@ -12,12 +12,13 @@ import asyncpg
 
 from outbox.clock import Clock
 from outbox.database.places import Places
-from outbox.database.postgres.fate import Fates, Mark, commit, let_go, mark, marking
+from outbox.database.postgres.fate import Fates, Mark, Session, commit, let_go, mark
 from outbox.database.postgres.faults import LOST, STALE, breaks_off, fault_of
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
 from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
-from outbox.database.postgres.server import Server
-from outbox.database.postgres.tx import PostgresTx
+from outbox.database.postgres.server import READ, Server
+from outbox.database.postgres.together import Statements, together
+from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
@@ -69,6 +70,8 @@ class Units:
         self._observer = observer
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
+        self._several: set[object] = set()
+        """The code of units that send more than one query."""
 
     async def open(self) -> asyncpg.Pool:
         """Create the pool; nothing is connected yet."""
@@ -93,54 +96,75 @@ class Units:
             self._pool.terminate()
 
     async def read(self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None = None) -> T:
-        """Run `unit` on a snapshot; with a `turn` it is a scan, which has its own limit."""
+        """Run `unit` on a snapshot; with a `turn` it is a scan, which has its own limit.
+
+        A unit that sends one query needs no transaction: the query has a snapshot of its own. The
+        driver expects it of each unit until the unit sends a second one, and then starts again.
+        """
         longest = None if turn is None else SCAN_SECONDS
+        begin = self._server.begin("read", self._limits, longest)
+        code = getattr(unit, "__code__", None)
 
         async def attempt(connection: Connection, times: Times) -> T:
             async with asyncio.timeout_at(times.body):
-                await connection.execute(self._server.begin("read", self._limits, longest))
-                tx = PostgresTx(connection, self._ids, self._clock.wall())
-                result = await unit(tx, *args, **kwargs)
-                await connection.execute("commit")
+                alone = begin == READ and code not in self._several
+                tx = PostgresTx(connection, self._ids, self._clock.wall(), begin, alone=alone)
+                try:
+                    result = await unit(tx, *args, **kwargs)
+                except NotAlone:
+                    self._several.add(code)
+                    tx = PostgresTx(connection, self._ids, self._clock.wall(), begin)
+                    result = await unit(tx, *args, **kwargs)
+                if tx.begun:
+                    await connection.execute("commit")
                 return result
 
         return await self._tried("read", attempt, turn)
 
     async def write(self, unit: Unit[T], args: Any, kwargs: Any) -> Written[T]:
-        """Run `unit` in a transaction."""
+        """Run `unit` in a transaction; without one when it only puts rows off."""
 
         async def attempt(connection: Connection, times: Times) -> Written[T]:
+            begin = self._server.begin("write", self._limits)
+            tx = PostgresTx(connection, self._ids, self._clock.wall(), begin)
+            marked: Mark | Session | None = None
             async with asyncio.timeout_at(times.body):
-                await connection.execute(self._server.begin("write", self._limits))
-                tx = PostgresTx(connection, self._ids, self._clock.wall())
                 result = await unit(tx, *args, **kwargs)
-                marked: Mark | None = None
-                for insert, put_off in tx.put_off.items():
-                    if marked is None:
-                        found = await tx.many(marking(insert), put_off)
-                        marked = await mark(connection, found[0], (insert, put_off[0][0]))
-                    else:
-                        await tx.many(insert.statement, put_off)
+                last = together(tx.put_off) if tx.put_off else None
+                if last is not None and not tx.begun:
+                    marked = _session(connection, last)
                 if marked is None:
-                    marked = await mark(connection)
-            await self._commit(connection, marked, times)
+                    if last is not None:
+                        await tx.write(last)
+                    if tx.begun:
+                        marked = await mark(connection, tx.marked, tx.witness)
+            if isinstance(marked, Session) and last is not None:
+                [(text, values)] = last.texts
+                await self._commit(connection, marked, times, text, *values)
+            elif marked is not None:
+                await self._commit(connection, marked, times)
             return Written(result, tx.wake, frozenset(tx.changed))
 
         return await self._tried("write", attempt, None)
 
-    async def _commit(self, connection: Connection, marked: Mark, times: Times) -> None:
-        """Return when the transaction is on every required server. Raise _CommitLost."""
+    async def _commit(
+        self, connection: Connection, marked: Mark | Session, times: Times, *statement: Any
+    ) -> None:
+        """Return when the transaction is on every required server. Raise _CommitLost.
+
+        `statement`: one that commits by itself, and its values, in place of COMMIT.
+        """
         lost: BaseException | None = None
         try:
             async with asyncio.timeout_at(times.commit):
-                if await commit(connection):
+                if await commit(connection, *statement):
                     return
         except Exception as error:
             if not breaks_off(error):
                 raise
             lost = error
             await let_go(connection)
-        if marked.xid is None:
+        if isinstance(marked, Mark) and marked.xid is None:
             # The transaction has written nothing, so nothing is in doubt.
             return
         deadline = times.fate_from(asyncio.get_running_loop().time())
@@ -242,6 +266,13 @@ class Units:
             if pool.get_idle_size() == 0 and pool.get_size() == self._size:
                 raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None
             raise
+
+
+def _session(connection: Connection, last: Statements) -> Session | None:
+    """Return what tells the outcome of `last`, when it is one statement that may stand alone."""
+    if len(last.texts) > 1 or last.witness is None or connection.started is None:
+        return None
+    return Session(connection.get_server_pid(), connection.started, last.witness)
 
 
 async def _undo(connection: Connection, error: BaseException) -> None:

@@ -19,7 +19,8 @@ from outbox.clock import Clock
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job
-from outbox.database.sqlite.threads import Jobs, Reader, Readers, Scanner, Writer, started
+from outbox.database.sqlite.threads import Jobs, Reader, Readers, Scanner, started
+from outbox.database.sqlite.writer import Writer
 from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx, scan_places
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
@@ -47,7 +48,7 @@ class SqliteDatabase:
         self._writes: Jobs = queue.SimpleQueue()
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
-        self._writer = started(Writer(file, clock, ids, self._writes, self._finish))
+        self._writer = started(Writer(file, clock, ids, self._writes, self._finish).run)
         # One place per thread, so that no scan waits behind another scan of the same owner.
         self._places = scan_places(SCANNERS)
 

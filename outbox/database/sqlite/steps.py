@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
-from outbox.database.sql import translate
+from outbox.database.deferred import Deferred
+from outbox.database.sql import inserts, translate
 from outbox.database.transaction import Insert, Row
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
@@ -47,14 +48,18 @@ def _readable(raw: bytes) -> str:
 class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
-    __slots__ = ("_connection", "_ids", "changed", "now", "put_off", "wake", "wrote")
+    __slots__ = ("_batch", "_connection", "_ids", "_put_off", "changed", "now", "wake", "wrote")
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection, ids: Ids, now: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, ids: Ids, now: int, batch: Batch | None = None
+    ) -> None:
+        """Rows of `later` join those of the `batch`, if there is one, when the unit has ended."""
         self._connection = connection
         self._ids = ids
+        self._batch = batch
+        self._put_off = Deferred()
         self.now = now
-        self.put_off: list[tuple[Insert, Sequence[Any]]] = []
         self.wake = False
         self.changed: set[str] = set()
         self.wrote = False
@@ -64,13 +69,25 @@ class SqliteTx:
         return self._ids.new(self.now)
 
     def later(self, insert: Insert, row: Sequence[Any]) -> None:
-        self.put_off.append((insert, row))
+        self._put_off.add(insert, row)
 
-    def write_put_off(self) -> None:
-        """Write the rows of `later`, at the end of the unit."""
+    def end(self) -> None:
+        """Pass the rows of `later` on, at the end of the unit."""
+        if self._batch is not None:
+            self._batch.rows.take(self._put_off)
+        elif self._put_off:
+            self._write_put_off()
+
+    def _write_put_off(self) -> None:
         self.wrote = True
-        for insert, row in self.put_off:
-            self._connection.execute(translate(insert.statement, "sqlite"), row)
+        write(self._connection, self._put_off)
+
+    def _before(self, text: str) -> None:
+        """Write the rows that the statement must find."""
+        if self._batch is not None and self._batch.rows and self._batch.rows.concern(text):
+            self._batch.write(self._connection)
+        if self._put_off and self._put_off.concern(text):
+            self._write_put_off()
 
     async def one(self, sql: str, *args: Any) -> Row | None:
         return self._fetch(translate(sql, "sqlite"), args, _first)
@@ -79,11 +96,14 @@ class SqliteTx:
         return self._fetch(translate(sql, "sqlite"), args, sqlite3.Cursor.fetchall)
 
     async def run(self, sql: str, *args: Any) -> int:
+        text = translate(sql, "sqlite")
+        self._before(text)
         self.wrote = True
-        return self._connection.execute(translate(sql, "sqlite"), args).rowcount
+        return self._connection.execute(text, args).rowcount
 
     async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         text = translate(sql, "sqlite")
+        self._before(text)
         self.wrote = True
         # executemany rejects statements that return rows, and only those contain `returning`.
         if "returning" not in text:
@@ -100,6 +120,7 @@ class SqliteTx:
         One value that is not valid UTF-8 would fail every row read with it, such as a claim for all
         webhooks. It is read with a replacement character instead, and checked where it is used.
         """
+        self._before(text)
         if text.startswith("select"):
             try:
                 return take(self._connection.execute(text, args))
@@ -114,6 +135,32 @@ class SqliteTx:
             return take(self._connection.execute(text, args))
         finally:
             self._connection.text_factory = str
+
+
+class Batch:
+    """The rows that the units of a batch have put off."""
+
+    __slots__ = ("failed", "rows")
+
+    def __init__(self) -> None:
+        self.rows = Deferred()
+        self.failed = False
+        """Writing them failed; the unit that ran meanwhile is not to blame."""
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write the rows, so that the statements behind them see them."""
+        try:
+            write(connection, self.rows)
+        except BaseException:
+            self.failed = True
+            raise
+
+
+def write(connection: sqlite3.Connection, rows: Deferred) -> None:
+    """Write rows of `later`, many with each statement."""
+    for insert, some in rows.let_out():
+        for text, values in inserts(insert.table, insert.columns, some, insert.conflict):
+            connection.execute(translate(text, "sqlite"), values)
 
 
 def _first(cursor: sqlite3.Cursor) -> Row | None:
@@ -154,11 +201,10 @@ class Job:
         """The caller no longer waits; a scan then ends."""
 
     def step(self, tx: SqliteTx) -> None:
-        """Run the unit with `tx`, then write the rows of `later`. Raise the unit's error."""
+        """Run the unit with `tx`, then pass on the rows of `later`. Raise the unit's error."""
         self.error = None
         self.context.run(self._step, tx)
-        if tx.put_off:
-            tx.write_put_off()
+        tx.end()
         self.wake = tx.wake
         self.changed = tx.changed
 

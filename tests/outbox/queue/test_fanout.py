@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outbox import events, webhooks
+from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue import lanes
 from outbox.queue.claim import claim
@@ -256,8 +256,6 @@ async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
 
     async def make_and_fan_out(tx: Any) -> FannedOut:
         await make(tx, "next")
-        # Now and not at the end, or the concurrent drain would fan it out.
-        await tx.many(events.INSERT.statement, tx.put_off.pop(events.INSERT))
         return await fan_out(tx, NONE)
 
     holding = asyncio.create_task(db.write(hold))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 import asyncpg
 import pytest
 
-from outbox.database.postgres.fate import Fates, Mark, mark, marking
+from outbox.database.postgres.fate import Fates, Mark, Session, mark, marking
+from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.server import Server
+from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
 
 TRIALS = 400
 SEED = 50601
+ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
 INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
 
 
@@ -27,7 +31,7 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
     """Write an event in an open transaction, and return its mark."""
     await connection.execute("begin")
     event_id = event_id or "e" * 24
-    row = await connection.fetchrow(marking(INSERT), event_id, *INSERTED)
+    row = await connection.fetchrow(marking(ONE_EVENT), event_id, *INSERTED)
     return await mark(connection, row, (INSERT, event_id))
 
 
@@ -92,3 +96,48 @@ async def test_a_running_transaction_is_unknown_at_the_deadline(url: str) -> Non
             marked, asyncio.get_running_loop().time() + 0.3
         )
     await ours.close()
+
+
+async def session_of(connection: asyncpg.Connection, event_id: str) -> Session:
+    pid = connection.get_server_pid()
+    started = await connection.fetchval(
+        "select backend_start from pg_stat_activity where pid = $1", pid
+    )
+    return Session(pid, started, (INSERT, event_id))
+
+
+async def test_the_outcome_of_a_statement_that_commits_by_itself(url: str) -> None:
+    """The question comes before, while and after the statement runs; the answer stays true."""
+    dice = random.Random(SEED)
+    fates = Fates(Server(url, "", "on"))
+    look = await asyncpg.connect(url)
+    answers = set()
+    for number in range(TRIALS // 4):
+        ours = await asyncpg.connect(url)
+        event_id = f"{number:024x}"
+        session = await session_of(ours, event_id)
+        asked = asyncio.create_task(fates.committed(session, deadline()))
+        await asyncio.sleep(dice.uniform(0, 0.02))
+        with suppress(asyncpg.PostgresError, *LOST):
+            await ours.execute(ONE_EVENT, event_id, *INSERTED)
+        answers.add(answer := await asked)
+        there = await look.fetchval(INSERT.found, event_id)
+        assert answer == there, f"trial {number}, seed {SEED}"
+        ours.terminate()
+    await look.close()
+    assert answers == {True, False}
+
+
+async def test_a_statement_that_waits_at_the_server_never_takes_place_afterwards(url: str) -> None:
+    ours, other = await asyncpg.connect(url), await asyncpg.connect(url)
+    await begun(other)
+    session = await session_of(ours, "e" * 24)
+    waiting = asyncio.create_task(ours.execute(ONE_EVENT, "e" * 24, *INSERTED))
+    while not await other.fetchval("select exists (select 1 from pg_locks where not granted)"):
+        await asyncio.sleep(0)
+    assert not await Fates(Server(url, "", "on")).committed(session, deadline())
+    await other.execute("rollback")
+    with pytest.raises((asyncpg.PostgresError, *LOST)):
+        await waiting
+    assert not await other.fetchval(INSERT.found, "e" * 24)
+    await other.close()

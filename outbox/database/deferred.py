@@ -1,0 +1,58 @@
+"""Rows that `Tx.later` puts off, until the driver writes them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from outbox.database import sql
+from outbox.database.transaction import Insert
+
+
+class Deferred:
+    """Rows by their INSERT, in the order in which each INSERT came first."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows: dict[Insert, list[Sequence[Any]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def add(self, insert: Insert, row: Sequence[Any]) -> None:
+        """Keep one row."""
+        rows = self.rows.get(insert)
+        if rows is None:
+            self.rows[insert] = [row]
+        else:
+            rows.append(row)
+
+    def take(self, other: Deferred) -> None:
+        """Take the rows of `other`, which is then empty."""
+        for insert, rows in other.rows.items():
+            self.rows.setdefault(insert, []).extend(rows)
+        other.rows = {}
+
+    def concern(self, statement: str) -> bool:
+        """Return whether `statement` must find the rows written.
+
+        It names the tables that it reads, and a write may refer to others by a foreign key.
+        """
+        named = sql.words(statement)
+        writes = not statement.startswith("select")
+        return any((writes and i.referred) or i.table in named for i in self.rows)
+
+    def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
+        """Yield the rows of each INSERT, sums added up; nothing is kept."""
+        rows, self.rows = self.rows, {}
+        for insert, each in rows.items():
+            yield insert, _added_up(each) if insert.sums and len(each) > 1 else each
+
+
+def _added_up(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Add up the last values; in the order of keys, so that two writers cannot deadlock."""
+    sums: dict[tuple[Any, ...], Any] = {}
+    for *key, last in rows:
+        sums[tuple(key)] = sums.get(tuple(key), 0) + last
+    return [(*key, total) for key, total in sorted(sums.items())]

@@ -1,0 +1,155 @@
+"""How many statements a write and a read cost: on PostgreSQL each is a round trip."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gateway.domain.accounts import users
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales import deals
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.rest.body import draft_of
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
+from tests.support.statements import fresh, heads, noted
+
+WRITES = 32
+
+
+@pytest.fixture
+async def opened(db_url: str) -> AsyncIterator[tuple[Database, list[str]]]:
+    """A database, and what was sent to it."""
+    with noted() as sent:
+        db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+        yield db, sent
+        await db.close()
+
+
+async def owner(db: Database) -> Actor:
+    user_id = await db.write(users.add, email="a@example.com", name="Ana", password_hash="-")
+    return Actor(user_id, "api_key")
+
+
+def create(db: Database, actor: Actor) -> Any:
+    draft = draft_of(CONTACTS, b'{"name":"Maria","email":"maria@example.com"}', creating=True)
+    return db.write(actions.create, actor, CONTACTS, draft)
+
+
+async def test_a_create_is_one_statement_on_postgres(opened: tuple[Database, list[str]]) -> None:
+    db, sent = opened
+    actor = await owner(db)
+    await create(db, actor)
+    await fresh(sent)
+    await create(db, actor)
+    await asyncio.sleep(0)
+    if db.engine == "postgres":
+        [statement] = sent
+        for table in ("contacts", "tallies", "events"):
+            assert f"insert into {table} " in statement
+    else:
+        assert heads(sent) == [
+            "begin immediate", "insert into contacts", "insert into tallies", "insert into events",
+            "commit",
+        ]  # fmt: skip
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_concurrent_creates_share_their_statements(
+    opened: tuple[Database, list[str]],
+) -> None:
+    """Apart they are three inserts each; how many share a batch depends on the machine."""
+    db, sent = opened
+    actor = await owner(db)
+    gate = threading.Event()
+
+    async def hold(tx: Tx) -> None:
+        gate.wait(10)
+
+    holding = asyncio.create_task(db.write(hold))
+    creating = [asyncio.create_task(create(db, actor)) for _ in range(WRITES)]
+    await fresh(sent)
+    gate.set()
+    await asyncio.gather(holding, *creating)
+    inserts = [head for head in heads(sent) if head.startswith("insert")]
+    assert len(inserts) <= WRITES, f"{len(inserts)} in {heads(sent).count('commit')} batches"
+
+
+async def test_a_read_by_id_is_one_statement_on_postgres(
+    opened: tuple[Database, list[str]],
+) -> None:
+    db, sent = opened
+    actor = await owner(db)
+    made = await create(db, actor)
+    await db.read(actions.read, actor, CONTACTS, made.id)
+    await fresh(sent)
+    await db.read(actions.read, actor, CONTACTS, made.id)
+    await asyncio.sleep(0)
+    expected = ["select"] if db.engine == "postgres" else ["begin", "select", "rollback"]
+    assert [text.split()[0].lower() for text in sent] == expected
+
+
+async def test_a_change_writes_everything_after_its_query_with_two_statements(
+    opened: tuple[Database, list[str]],
+) -> None:
+    db, sent = opened
+    actor = await owner(db)
+    made = await create(db, actor)
+    draft = draft_of(CONTACTS, b'{"position":"Buyer"}')
+    await fresh(sent)
+    await db.write(actions.change, actor, CONTACTS, made.id, draft)
+    await asyncio.sleep(0)
+    words = [text.split()[0].lower() for text in sent]
+    assert words == ["begin", "select", "update", "insert", "commit"]
+
+
+async def test_a_record_that_refers_to_another_is_written_with_one_statement(
+    opened: tuple[Database, list[str]],
+) -> None:
+    db, sent = opened
+    actor = await owner(db)
+    made = await create(db, actor)
+    body = f'{{"title":"Deal","value":1,"contactIds":["{made.id}"]}}'.encode()
+
+    def deal() -> Any:
+        draft = draft_of(deals.DEALS, body, creating=True)
+        return db.write(actions.create, actor, deals.DEALS, draft)
+
+    await deal()
+    await fresh(sent)
+    await deal()
+    await asyncio.sleep(0)
+    words = [text.split()[0].lower() for text in sent]
+    if db.engine == "postgres":
+        assert words == ["begin", "select", "with", "commit"]
+    else:
+        # The trigger that counts the deals of a stage is told of too.
+        assert [w for w in words if w != "--"] == ["begin", "select", *["insert"] * 6, "commit"]
+
+
+async def test_a_unit_that_asks_twice_has_one_snapshot_from_its_first_query(
+    opened: tuple[Database, list[str]],
+) -> None:
+    """The driver expects one query of it, learns that there are two, and starts it again."""
+    db, sent = opened
+    calls = []
+
+    async def twice(tx: Tx) -> None:
+        calls.append(tx)
+        await tx.one("select 1 as one")
+        await tx.one("select 2 as two")
+
+    await db.read(twice)
+    await db.read(twice)
+    await asyncio.sleep(0)
+    assert len(calls) == (3 if db.engine == "postgres" else 2)
+    if db.engine == "postgres":
+        words = [" ".join(text.split()[:2]).lower() for text in sent]
+        again = ["begin isolation", "select 1", "select 2", "commit"]
+        assert words[-9:] == ["select 1", *again, *again]
