@@ -10,15 +10,11 @@ from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
 from outbox.queue import figures, lanes
+from outbox.queue.older import STILL_INACTIVE, end_older
 
 Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
 BATCH = 500
-
-# Blocks a concurrent activation; no row when the webhook is active or deleted.
-STILL_INACTIVE = """
-select id from webhooks where id = $1 and state <> 'active' /*postgres for update*/
-"""
 
 # The text contains literal states, because a partial index serves only a literal. SQLite gets the
 # name of the index: without statistics it would read the webhook's whole log. The outer statement
@@ -43,35 +39,6 @@ set state = 'cancelled', reason = $2, finished_at = $3, claim = null, node_id = 
 where id /*sqlite in (*/ /*postgres = any (array(*/
   select id from deliveries /*sqlite indexed by deliveries_claimed*/
   where webhook_id = $1 and state = 'in_flight' /*sqlite )*/ /*postgres for update))*/
-"""
-
-PAGE_OF_READY = """
-select id, next_at from deliveries
-where webhook_id = $1 and state = 'ready' and retry = $2
-  and next_at >= $3 and (next_at > $3 or id > $4)
-order by next_at, id limit 500
-"""
-
-# A newer delivery of the same record waits too. Each origin has its own index on the event. The
-# condition on the state matches no index: with statistics from an empty queue PostgreSQL would
-# start from all ready rows of the webhook, for each row it examines.
-NEWER = """exists (
-    select 1 from events own
-    join events later on later.owner_id = own.owner_id and later.record_id = own.record_id
-      and later.pos >= own.pos
-    join deliveries newer on newer.event_id = later.id
-      and newer.webhook_id = deliveries.webhook_id and newer.origin {} 'event'
-    where own.id = deliveries.event_id and newer.state || '' = 'ready'
-      and (newer.seq > deliveries.seq or (newer.seq = deliveries.seq and newer.id > deliveries.id)))
-"""
-
-# Oldest first, so that the first look finds the next newer delivery of the record.
-END_OLDER = f"""
-update deliveries set state = 'cancelled', reason = 'parked', finished_at = $7
-where webhook_id = $1 and state = 'ready' and retry = $2
-  and next_at >= $3 and (next_at > $3 or id > $4)
-  and next_at <= $5 and (next_at < $5 or id <= $6)
-  and ({NEWER.format("=")} or {NEWER.format("<>")})
 """
 
 PAUSE = """
@@ -128,11 +95,7 @@ async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
     """
     patience.set(None)
     if parked == "newest":
-        # Retries are older: processed first, they still find the newer rows of their records.
-        for retry in (True, False):
-            after = (0, "")
-            while (page := await db.write(_end_older, webhook_id, retry, *after)) is not None:
-                after = page
+        await end_older(db, webhook_id)
     while True:
         result = await db.write(_activate, webhook_id, parked)
         if result != "more":
@@ -150,21 +113,6 @@ async def remove(db: Database, webhook_id: str) -> bool:
         result = await db.write(_remove, webhook_id)
         if result != "more":
             return result == "done"
-
-
-async def _end_older(
-    tx: Tx, webhook_id: str, retry: bool, after_next: int, after_id: str
-) -> tuple[int, str] | None:
-    """Cancel one page for `newest`; return the start of the next page, or None at the end."""
-    await lanes.lock(tx, [webhook_id])
-    if await tx.one(STILL_INACTIVE, webhook_id) is None:
-        return None
-    page = await tx.all(PAGE_OF_READY, webhook_id, retry, after_next, after_id)
-    if not page:
-        return None
-    last = (int(page[-1]["next_at"]), str(page[-1]["id"]))
-    await tx.run(END_OLDER, webhook_id, retry, after_next, after_id, *last, tx.now)
-    return last
 
 
 async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", "more", "no"]:

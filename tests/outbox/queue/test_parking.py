@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from outbox import webhooks
+from outbox.database.sql import items
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue import parking
+from outbox.queue import older, parking
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import FannedOut, fan_out
 from outbox.webhooks import Draft, TooMany
@@ -95,18 +96,51 @@ async def test_more_than_a_batch_may_be_parked(db: Database, choice: Any) -> Non
     assert [row[0] for row in (await seen(db))[-3:]].count("ready") == len(left)
 
 
-@pytest.mark.parametrize("name", ["END_READY", "END_HELD", "END_IN_FLIGHT", "END_OLDER"])
+STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "ready": (parking.END_READY, ("w", "", 0)),
+    "held": (parking.END_HELD, ("w", "", 0)),
+    "in flight": (parking.END_IN_FLIGHT, ("w", "", 0)),
+    "count": (older.COUNT, ("w",)),
+    "page": (older.PAGE_OF_READY, ("w", False, 0, "")),
+    "older": (older.END_OLDER, ("[]", 0)),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
 async def test_no_batch_walks_the_log_on_sqlite(db: Database, name: str) -> None:
     if db.engine != "sqlite":
         return
-    given: dict[str, tuple[Any, ...]] = {"END_OLDER": ("w", False, 0, "", 1, "", 0)}
-    statement = f"explain query plan {getattr(parking, name)}"
-    plan = await db.read(rows, statement, *given.get(name, ("w", "", 0)))
+    statement, given = STATEMENTS[name]
+    plan = await db.read(rows, f"explain query plan {statement}", *given)
     steps = [str(row["detail"]) for row in plan]
-    # Few deliveries are in flight, and they have an index of their own.
-    walked = [step for step in steps if "SCAN" in step and "deliveries_claimed" not in step]
+    # Few deliveries are in flight, and they have an index of their own; the items are a list.
+    walked = [
+        step for step in steps
+        if "SCAN" in step and "deliveries_claimed" not in step and "VIRTUAL" not in step
+    ]  # fmt: skip
     assert walked == []
     assert not [step for step in steps if "deliveries_log" in step]
+
+
+async def test_newest_takes_a_share_of_very_many_records_at_a_time(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(older, "RECORDS", 7)
+    records = [(f"r{n % 11}", n % 3 == 0) for n in range(40)]
+    webhook_id = await paused(db, *records)
+    assert await parking.activate(db, webhook_id, "newest")
+    assert [n for n, row in enumerate(await seen(db)) if row[0] == "ready"] == [*range(29, 40)]
+
+
+async def test_an_older_delivery_stays_when_the_newer_one_has_ended(db: Database) -> None:
+    """Retention ended the newer one after this process had read it."""
+    webhook_id, _ = await add_webhook(db, ring(), "https://x.example/")
+    await db.write(parking.pause, webhook_id)
+    first, second = await db.write(park, webhook_id, [("a", False), ("a", False)])
+    sql = "update deliveries set state = 'cancelled' where id = $1"
+    await db.write(rows, f"{sql} returning id", second)
+    await db.write(rows, f"{older.END_OLDER} returning id", items([(first, second)]), 0)
+    assert [row[0] for row in await seen(db)] == ["ready", "cancelled"]
 
 
 async def test_newest_keeps_one_of_an_event_and_its_replay(db: Database) -> None:

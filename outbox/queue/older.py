@@ -1,0 +1,95 @@
+"""Cancel all parked deliveries of a webhook but the newest of each record.
+
+No index leads from a record to its deliveries: each write would pay for it, and few owners ever
+choose this. So the waiting deliveries are read page by page, and this process remembers the newest
+of each record; of very many, it takes a share of the records at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Database, Row, Tx
+from outbox.queue import lanes
+
+RECORDS = 100_000
+"""Deliveries at a time, and so at most as many records to remember: about 40 MB."""
+PAGE = 500
+
+# Blocks a concurrent activation; no row when the webhook is active or deleted.
+STILL_INACTIVE = """
+select id from webhooks where id = $1 and state <> 'active' /*postgres for update*/
+"""
+
+COUNT = """
+select count(*) as waiting from deliveries /*sqlite indexed by deliveries_ready*/
+where webhook_id = $1 and state = 'ready'
+"""
+
+PAGE_OF_READY = f"""
+select id, next_at, record_id, seq from deliveries /*sqlite indexed by deliveries_ready*/
+where webhook_id = $1 and state = 'ready' and retry = $2
+  and next_at >= $3 and (next_at > $3 or id > $4)
+order by next_at, id limit {PAGE}
+"""
+
+# Each with the newer one of its record, which must still wait: retention may have ended it. The
+# condition on the state matches no index, so that the statement starts from the ids.
+END_OLDER = f"""
+update deliveries set state = 'cancelled', reason = 'parked', finished_at = $2
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select older.id from {ITEMS}
+  join deliveries older on older.id = value ->> 0
+  join deliveries newer on newer.id = value ->> 1
+  where older.state || '' = 'ready' and newer.state || '' = 'ready'
+  /*sqlite )*/ /*postgres for update of older))*/
+"""
+
+
+async def end_older(db: Database, webhook_id: str) -> None:
+    """Cancel them while the webhook is inactive, in small transactions."""
+    shares = 1 + await db.read(_count, webhook_id) // RECORDS
+    for share in range(shares):
+        if not await _end_share(db, webhook_id, share, shares):
+            return
+
+
+async def _end_share(db: Database, webhook_id: str, share: int, shares: int) -> bool:
+    """Cancel those of a share of the records; return False when the webhook is not inactive."""
+    newest: dict[str, tuple[int, str]] = {}
+    for retry in (True, False):
+        after = (0, "")
+        while page := await db.read(_page, webhook_id, retry, *after):
+            after = (int(page[-1]["next_at"]), str(page[-1]["id"]))
+            older: list[tuple[str, str]] = []
+            for row in page:
+                record = row["record_id"]
+                if crc32(record.encode()) % shares != share:
+                    continue
+                this = (int(row["seq"]), str(row["id"]))
+                first, last = sorted((newest.get(record, this), this))
+                newest[record] = last
+                if first != last:
+                    older.append((first[1], last[1]))
+            if older and not await db.write(_end, webhook_id, older):
+                return False
+    return True
+
+
+async def _count(tx: Tx, webhook_id: str) -> int:
+    row = await tx.one(COUNT, webhook_id)
+    return 0 if row is None else int(row["waiting"])
+
+
+async def _page(tx: Tx, webhook_id: str, retry: bool, next_at: int, after: str) -> list[Row]:
+    return await tx.all(PAGE_OF_READY, webhook_id, retry, next_at, after)
+
+
+async def _end(tx: Tx, webhook_id: str, older: Sequence[tuple[str, str]]) -> bool:
+    await lanes.lock(tx, [webhook_id])
+    if await tx.one(STILL_INACTIVE, webhook_id) is None:
+        return False
+    await tx.run(END_OLDER, items(older), tx.now)
+    return True
