@@ -23,6 +23,7 @@ from tests.proof import (
     receivers_seen,
     rooms,
     rules,
+    statements,
     storefront,
 )
 from tests.proof import engine as engine_lines
@@ -171,6 +172,7 @@ LINES: dict[str, Line] = {
     **rooms.LINES,
     **dashboards.LINES,
     **rules.LINES,
+    **statements.LINES,
     **purchases.LINES,
     **receivers_seen.LINES,
     **forgeries.LINES,
