@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
+import msgspec
+
 # Above this, JavaScript numbers cannot represent every integer.
 SAFE_INTEGER = 2**53
+
+_encoder = msgspec.json.Encoder()
 
 
 def message(event: str, now: int, data: Mapping[str, Any]) -> bytes:
@@ -19,7 +23,19 @@ def message(event: str, now: int, data: Mapping[str, Any]) -> bytes:
 
 def encode(value: Any) -> bytes:
     """Return compact JSON in UTF-8. Raise ValueError for what JSON or JavaScript cannot carry."""
-    return _text(value).encode("utf-8")
+    return _encoder.encode(value) if _is_plain(value) else _text(value).encode("utf-8")
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether msgspec writes the same: it differs in floats and in large integers."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is int:
+        return -SAFE_INTEGER <= value <= SAFE_INTEGER
+    if kind is dict:
+        return all(map(_is_plain, value.values())) and all(type(key) is str for key in value)
+    return kind is list and all(map(_is_plain, value))
 
 
 def _text(value: Any) -> str:
