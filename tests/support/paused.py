@@ -10,6 +10,8 @@ from outbox.database.transaction import Insert, Row, Tx
 class Paused:
     """Passes everything to `tx`; before the first statement with `text` it waits for `go`.
 
+    An INSERT that the unit puts off waits before the next statement, or at `end`.
+
     For PostgreSQL: on SQLite nobody else writes meanwhile.
     """
 
@@ -18,13 +20,14 @@ class Paused:
         self._text = text
         self._reached = reached
         self._go = go
+        self._put_off = False
         self.engine: Literal["sqlite", "postgres"] = tx.engine
         self.now = tx.now
         self.wake = tx.wake
         self.changed = tx.changed
 
     async def _wait(self, sql: str) -> None:
-        if self._text in sql and not self._reached.is_set():
+        if (self._put_off or self._text in sql) and not self._reached.is_set():
             self._reached.set()
             await self._go.wait()
 
@@ -49,4 +52,9 @@ class Paused:
 
     def later(self, insert: Insert, row: Sequence[Any]) -> None:
         self._tx.wake = self.wake
+        self._put_off = self._put_off or self._text == f"insert into {insert.table}"
         self._tx.later(insert, row)
+
+    async def end(self) -> None:
+        """Wait before what the unit has put off is written, if it has not waited yet."""
+        await self._wait("")

@@ -51,7 +51,10 @@ async def between(
     reached, go = asyncio.Event(), asyncio.Event()
 
     async def paused(tx: Tx) -> Any:
-        return await unit(Paused(tx, text, reached, go))
+        within = Paused(tx, text, reached, go)
+        result = await unit(within)
+        await within.end()
+        return result
 
     task = asyncio.ensure_future(shop.db.write(paused))
     waiting = asyncio.ensure_future(reached.wait())
