@@ -32,7 +32,7 @@ def _is_plain(value: Any) -> bool:
     if kind is str or value is None or kind is bool:
         return True
     if kind is int:
-        return -SAFE_INTEGER <= value <= SAFE_INTEGER
+        return bool(-SAFE_INTEGER <= value <= SAFE_INTEGER)
     if kind is dict:
         return all(map(_is_plain, value.values())) and all(type(key) is str for key in value)
     return kind is list and all(map(_is_plain, value))
