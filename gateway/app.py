@@ -6,8 +6,9 @@ database and listens.
 
 import asyncio
 import platform
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
+import msgspec
 from aiohttp import web
 
 from gateway.console.routes import add_console
@@ -27,10 +28,13 @@ from gateway.server.fetching import Fetcher
 from gateway.server.limits import RateLimits
 from gateway.server.mailer import Mailer
 from gateway.server.middleware import frame, surface_of
+from gateway.server.processes.channel import Gone
+from gateway.server.processes.member import Member
 from gateway.server.program import Role, program_version
 from gateway.server.proxies import Proxies
 from gateway.server.route_index import RouteIndex
 from gateway.server.storefront import build_storefront
+from gateway.server.telemetry import logs
 from gateway.server.telemetry.collector import collector
 from gateway.server.telemetry.exposition import Exposition
 from gateway.server.telemetry.health import Health
@@ -41,15 +45,22 @@ from gateway.server.tracing import Marks
 from gateway.server.upkeep import Upkeep
 from outbox.database import sqlite
 from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
 from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
 
 
 def build_app(
-    config: Config, db: Database, keyring: KeyRing, *, role: Role = "all"
+    config: Config,
+    db: Database,
+    keyring: KeyRing,
+    *,
+    role: Role = "all",
+    member: Member | None = None,
 ) -> web.Application:
     """Return the application of `role` on an open, migrated database; call it on the event loop.
 
+    A `member` of several processes does background work only when its supervisor says so.
     The caller closes the database after the cleanup of the application.
     """
     clock, ids = db.clock, db.ids
@@ -77,7 +88,7 @@ def build_app(
     mailer = Mailer(db, config.mail, metrics.mail)
     upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
 
-    health = Health(db, metrics, delivers=delivery is not None, file=startup.sqlite_file(config))
+    health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[keys.FRAME] = frame(
@@ -97,7 +108,11 @@ def build_app(
     app[keys.ANSWERS] = answers.budget(config.limits)
     app[keys.EXPOSITION] = exposition
     app[keys.HEALTH] = health
-    app[keys.LIMITS] = RateLimits(config.limits, clock, metrics)
+    app[keys.LIMITS] = RateLimits(
+        config.limits, clock, metrics, member.levels if member is not None else None,
+        config.server.processes,
+    )  # fmt: skip
+    app[keys.MEMBER] = member
     app[keys.CREDENTIALS] = credentials
     app[keys.PASSWORDS] = passwords
     app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
@@ -106,12 +121,21 @@ def build_app(
     app[keys.DELIVERY] = delivery
     app[keys.DOCTOR] = doctor
 
+    async def work() -> None:
+        if delivery is not None:
+            metrics.ticked = clock.monotonic()
+            health.delivers = True
+            delivery.start()
+        await upkeep.start_duties()
+
     async def parts(_: web.Application) -> AsyncIterator[None]:
         if traces is not None:
             traces.start()
         await upkeep.start()
-        if delivery is not None:
-            delivery.start()
+        if member is None:
+            await work()
+        else:
+            answer_supervisor(member, work, health, exposition)
         yield
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
@@ -131,6 +155,36 @@ def build_app(
         add_graphql(app)
         add_console(app)
     return app
+
+
+def answer_supervisor(
+    member: Member, work: Callable[[], Awaitable[None]], health: Health, exposition: Exposition
+) -> None:
+    """Answer the supervisor's calls with the parts of this process."""
+
+    started: list[asyncio.Task[None]] = []
+
+    async def begin() -> None:
+        try:
+            await work()
+        except DatabaseUnavailable as error:
+            # Drain and duties have started all the same; the next reading is due in seconds.
+            logs.logger().warning("reading_put_off", error=str(error))
+
+    async def working(_: bytes) -> bytes:
+        if health.draining:
+            raise Gone
+        # The first reading of a large table takes longer than the supervisor waits.
+        started.append(asyncio.create_task(begin(), name="background-work"))
+        return b""
+
+    async def readiness(_: bytes) -> bytes:
+        return msgspec.json.encode(await health.faults())
+
+    async def counted(_: bytes) -> bytes:
+        return await exposition.text()
+
+    member.handlers |= {"work": working, "readiness": readiness, "metrics": counted}
 
 
 def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.StreamResponse:

@@ -31,12 +31,21 @@ USERS_AT_ONCE = 500
 
 async def serve(config: Config, given: Namespace, say: Say) -> None:
     """Run the server until a signal ends it."""
-    # The server and its API are most of the program; other commands start without them.
-    from gateway.cli.serve import serve as run_server
+    from gateway.cli.processes import serve_as_member, serve_processes
+    from gateway.server.processes.member import Member
 
     if given.port is not None:
         config = structs.replace(config, server=structs.replace(config.server, port=given.port))
-    await run_server(config, given.role, say)
+    member = Member.inherited()
+    if member is not None:
+        await serve_as_member(member, given.role, say)
+    elif config.server.processes > 1:
+        await serve_processes(config, given.role)
+    else:
+        # The server and its API are most of the program; other commands start without them.
+        from gateway.cli.serve import serve as run_server
+
+        await run_server(config, given.role, say)
 
 
 async def migrate(config: Config, given: Namespace, say: Say) -> None:

@@ -2,24 +2,25 @@
 
 import asyncio
 import base64
-import errno
 import gc
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from aiohttp import web
 
 from gateway.app import build_app
+from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.domain.accounts import sessions
 from gateway.server import keys, startup
 from gateway.server.address import public_address
 from gateway.server.config import Config
 from gateway.server.connections import Runner
+from gateway.server.processes.member import Member
 from gateway.server.program import Role, program_version
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
@@ -37,18 +38,24 @@ CUT_SECONDS = 0.5
 BACKLOG = 1024
 
 
-async def serve(config: Config, role: Role, say: Say) -> None:
-    """Run until SIGTERM or SIGINT. `say` prints a line for people. Raise CannotStart."""
+async def serve(config: Config, role: Role, say: Say, member: Member | None = None) -> None:
+    """Run until SIGTERM or SIGINT. `say` prints a line for people. Raise CannotStart.
+
+    A `member` of several processes runs until its supervisor stops it or ends.
+    """
     clock, ids = SystemClock(), Ids()
     logs.configure(
         config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
     )
     tune_interpreter()
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop, stopping)
-    await _must_be_free(config)
+    if member is None:
+        await must_be_free(config)
+        # A second signal exits at once. The next start rescues deliveries in flight.
+        stop_on_signals(partial(os._exit, 1), stopping)
+    else:
+        # The service manager may send SIGTERM to each process, and so may the supervisor.
+        stop_on_signals(lambda: None, stopping)
     db = await startup.open_database(config, clock, ids, serving=True)
     try:
         applied = await startup.bring_up_to_date(db)
@@ -57,7 +64,7 @@ async def serve(config: Config, role: Role, say: Say) -> None:
         keyring = await startup.open_keys(config, db, ids)
         if (open_files := startup.open_files(config)) is not None:
             logs.logger().warning("files_open_to_others", text=open_files)
-        app = build_app(config, db, keyring, role=role)
+        app = build_app(config, db, keyring, role=role, member=member)
         await _listen(app, config, role, say, stopping)
     finally:
         await db.close()
@@ -73,19 +80,6 @@ def tune_interpreter() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-async def _must_be_free(config: Config) -> None:
-    """Bind the address and release it, so that a port in use stops us before any migration."""
-    server = config.server
-    try:
-        bound = await asyncio.get_running_loop().create_server(
-            asyncio.Protocol, server.host or None, server.port, start_serving=False
-        )
-    except OSError as error:
-        raise CannotStart(_cannot_listen(config, error)) from None
-    bound.close()
-    await bound.wait_closed()
-
-
 async def _listen(
     app: web.Application, config: Config, role: Role, say: Say, stopping: asyncio.Event
 ) -> None:
@@ -95,18 +89,28 @@ async def _listen(
     runner = Runner(app, config.limits, lambda why: metrics.rejected("api", why), CUT_SECONDS)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, server.host or None, server.port, backlog=BACKLOG)
+        member = app[keys.MEMBER]
+        site = web.TCPSite(
+            runner, server.host or None, server.port, backlog=BACKLOG,
+            reuse_port=member is not None,
+        )  # fmt: skip
         try:
             await site.start()
         except OSError as error:
-            raise CannotStart(_cannot_listen(config, error)) from None
+            raise CannotStart(cannot_listen(config, error)) from None
         metrics.watch_connections(runner.census)
         address = public_address(config, runner.addresses[0][1])
-        await _greet(app[keys.DB], address, role, say)
+        greet = partial(_greet, app[keys.DB], address, role, say)
         logs.logger().info("listening", host=server.host, port=runner.addresses[0][1], role=role)
-        await stopping.wait()
+        if member is None:
+            await greet()
+            await stopping.wait()
+        else:
+            await member.serve(greet, stopping)
         logs.logger().info("stopping", grace_s=server.shutdown_seconds)
         app[keys.HEALTH].draining = True
+        if member is not None:
+            await member.tell("leaving")
         delivery = app[keys.DELIVERY]
         drained = asyncio.create_task(delivery.drain(grace)) if delivery is not None else None
         await asyncio.sleep(NOTICE_SECONDS)
@@ -114,6 +118,8 @@ async def _listen(
         await runner.finish(grace)
         if drained is not None:
             await drained
+        if member is not None:
+            await member.tell("last", await app[keys.EXPOSITION].text())
     finally:
         await runner.cleanup()
 
@@ -137,20 +143,3 @@ def _program() -> str:
     if called.name == "carteiro" and shutil.which("carteiro") is None:
         return str(called)
     return "carteiro"
-
-
-def _cannot_listen(config: Config, error: OSError) -> str:
-    server = config.server
-    where = f"{server.host or '*'}:{server.port}"
-    if error.errno == errno.EADDRINUSE:
-        return f"{where} is already in use; choose another port with --port or server.port"
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return f"no permission to listen on {where}; use a port of 1024 or higher"
-    return f"cannot listen on {where}: {error.strerror or error}"
-
-
-def _stop(stopping: asyncio.Event) -> None:
-    if stopping.is_set():
-        # A second signal exits at once. The next start rescues deliveries in flight.
-        os._exit(1)
-    stopping.set()

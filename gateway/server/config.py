@@ -47,6 +47,7 @@ class Server(Struct, frozen=True):
     public_url: str = ""
     trusted_proxies: Words = LOOPBACK
     cors_origins: Words = ()
+    processes: Annotated[int, Meta(ge=1, le=64)] = 1
     shutdown_seconds: Annotated[float, Meta(ge=1, le=300)] = 15.0
 
 

@@ -79,10 +79,16 @@ def _headers(values: Sequence[str]) -> None:
 
 def together(sections: Mapping[str, Any]) -> list[str]:
     """Return the faults of keys that need each other."""
+    faults = []
     mail = sections["mail"]
     if mail.host and not mail.from_address:
-        return ["mail.from_address: must be set when mail.host is set"]
-    return []
+        faults.append("mail.from_address: must be set when mail.host is set")
+    if sections["server"].processes > 1 and not sections["database"].url.startswith(POSTGRES):
+        faults.append(
+            "server.processes: must be 1 on SQLite, which one process serves; set it to 1, or set "
+            "database.url to a PostgreSQL database"
+        )
+    return faults
 
 
 CHECKS: Mapping[str, Callable[[Any], None]] = {

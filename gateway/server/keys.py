@@ -14,6 +14,7 @@ from gateway.server.budgets import Budget
 from gateway.server.config import Config
 from gateway.server.delivery import Delivery
 from gateway.server.limits import RateLimits
+from gateway.server.processes.member import Member
 from gateway.server.proxies import Client
 from gateway.server.storefront import Storefront
 from gateway.server.telemetry.exposition import Exposition
@@ -36,6 +37,7 @@ GUARD = web.AppKey("GUARD", Guard)
 ANSWERS = web.AppKey("ANSWERS", Budget)
 BUILDING = web.AppKey("BUILDING", asyncio.Semaphore)
 READING = web.AppKey("READING", asyncio.Lock)
+MEMBER: web.AppKey[Member | None] = web.AppKey("MEMBER")
 METRICS = web.AppKey("METRICS", Metrics)
 EXPOSITION = web.AppKey("EXPOSITION", Exposition)
 HEALTH = web.AppKey("HEALTH", Health)

@@ -1,10 +1,10 @@
 """Rate limits: token buckets for callers and addresses, and the RateLimit headers.
 
-Buckets belong to this process. gateway.server.connections limits time and size of connections.
+Levels are kept in this process, or shared by the processes of a node (gateway.server.levels).
+gateway.server.connections limits time and size of connections.
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
@@ -13,6 +13,7 @@ from gateway.domain.accounts.credentials import AuthObserver
 from gateway.domain.accounts.networks import WORTHS, networks_of
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
+from gateway.server.levels import Levels, OwnLevels, SharedLevels
 from outbox.clock import Clock
 
 Kind = Literal["read", "write"]
@@ -22,18 +23,20 @@ COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
 search (or the feed of selected events), a report."""
 EXAMINATIONS = 8
 """Examinations of receivers at the same time, of all accounts."""
-HOLDERS = 50_000
-"""The number of stored buckets; the one idle longest is dropped first, when it is full again."""
+EXAMINING_SECONDS = 60.0
+"""Longer than an examination takes; then the account of a process that has died may start one."""
 
 
 class Buckets:
     """One bucket per holder: `rate` new tokens per second up to `depth`. Rate 0 is no limit."""
 
-    def __init__(self, rate: float, depth: float, clock: Clock) -> None:
+    def __init__(
+        self, rate: float, depth: float, clock: Clock, levels: Levels | None = None
+    ) -> None:
         self.rate = rate
         self.depth = depth
         self._clock = clock
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._levels = levels or OwnLevels()
 
     def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
         """Take tokens; return the rest (negative: too few) and the seconds until there are enough.
@@ -44,50 +47,59 @@ class Buckets:
             return self.depth, 0.0
         wanted = min(float(tokens), self.depth)
         now = self._clock.monotonic()
-        level, then = self._levels.get(holder, (self.depth, now))
+        level, then = self._levels.get(holder) or (self.depth, now)
         level = min(self.depth, level + (now - then) * self.rate)
         if level < wanted:
             return -1.0, (wanted - level) / self.rate
-        self._levels[holder] = (level - wanted, now)
-        self._levels.move_to_end(holder)
-        if len(self._levels) > HOLDERS:
-            self._levels.popitem(last=False)
+        self._levels.put(holder, level - wanted, now)
         return level - wanted, 0.0
 
     def give_back(self, holder: str) -> None:
         """Return a token that was taken."""
-        if holder in self._levels:
-            level, then = self._levels[holder]
-            self._levels[holder] = (min(self.depth, level + 1), then)
+        if (found := self._levels.get(holder)) is not None:
+            level, then = found
+            self._levels.put(holder, min(self.depth, level + 1), then)
 
 
 class RateLimits:
     """The limits of `[limits]` in config.toml."""
 
-    def __init__(self, limits: Limits, clock: Clock, observer: AuthObserver) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        observer: AuthObserver,
+        shared: SharedLevels | None = None,
+        processes: int = 1,
+    ) -> None:
+        def buckets(name: str, rate: float, depth: float) -> Buckets:
+            levels = OwnLevels() if shared is None else shared.of(name)
+            return Buckets(rate, depth, clock, levels)
+
+        def by_worth(name: str, per_minute: int) -> dict[int, Buckets]:
+            return {
+                worth: buckets(f"{name} {worth}", per_minute * worth / 60, per_minute * worth)
+                for worth in WORTHS
+            }
+
         self._observer = observer
+        reads, writes = limits.read_per_second, limits.write_per_second
         self._callers = {
-            "read": Buckets(limits.read_per_second, limits.read_per_second * limits.burst, clock),
-            "write": Buckets(
-                limits.write_per_second, limits.write_per_second * limits.burst, clock
-            ),
+            "read": buckets("read", reads, reads * limits.burst),
+            "write": buckets("write", writes, writes * limits.burst),
         }
         self.policies: dict[str, str] = {
             kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
         }
-        self._examining: set[str] = set()
-        per_minute = limits.sign_in_per_minute
+        self._examining = buckets("examination", 1 / EXAMINING_SECONDS, 1)
+        self._examinations = max(1, EXAMINATIONS // processes)
         visits = limits.storefront_per_minute
-        self._visits = {
-            worth: Buckets(visits * worth / 60, visits * worth, clock) for worth in WORTHS
-        }
+        self._visits = by_worth("visit", visits)
         self.policies["storefront"] = f'"storefront";q={visits};w=60'
         forms = limits.forms_per_minute
-        self._forms = Buckets(forms / 60, forms, clock)
-        self._codes = Buckets(forms / 60, forms, clock)
-        self._sign_in = {
-            worth: Buckets(per_minute * worth / 60, per_minute * worth, clock) for worth in WORTHS
-        }
+        self._forms = buckets("form", forms / 60, forms)
+        self._codes = buckets("code", forms / 60, forms)
+        self._sign_in = by_worth("sign in", limits.sign_in_per_minute)
 
     def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
         """Count an API call; return the `RateLimit` header, None without a limit.
@@ -121,20 +133,21 @@ class RateLimits:
     def examination(self, owner_id: str) -> Iterator[None]:
         """Count an examination of a receiver, as many tokens as a second allows of test events.
 
-        An account runs one at a time, the process EXAMINATIONS: each holds a connection for as long
-        as the receiver takes. Raise rate_limited.
+        An account runs one at a time, the node EXAMINATIONS: each holds a connection for as long as
+        the receiver takes. Raise rate_limited.
         """
-        if owner_id in self._examining or len(self._examining) >= EXAMINATIONS:
+        if not self._examinations or self._examining.take(owner_id)[0] < 0:
             raise Refusal(
                 "rate_limited", "Another examination is running; try again when it has ended.",
                 facts={"retry_after": 1},
             )  # fmt: skip
-        self.test(owner_id, max(1, int(self._callers["write"].rate)))
-        self._examining.add(owner_id)
+        self._examinations -= 1
         try:
+            self.test(owner_id, max(1, int(self._callers["write"].rate)))
             yield
         finally:
-            self._examining.discard(owner_id)
+            self._examinations += 1
+            self._examining.give_back(owner_id)
 
     def visit(self, session: str | None, address: str, requests: int = 1) -> tuple[str, str] | None:
         """Count storefront requests; return its RateLimit headers, None without a limit.

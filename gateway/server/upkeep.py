@@ -115,14 +115,21 @@ class Upkeep:
         self._lag: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take the first readings, then start the periodic duties."""
-        self.duties.start()
-        await self.read_gauges()
-        self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
+        """Start what each process does for itself."""
+        # Until it leads, this process has no readings.
+        self._metrics.gauges(None)
         self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
-        self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
         self._scheduler.start()
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
+
+    async def start_duties(self) -> None:
+        """Stand for leader; take the first readings, then start the periodic duties."""
+        self.duties.start()
+        try:
+            await self.read_gauges()
+        finally:
+            self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
+            self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
 
     async def stop(self) -> None:
         """Stop, and save the data that is only in memory."""

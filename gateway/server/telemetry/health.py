@@ -38,7 +38,7 @@ class Health:
         self._db = db
         self._file = file
         self._ticks = ticks
-        self._delivers = delivers
+        self.delivers = delivers
         self._probe: asyncio.Task[str | None] | None = None
         self._probed = float("-inf")
         self.draining = False
@@ -48,7 +48,7 @@ class Health:
         found = []
         if self.draining:
             found.append("shutting down")
-        if self._delivers and self._db.clock.monotonic() - self._ticks.ticked > STALE_SECONDS:
+        if self.delivers and self._db.clock.monotonic() - self._ticks.ticked > STALE_SECONDS:
             found.append("the drain has not run for half a minute")
         fault = await self._database_fault()
         if fault is not None:

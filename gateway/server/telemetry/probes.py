@@ -3,7 +3,8 @@
 import msgspec
 from aiohttp import web
 
-from gateway.server.keys import CLIENT, EXPOSITION, HEALTH
+from gateway.server.keys import CLIENT, EXPOSITION, HEALTH, MEMBER
+from gateway.server.processes.member import SILENT
 from gateway.server.telemetry.exposition import CONTENT_TYPE
 
 FRESH = {"Cache-Control": "no-store"}
@@ -15,18 +16,22 @@ async def livez(request: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Report whether the process is ready; a 503 gives the reasons."""
-    faults = await request.app[HEALTH].faults()
+    """Report whether the node with all its processes is ready; a 503 gives the reasons."""
+    member = request.app[MEMBER]
+    faults = await (request.app[HEALTH].faults() if member is None else member.faults())
     if faults:
         return _json(503, {"status": "not ready", "reasons": faults})
     return _json(200, {"status": "ready"})
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """Return the Prometheus text to clients that `[metrics]` allows."""
+    """Return the Prometheus text of the node to clients that `[metrics]` allows."""
     exposition = request.app[EXPOSITION]
     exposition.admit(request[CLIENT], request.headers.get("Authorization", ""))
-    body = await exposition.text()
+    member = request.app[MEMBER]
+    body = await (exposition.text() if member is None else member.metrics())
+    if body is None:
+        return _json(503, {"status": "not ready", "reasons": [SILENT]})
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE} | FRESH)
 
 

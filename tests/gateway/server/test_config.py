@@ -303,3 +303,15 @@ def test_headers_of_the_trace_collector_are_secret(tmp_path: Path) -> None:
         [fault] = faults_of(None, {"CARTEIRO_TRACING__HEADERS": wrong})
         assert 'each must be "Name: value"' in fault
         assert "hunter2" not in fault
+
+
+def test_several_processes_need_postgresql() -> None:
+    env = {"CARTEIRO_SERVER__PROCESSES": "2"}
+    with pytest.raises(ConfigFaults) as refused:
+        load(None, env)
+    assert refused.value.faults == [
+        "server.processes: must be 1 on SQLite, which one process serves; set it to 1, or set "
+        "database.url to a PostgreSQL database"
+    ]
+    config = load(None, env | {"CARTEIRO_DATABASE__URL": "postgresql://u@h/n"})
+    assert config.server.processes == 2

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
+from gateway.server.levels import OwnLevels
 from gateway.server.limits import Buckets, RateLimits
 
 
@@ -55,13 +56,14 @@ def test_what_is_refused_costs_nothing() -> None:
 
 
 def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.server.limits.HOLDERS", 3)
-    bucket = Buckets(rate=1, depth=2, clock=Hand())
+    monkeypatch.setattr("gateway.server.levels.HOLDERS", 3)
+    levels = OwnLevels()
+    bucket = Buckets(rate=1, depth=2, clock=Hand(), levels=levels)
     bucket.take("busy")
     bucket.take("busy")
     for name in "abc":
         bucket.take(name)
-    assert len(bucket._levels) == 3
+    assert len(levels._levels) == 3
     assert bucket.take("busy")[0] == 1
 
 

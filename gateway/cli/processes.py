@@ -1,0 +1,71 @@
+"""`carteiro serve` with several processes: the supervisor, and each process that it starts."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import structs
+
+from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
+from gateway.server.config import Config
+from gateway.server.levels import shared_memory
+from gateway.server.processes.member import Member
+from gateway.server.processes.shares import share_of
+from gateway.server.processes.supervisor import Supervisor
+from gateway.server.program import Role, program_version
+from gateway.server.telemetry import logs
+from outbox.clock import SystemClock
+from outbox.errors import CannotStart, OutboxError
+from outbox.ids import Ids
+
+
+async def serve_processes(config: Config, role: Role) -> None:
+    """Supervise the processes until SIGTERM or SIGINT. Raise CannotStart."""
+    clock, ids = SystemClock(), Ids()
+    logs.configure(
+        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
+    )
+    stopping = asyncio.Event()
+    # Without SO_REUSEPORT: another program on the port would otherwise share it.
+    await must_be_free(config)
+    try:
+        # Bound but not listening, it keeps the port while no process has it.
+        bound = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, config.server.host or None, config.server.port,
+            reuse_port=True, start_serving=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise CannotStart(cannot_listen(config, error)) from None
+    port = bound.sockets[0].getsockname()[1]
+    share = share_of(config, role)
+    share = structs.replace(share, server=structs.replace(share.server, port=port))
+    supervisor = Supervisor(share, role, shared_memory(), clock, stopping)
+    stop_on_signals(partial(_end, supervisor), stopping)
+    try:
+        await supervisor.run()
+    finally:
+        bound.close()
+    logs.logger().info("stopped")
+
+
+async def serve_as_member(member: Member, role: Role, say: Callable[[str], None]) -> None:
+    """Serve as one of the processes; the supervisor reports a failure to start."""
+    # The supervisor does without the server, which is most of the program.
+    from gateway.cli.serve import serve
+
+    start = await member.join()
+    try:
+        await serve(start.config, role, say, member)
+    except OutboxError as error:
+        await member.tell("failed", str(error).encode())
+        sys.exit(1)
+    finally:
+        await member.close()
+
+
+def _end(supervisor: Supervisor) -> None:
+    """End at once. The next start rescues deliveries in flight."""
+    supervisor.kill()
+    os._exit(1)

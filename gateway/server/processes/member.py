@@ -1,0 +1,92 @@
+"""A process of several, as it sees itself: what its supervisor tells it, and what it asks."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from gateway.server.levels import SharedLevels
+from gateway.server.processes.channel import Gone, Handler, open_channel
+from gateway.server.processes.child import ANSWER_SECONDS, VARIABLE, Start
+
+NODE_SECONDS = ANSWER_SECONDS + 1.0
+SILENT = "the supervisor of this node's processes does not respond"
+
+
+class Member:
+    """The connection of this process with its supervisor.
+
+    `handlers` answers the supervisor's calls. It is filled before `listening` tells that this
+    process answers.
+    """
+
+    def __init__(self, channel_end: int, memory: int) -> None:
+        self.handlers: dict[str, Handler] = {"alive": _alive}
+        self.levels = SharedLevels(memory)
+        self._end = socket.socket(fileno=channel_end)
+
+    @classmethod
+    def inherited(cls) -> "Member | None":
+        """Return the connection that this process has inherited, None when it runs alone."""
+        given = os.environ.pop(VARIABLE, "")
+        if not given:
+            return None
+        channel_end, _, memory = given.partition(",")
+        return cls(int(channel_end), int(memory))
+
+    async def join(self) -> Start:
+        """Open the channel; return what the supervisor says."""
+        self._channel = await open_channel(self._end, self.handlers)
+        return msgspec.json.decode(await self._channel.call("start"), type=Start)
+
+    async def serve(self, greet: Callable[[], Awaitable[None]], stopping: asyncio.Event) -> None:
+        """Tell the supervisor that this process answers; return when it shall stop.
+
+        That is when `stopping` is set, or the supervisor has ended.
+        """
+
+        async def greeted(_: bytes) -> bytes:
+            await greet()
+            return b""
+
+        self.handlers["greet"] = greeted
+        await self.tell("listening")
+        ends = [asyncio.create_task(end.wait()) for end in (stopping, self._channel.closed)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+
+    async def tell(self, name: str, body: bytes = b"") -> None:
+        """Call the supervisor, if it still runs."""
+        try:
+            await self._asked(name, body)
+        except (Gone, TimeoutError):
+            return
+
+    async def faults(self) -> list[str]:
+        """Return why the node is not ready, by all of its processes."""
+        try:
+            return msgspec.json.decode(await self._asked("readiness"), type=list[str])
+        except (Gone, TimeoutError):
+            return [SILENT]
+
+    async def metrics(self) -> bytes | None:
+        """Return the metrics of the node, None when the supervisor does not respond."""
+        try:
+            return await self._asked("metrics")
+        except (Gone, TimeoutError):
+            return None
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self._channel.close()
+
+    async def _asked(self, name: str, body: bytes = b"") -> bytes:
+        async with asyncio.timeout(NODE_SECONDS):
+            return await self._channel.call(name, body)
+
+
+async def _alive(_: bytes) -> bytes:
+    return b""

@@ -1,0 +1,100 @@
+"""Adds up the metrics of several processes, in the text format of Prometheus.
+
+Counters and histograms are added, those of ended processes too, so that no sum ever falls. Of the
+gauges some are added; of the others the value farthest from zero stands for all.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client.utils import floatToGoString
+
+ADDED = frozenset({
+    "db_pool_connections", "http_server_active_requests", "http_server_connections",
+    "outbox_slots", "outbox_slots_busy", "password_hash_queue", "process_open_fds",
+    "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes",
+})  # fmt: skip
+"""Gauges whose sum is the node's value."""
+CHOSEN = "webhook_endpoint_"
+"""Families whose series come and go with the webhooks that a process has chosen."""
+
+
+@dataclass(slots=True)
+class Family:
+    """One metric: its comment lines, its type, and its values by series."""
+
+    comments: list[str]
+    kind: str = "untyped"
+    samples: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its values only grow."""
+        return self.kind in ("counter", "histogram")
+
+
+Families = dict[str, Family]
+
+
+def parse(text: str) -> Families:
+    """Return the metrics of an exposition that prometheus-client has rendered."""
+    families: Families = {}
+    family = Family([])
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            family = families[line.split(" ", 3)[2]] = Family([line])
+        elif line.startswith("# TYPE "):
+            family.comments.append(line)
+            family.kind = line.rpartition(" ")[2]
+        elif line:
+            series, _, value = line.rpartition(" ")
+            family.samples[series] = float(value)
+    return families
+
+
+def add(into: Families, more: Mapping[str, Family], *, gauges: bool = True) -> None:
+    """Add the metrics of a process to `into`; without `gauges` only what counts."""
+    for name, family in more.items():
+        if not (gauges or family.counts):
+            continue
+        sums = into.setdefault(name, Family(family.comments, family.kind)).samples
+        plus = family.counts or name in ADDED
+        for series, value in family.samples.items():
+            if series not in sums or math.isnan(sums[series]):
+                sums[series] = value
+            elif plus:
+                sums[series] += value
+            elif abs(value) > abs(sums[series]):
+                sums[series] = value
+
+
+def together(living: Iterable[Families], past: Families) -> Families:
+    """Return the metrics of the node: of its processes and of the ended ones before them.
+
+    A webhook's series that no process has chosen any more is left out.
+    """
+    sums: Families = {}
+    for families in living:
+        add(sums, families)
+    for name, family in past.items():
+        now = sums.get(name)
+        if name.startswith(CHOSEN):
+            there = now.samples if now is not None else {}
+            family.samples = {s: value for s, value in family.samples.items() if s in there}
+    add(sums, past)
+    return sums
+
+
+def render(families: Mapping[str, Family]) -> str:
+    """Return the exposition."""
+    lines: list[str] = []
+    for family in families.values():
+        lines += family.comments
+        lines += [f"{series} {_number(value)}" for series, value in family.samples.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    """Return a number as prometheus-client writes it."""
+    return str(floatToGoString(value))  # type: ignore[no-untyped-call] # theirs
