@@ -55,13 +55,15 @@ class Supervisor:
 
     async def run(self) -> None:
         """Keep the processes running; return when all have ended. Raise CannotStart."""
-        keepers = []
+        keepers: list[asyncio.Task[None]] = []
         try:
-            for place in range(self._count):
-                # One after the other: the first brings the schema up to date.
-                child = await self._start(place)
-                keepers.append(asyncio.create_task(self._keep(child), name=f"process-{place}"))
-                await self._first_start(child, keepers[-1])
+            # The first one alone brings the schema up to date.
+            for places in (range(1), range(1, self._count)):
+                for place in places:
+                    child = await self._start(place)
+                    keepers.append(asyncio.create_task(self._keep(child), name=f"process-{place}"))
+                for place in places:
+                    await self._first_start(self._children[place], keepers)
                 if self._stopping.is_set():
                     return
             self._up = True
@@ -76,14 +78,15 @@ class Supervisor:
         for child in self._children.values():
             child.send(signal.SIGKILL)
 
-    async def _first_start(self, child: Child, keeper: asyncio.Task[None]) -> None:
-        """Wait until `child` listens. Raise CannotStart with its own words when it ends before."""
+    async def _first_start(self, child: Child, keepers: list[asyncio.Task[None]]) -> None:
+        """Wait until `child` listens. Raise CannotStart when one of the processes has ended."""
         waits = {asyncio.create_task(event.wait()) for event in (child.listening, self._stopping)}
-        await asyncio.wait({*waits, keeper}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({*waits, *keepers}, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-        if keeper.done():
-            await keeper
+        for keeper in keepers:
+            if keeper.done():
+                await keeper
 
     async def _start(self, place: int) -> Child:
         child = Child(Start(self._config, place), self._memory)
