@@ -135,7 +135,7 @@ def build_app(
         if member is None:
             await work()
         else:
-            answer_supervisor(member, work, health, exposition)
+            answer_supervisor(member, work, health, exposition, delivery)
         yield
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
@@ -158,7 +158,11 @@ def build_app(
 
 
 def answer_supervisor(
-    member: Member, work: Callable[[], Awaitable[None]], health: Health, exposition: Exposition
+    member: Member,
+    work: Callable[[], Awaitable[None]],
+    health: Health,
+    exposition: Exposition,
+    delivery: Delivery | None,
 ) -> None:
     """Answer the supervisor's calls with the parts of this process."""
 
@@ -178,13 +182,24 @@ def answer_supervisor(
         started.append(asyncio.create_task(begin(), name="background-work"))
         return b""
 
+    async def alive(_: bytes) -> bytes:
+        return delivery.node_id.encode() if delivery is not None and health.delivers else b""
+
+    async def take_over(node_id: bytes) -> bytes:
+        if delivery is not None:
+            await delivery.take_over(node_id.decode())
+        return b""
+
     async def readiness(_: bytes) -> bytes:
         return msgspec.json.encode(await health.faults())
 
     async def counted(_: bytes) -> bytes:
         return await exposition.text()
 
-    member.handlers |= {"work": working, "readiness": readiness, "metrics": counted}
+    member.handlers |= {
+        "work": working, "alive": alive, "take_over": take_over, "readiness": readiness,
+        "metrics": counted,
+    }  # fmt: skip
 
 
 def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.StreamResponse:

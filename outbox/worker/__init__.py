@@ -102,6 +102,10 @@ class Worker:
                 end()
             self._ended.set()
 
+    async def take_over(self, node_id: str) -> None:
+        """Take over at once from a worker whose process has ended for certain."""
+        await self._lease.take_over(node_id)
+
     async def drain(self, grace: float) -> None:
         """Take no more work, allow sends `grace` seconds, abort the rest, and record all results.
 

@@ -87,6 +87,10 @@ class Lease:
             self._journal.rescued(await self._db.write(nodes.leave, self.node_id))
             self._joined = False
 
+    async def take_over(self, node_id: str) -> None:
+        """Take back the deliveries of a node whose process has ended for certain."""
+        self._note_rescued("lease", await self._db.write(nodes.leave, node_id))
+
     async def _round(self) -> float:
         """Do what is due now; return seconds until the next round."""
         if not self._joined:

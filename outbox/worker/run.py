@@ -31,6 +31,15 @@ class Running:
         self._task: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
 
+    @property
+    def node_id(self) -> str:
+        """The name under which the worker claims."""
+        return self._worker.node_id
+
+    async def take_over(self, node_id: str) -> None:
+        """Take over at once from a worker whose process has ended for certain."""
+        await self._worker.take_over(node_id)
+
     def start(self) -> None:
         """Start to deliver."""
         self._task = asyncio.create_task(self._worker.run(), name="delivery")

@@ -79,7 +79,7 @@ async def run_long_freeze(seed: int, *, module: str = "gateway") -> dict[str, An
             at = site.freeze(node)
             met = await site.held_by(node)
             before = await site.ids_of(node)
-            taken_over = await _taken_over(site, met, at)
+            taken_over = await taken_over_after(site, met, at)
             await asyncio.sleep(max(at + TAKEOVER_SECONDS - time.monotonic(), 0.0))
             thawed = site.thaw(node)
             back = await site.until_acked(node, thawed, BACK_SECONDS)
@@ -129,7 +129,7 @@ async def run_black_hole(seconds: float, seed: int) -> dict[str, Any]:
             at = time.monotonic()
             met = await site.held_by(node)
             before = await site.ids_of(node)
-            taken_over = await _taken_over(site, met, at)
+            taken_over = await taken_over_after(site, met, at)
             await asyncio.sleep(max(at + seconds - time.monotonic(), 0.0))
             node.hole.lighten()
             lit = time.monotonic()
@@ -201,7 +201,7 @@ def _note(site: Fleet, node: Node, met: Held, start: float, end: float) -> None:
     site.spells.append(_spell(node, met, start, end))
 
 
-async def _taken_over(site: Fleet, met: Held, at: float) -> float:
+async def taken_over_after(site: Fleet, met: Held, at: float) -> float:
     """Return the seconds from `at` until no claim of `met` is left."""
     claims = set(met.values())
 

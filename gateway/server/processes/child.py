@@ -36,6 +36,8 @@ class Child:
         self.leaving = False
         """Whether it has begun to stop by itself."""
         self.works = False
+        self.node_id = ""
+        """The name under which it claims deliveries."""
         self.fault: str | None = None
         """Why it could not start, in its own words."""
         self._start = start
@@ -91,6 +93,10 @@ class Child:
             raise Gone
         async with asyncio.timeout(seconds):
             return await self._channel.call(name, body)
+
+    async def look(self, seconds: float = ANSWER_SECONDS) -> None:
+        """Ask whether it is alive, and for its name."""
+        self.node_id = (await self.ask("alive", seconds=seconds)).decode()
 
     async def count(self) -> None:
         """Ask for its metrics, and keep them."""

@@ -23,7 +23,7 @@ class Member:
     """
 
     def __init__(self, channel_end: int, memory: int) -> None:
-        self.handlers: dict[str, Handler] = {"alive": _alive}
+        self.handlers: dict[str, Handler] = {}
         self.levels = SharedLevels(memory)
         self._end = socket.socket(fileno=channel_end)
 
@@ -86,7 +86,3 @@ class Member:
     async def _asked(self, name: str, body: bytes = b"") -> bytes:
         async with asyncio.timeout(NODE_SECONDS):
             return await self._channel.call(name, body)
-
-
-async def _alive(_: bytes) -> bytes:
-    return b""

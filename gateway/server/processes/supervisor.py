@@ -116,6 +116,7 @@ class Supervisor:
                 "process_ended", place=child.place, pid=child.pid, status=status, text=child.fault
             )
             await self._hand_over()
+            await self._take_over(child)
             if self._clock.monotonic() - began >= STEADY_SECONDS:
                 wait = FIRST_WAIT
             if await self._stops_within(wait):
@@ -141,7 +142,8 @@ class Supervisor:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                await child.ask("alive", seconds=FROZEN_SECONDS)
+                await child.look(FROZEN_SECONDS)
+                await self._hand_over()
             except TimeoutError:
                 logs.logger().error("process_frozen", place=child.place, pid=child.pid)
                 child.send(signal.SIGKILL)
@@ -173,6 +175,7 @@ class Supervisor:
             child.works = True
             try:
                 await child.ask("work")
+                await child.look()
             except (Gone, TimeoutError):
                 # Its end is noticed apart, and hands the work over again.
                 child.works = False
@@ -181,9 +184,15 @@ class Supervisor:
             if not self._all_work:
                 return
 
-    async def _tell(self, child: Child, name: str) -> None:
+    async def _take_over(self, dead: Child) -> None:
+        """Let a living process take the deliveries of `dead`; without it, they wait for a lease."""
+        living = next((child for child in self._children.values() if child.works), None)
+        if living is not None and dead.node_id:
+            await self._tell(living, "take_over", dead.node_id.encode())
+
+    async def _tell(self, child: Child, name: str, body: bytes = b"") -> None:
         try:
-            await child.ask(name)
+            await child.ask(name, body)
         except (Gone, TimeoutError):
             logs.logger().warning("process_silent", place=child.place, call=name)
 
