@@ -13,6 +13,7 @@ from aiohttp import web
 
 from gateway.console.routes import add_console
 from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.directory import Directory
@@ -108,15 +109,13 @@ def build_app(
     app[keys.ANSWERS] = answers.budget(config.limits)
     app[keys.EXPOSITION] = exposition
     app[keys.HEALTH] = health
-    app[keys.LIMITS] = RateLimits(
-        config.limits, clock, metrics, member.levels if member is not None else None,
-        config.server.processes,
-    )  # fmt: skip
+    keep: Keep = OwnLevels if member is None else member.levels.of
+    app[keys.LIMITS] = RateLimits(config.limits, clock, metrics, keep, config.server.processes)
     app[keys.MEMBER] = member
     app[keys.CREDENTIALS] = credentials
     app[keys.PASSWORDS] = passwords
-    app[keys.SIGN_IN] = SignIn(db, passwords, metrics)
-    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer)
+    app[keys.SIGN_IN] = SignIn(db, passwords, metrics, keep)
+    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, keep)
     app[keys.DIRECTORY] = Directory(db)
     app[keys.DELIVERY] = delivery
     app[keys.DOCTOR] = doctor

@@ -1,44 +1,16 @@
-"""Where the levels of token buckets are kept: in this process, or in memory that several share."""
+"""Levels of token buckets and counts of tries in memory that the processes of a node share."""
 
 import mmap
 import os
 import tempfile
-from collections import OrderedDict
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Protocol
 
-HOLDERS = 50_000
-"""The number of stored buckets; the one idle longest is dropped first, when it is full again."""
 WAYS = 8
 SETS = 2**14
 BYTES = SETS * WAYS * 8
 """Bytes of one column of the shared table."""
 REMEMBERED = 4096
-
-
-class Levels(Protocol):
-    """The tokens of each holder, and when they were counted."""
-
-    def get(self, holder: str) -> tuple[float, float] | None:
-        """Return level and time, None for a holder without a bucket."""
-
-    def put(self, holder: str, level: float, then: float) -> None:
-        """Store level and time."""
-
-
-class OwnLevels:
-    """Levels in this process alone."""
-
-    def __init__(self) -> None:
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self.get = self._levels.get
-
-    def put(self, holder: str, level: float, then: float) -> None:
-        self._levels[holder] = (level, then)
-        self._levels.move_to_end(holder)
-        if len(self._levels) > HOLDERS:
-            self._levels.popitem(last=False)
 
 
 class SharedLevels:
@@ -57,11 +29,11 @@ class SharedLevels:
         self._place = lru_cache(REMEMBERED)(_place)
 
     def of(self, name: str) -> "NamedLevels":
-        """Return the part of the table for the buckets of this name."""
+        """Return the part of the table with this name."""
         return NamedLevels(self, name)
 
     def get(self, holder: str) -> tuple[float, float] | None:
-        """Return level and time, None for a holder without a bucket."""
+        """Return level and time, None for a holder without them."""
         first, tag = self._place(holder)
         for at in range(first, first + WAYS):
             if self._tags[at] == tag:
@@ -81,7 +53,7 @@ class SharedLevels:
 
 
 class NamedLevels:
-    """The levels of one kind of bucket in a shared table."""
+    """The levels of one name in a shared table."""
 
     def __init__(self, table: SharedLevels, name: str) -> None:
         self._table = table

@@ -1,6 +1,6 @@
 """Rate limits: token buckets for callers and addresses, and the RateLimit headers.
 
-Levels are kept in this process, or shared by the processes of a node (gateway.server.levels).
+Levels are those of this process, or shared by the processes of a node (gateway.server.levels).
 gateway.server.connections limits time and size of connections.
 """
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Literal
 
 from gateway.domain.accounts.credentials import AuthObserver
+from gateway.domain.accounts.levels import Keep, Levels, OwnLevels
 from gateway.domain.accounts.networks import WORTHS, networks_of
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
-from gateway.server.levels import Levels, OwnLevels, SharedLevels
 from outbox.clock import Clock
 
 Kind = Literal["read", "write"]
@@ -69,12 +69,11 @@ class RateLimits:
         limits: Limits,
         clock: Clock,
         observer: AuthObserver,
-        shared: SharedLevels | None = None,
+        keep: Keep = OwnLevels,
         processes: int = 1,
     ) -> None:
         def buckets(name: str, rate: float, depth: float) -> Buckets:
-            levels = OwnLevels() if shared is None else shared.of(name)
-            return Buckets(rate, depth, clock, levels)
+            return Buckets(rate, depth, clock, keep(name))
 
         def by_worth(name: str, per_minute: int) -> dict[int, Buckets]:
             return {

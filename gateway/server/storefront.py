@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.idp_keys import Providers
@@ -27,11 +28,18 @@ class Storefront:
 
 
 def build_storefront(
-    db: Database, ring: KeyRing, passwords: Passwords, fetcher: Fetcher, mailer: Mailer
+    db: Database,
+    ring: KeyRing,
+    passwords: Passwords,
+    fetcher: Fetcher,
+    mailer: Mailer,
+    keep: Keep = OwnLevels,
 ) -> Storefront:
     """Return the parts."""
-    resets = Tries(db.clock, 20, 900.0, "Too many requests for new passwords; try again later.")
+    resets = Tries(
+        db.clock, 20, 900.0, "Too many requests for new passwords; try again later.", keep
+    )
     return Storefront(
-        TokenRing(ring), CustomerPasswords(db, passwords), resets,
+        TokenRing(ring), CustomerPasswords(db, passwords, keep), resets,
         Providers(db.clock, fetcher), mailer.enabled,
     )  # fmt: skip

@@ -2,14 +2,13 @@
 
 It counts by e-mail address, whether an account exists or not, so that the delay does not reveal
 which accounts exist. A client network (networks.share_of) with an earlier successful sign-in to the
-account has its own count, so that attempts from elsewhere do not delay it. The counts are in the
-memory of this process.
+account has its own count, so that attempts from elsewhere do not delay it.
 """
 
 import hashlib
 import math
-from collections import OrderedDict
 
+from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
@@ -17,61 +16,54 @@ from outbox.clock import Clock
 DELAYS = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """Seconds between two attempts, by the number of wrong ones in a row; the last value repeats."""
 FORGOTTEN_SECONDS = 900.0
-REMEMBERED_MOST = 50_000
-KNOWN_MOST = 10_000
+NEVER = float("-inf")
 
 
 class Attempts:
     """Counts of attempts; an attempt counts before its check, so that parallel ones all count."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, keep: Keep = OwnLevels) -> None:
         self._clock = clock
-        self._wrong: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
-        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._wrong = keep("wrong passwords")
+        self._known = keep("known networks")
 
     def begin(self, email: str, share: str) -> None:
         """Count an attempt as wrong until `right` or `unjudged`. Raises rate_limited."""
         holder = self._holder(email, share)
         now = self._clock.monotonic()
-        wrong, last = self._wrong.get(holder, (0, now))
+        wrong, last = self._wrong.get(holder) or (0, now)
         if now - last >= FORGOTTEN_SECONDS:
             wrong = 0
-        wait = last + DELAYS[min(wrong, len(DELAYS) - 1)] - now
+        wait = last + DELAYS[min(int(wrong), len(DELAYS) - 1)] - now
         if wait > 0:
             raise Refusal(
                 "rate_limited",
                 "Too many wrong passwords; wait before you try again.",
                 facts={"retry_after": math.ceil(wait)},
             )
-        self._wrong[holder] = (wrong + 1, now)
-        self._wrong.move_to_end(holder)
-        if len(self._wrong) > REMEMBERED_MOST:
-            self._wrong.popitem(last=False)
+        self._wrong.put(holder, wrong + 1, now)
 
     def right(self, email: str, share: str) -> None:
         """Record a right password: reset the account's count and remember the client's network."""
-        self._wrong.pop(self._holder(email, share), None)
-        self._wrong.pop(_digest(email), None)
-        pair = _digest(email, share)
-        self._known[pair] = None
-        self._known.move_to_end(pair)
-        if len(self._known) > KNOWN_MOST:
-            self._known.popitem(last=False)
+        for holder in (self._holder(email, share), _digest(email)):
+            if self._wrong.get(holder) is not None:
+                self._wrong.put(holder, 0, NEVER)
+        self._known.put(_digest(email, share), 1, self._clock.monotonic())
 
     def unjudged(self, email: str, share: str) -> None:
         """Remove an attempt whose password was not checked."""
         holder = self._holder(email, share)
-        wrong, last = self._wrong.get(holder, (0, 0.0))
+        wrong, last = self._wrong.get(holder) or (0, 0.0)
         if wrong:
-            self._wrong[holder] = (wrong - 1, last)
+            self._wrong.put(holder, wrong - 1, last)
 
-    def _holder(self, email: str, share: str) -> bytes:
+    def _holder(self, email: str, share: str) -> str:
         pair = _digest(email, share)
-        return pair if pair in self._known else _digest(email)
+        return _digest(email) if self._known.get(pair) is None else pair
 
 
-def _digest(email: str, *more: str) -> bytes:
+def _digest(email: str, *more: str) -> str:
     """Return a key of fixed size; all addresses above the maximum length share one."""
     folded = fold_email(email) if len(email) <= LONGEST_EMAIL else ""
     text = "\0".join((folded, *more))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

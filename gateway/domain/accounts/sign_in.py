@@ -3,6 +3,7 @@
 from gateway.domain.accounts import users
 from gateway.domain.accounts.attempts import Attempts
 from gateway.domain.accounts.credentials import AuthObserver
+from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.records.errors import Refusal
@@ -13,11 +14,13 @@ from outbox.database.transaction import Database
 class SignIn:
     """The check of sign-ins, which counts each attempt once."""
 
-    def __init__(self, db: Database, passwords: Passwords, observer: AuthObserver) -> None:
+    def __init__(
+        self, db: Database, passwords: Passwords, observer: AuthObserver, keep: Keep = OwnLevels
+    ) -> None:
         self._db = db
         self._passwords = passwords
         self._observer = observer
-        self._attempts = Attempts(db.clock)
+        self._attempts = Attempts(db.clock, keep)
 
     async def check(self, email: str, password: str, address: str) -> str | None:
         """Return the user's id, or None for a wrong password, a disabled or an unknown user.

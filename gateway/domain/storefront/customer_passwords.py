@@ -7,6 +7,7 @@ its queue: however many sign-ins customers send, a sign-in to the console waits 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
@@ -28,12 +29,12 @@ TRIES, TRIES_SECONDS = 10, 900.0
 class CustomerPasswords:
     """The check of sign-ins of customers."""
 
-    def __init__(self, db: Database, passwords: Passwords) -> None:
+    def __init__(self, db: Database, passwords: Passwords, keep: Keep = OwnLevels) -> None:
         self._db = db
         self._passwords = passwords
         self._places = Places(1, each=1, waiting=WAITING)
         self._tries = Tries(
-            db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again."
+            db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again.", keep
         )
 
     async def check(self, store_id: str, email: str, password: str, address: str) -> Credential:

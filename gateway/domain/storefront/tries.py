@@ -1,29 +1,30 @@
 """Limits how often something may be tried in a period, by who tries it.
 
-The counts are in the memory of this process. A try counts before its check, so that parallel tries,
-also those of one GraphQL document, all count.
+A try counts before its check, so that parallel tries all count, also those of one GraphQL document.
 """
 
 import hashlib
 import math
-from collections import OrderedDict
 
+from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.networks import networks_of
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
 
-REMEMBERED_MOST = 50_000
+NEVER = float("-inf")
 
 
 class Tries:
     """At most `most` tries of one holder in `seconds`, which begin with its first try."""
 
-    def __init__(self, clock: Clock, most: int, seconds: float, message: str) -> None:
+    def __init__(
+        self, clock: Clock, most: int, seconds: float, message: str, keep: Keep = OwnLevels
+    ) -> None:
         self._clock = clock
         self._most = most
         self._seconds = seconds
         self._message = message
-        self._counts: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
+        self._counts = keep(f"tries {message}")
 
     def begin(self, address: str, *holder: str) -> None:
         """Count a try from an address and its networks. Raises rate_limited.
@@ -35,7 +36,7 @@ class Tries:
         # The narrowest network first, so that a refused try does not count for its neighbours.
         for network, worth in networks_of(address):
             key = _digest(network, *holder)
-            count, since = self._counts.get(key, (0, now))
+            count, since = self._counts.get(key) or (0, now)
             if now - since >= self._seconds:
                 count, since = 0, now
             if count >= self._most * worth:
@@ -46,26 +47,23 @@ class Tries:
                 )
             counted.append((key, (count + 1, since)))
         for key, entry in counted:
-            self._counts[key] = entry
-            self._counts.move_to_end(key)
-        while len(self._counts) > REMEMBERED_MOST:
-            self._counts.popitem(last=False)
+            self._counts.put(key, *entry)
 
     def forgive(self, address: str, *holder: str) -> None:
         """Forget the tries of an address: the last one was right."""
         for network, _ in networks_of(address)[:1]:
-            self._counts.pop(_digest(network, *holder), None)
+            self._counts.put(_digest(network, *holder), 0, NEVER)
 
     def undo(self, address: str, *holder: str) -> None:
         """Remove a try that was not checked."""
         for network, _ in networks_of(address):
             key = _digest(network, *holder)
-            count, since = self._counts.get(key, (0, 0.0))
+            count, since = self._counts.get(key) or (0, 0.0)
             if count:
-                self._counts[key] = (count - 1, since)
+                self._counts.put(key, count - 1, since)
 
 
-def _digest(*parts: str) -> bytes:
+def _digest(*parts: str) -> str:
     """Return a key of fixed size."""
     text = "\0".join(parts)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.accounts import attempts
+from gateway.domain.accounts import levels
 from gateway.domain.accounts.attempts import DELAYS, FORGOTTEN_SECONDS, Attempts
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
@@ -96,14 +96,13 @@ def test_an_attempt_without_a_check_does_not_count(clock: Hand) -> None:
 
 
 def test_memory_is_limited(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "REMEMBERED_MOST", 3)
-    monkeypatch.setattr(attempts, "KNOWN_MOST", 2)
-    tries = Attempts(clock)
+    monkeypatch.setattr(levels, "HOLDERS", 3)
+    kept: dict[str, levels.OwnLevels] = {}
+    tries = Attempts(clock, lambda name: kept.setdefault(name, levels.OwnLevels()))
     for n in range(10):
         waits(tries, f"{n}@example.com")
         tries.right("x@example.com", f"192.0.2.{n}")
     for email in ("e\u0301" * LONGEST_EMAIL, "\ud800", ""):
         waits(tries, email)
-    assert len(tries._wrong) == 3
-    assert len(tries._known) == 2
-    assert {len(key) for key in [*tries._wrong, *tries._known]} == {16}
+    assert [len(store._levels) for store in kept.values()] == [3, 3]
+    assert {len(key) for store in kept.values() for key in store._levels} == {32}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.domain.storefront.tries import REMEMBERED_MOST, Tries
+from gateway.domain.accounts.levels import HOLDERS, OwnLevels
+from gateway.domain.storefront.tries import Tries
 from gateway.records.errors import Refusal
 
 MESSAGE = "Too many."
@@ -76,7 +77,8 @@ def test_right_and_unchecked_tries_do_not_count() -> None:
 
 
 def test_the_counts_are_bounded() -> None:
-    tries = Tries(Hands(), 1, 60.0, MESSAGE)
-    for n in range(REMEMBERED_MOST // 2 + 10):
+    kept = OwnLevels()
+    tries = Tries(Hands(), 1, 60.0, MESSAGE, lambda name: kept)
+    for n in range(HOLDERS // 2 + 10):
         tries.begin("198.51.100.1", f"h{n}")
-    assert len(tries._counts) == REMEMBERED_MOST
+    assert len(kept._levels) == HOLDERS

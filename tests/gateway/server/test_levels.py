@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.domain.accounts.attempts import Attempts
+from gateway.domain.storefront.tries import Tries
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.levels import WAYS, SharedLevels, shared_memory
@@ -76,7 +78,8 @@ def test_the_rates_of_all_processes_together_are_those_of_the_settings(memory: i
     clock = Hand()
     settings = Limits(write_per_second=3, burst=1, sign_in_per_minute=2, forms_per_minute=2)
     there = [
-        RateLimits(settings, clock, Counted(), SharedLevels(memory), processes=3) for _ in range(3)
+        RateLimits(settings, clock, Counted(), SharedLevels(memory).of, processes=3)
+        for _ in range(3)
     ]
     for process in there:
         process.call("write", "ana")
@@ -96,7 +99,8 @@ def test_the_rates_of_all_processes_together_are_those_of_the_settings(memory: i
 def test_an_account_examines_in_one_process_at_a_time(memory: int) -> None:
     clock = Hand()
     one, two = (
-        RateLimits(Limits(), clock, Counted(), SharedLevels(memory), processes=2) for _ in range(2)
+        RateLimits(Limits(), clock, Counted(), SharedLevels(memory).of, processes=2)
+        for _ in range(2)
     )
     with one.examination("ana"):
         with pytest.raises(Refusal), two.examination("ana"):
@@ -111,3 +115,30 @@ def test_an_account_examines_in_one_process_at_a_time(memory: int) -> None:
     clock.now += EXAMINING_SECONDS
     with two.examination("ana"):
         pass
+
+
+def test_wrong_passwords_count_in_all_processes(memory: int) -> None:
+    clock = Hand()
+    one, two = (Attempts(clock, SharedLevels(memory).of) for _ in range(2))
+    for attempts in (one, two, one, two, one):
+        attempts.begin("ana@example.com", "198.51.100.7")
+    with pytest.raises(Refusal):
+        two.begin("ana@example.com", "198.51.100.9")
+    clock.now += 1
+    two.begin("ana@example.com", "198.51.100.7")
+    two.right("ana@example.com", "198.51.100.7")
+    # The network is known in both, and the count is gone.
+    for _ in range(5):
+        one.begin("ana@example.com", "198.51.100.7")
+        one.begin("ana@example.com", "198.51.100.9")
+
+
+def test_tries_of_customers_count_in_all_processes(memory: int) -> None:
+    clock = Hand()
+    one, two = (Tries(clock, 2, 60.0, "Later.", SharedLevels(memory).of) for _ in range(2))
+    one.begin("198.51.100.7", "a")
+    two.begin("198.51.100.7", "a")
+    with pytest.raises(Refusal):
+        one.begin("198.51.100.7", "a")
+    two.forgive("198.51.100.7", "a")
+    one.begin("198.51.100.7", "a")
