@@ -93,12 +93,16 @@ async def _is_empty(db: Database) -> bool:
 
 
 def connections(config: Config) -> Mapping[str, int]:
-    """Return the maximum number of PostgreSQL connections by purpose; empty on SQLite."""
+    """Return the maximum number of PostgreSQL connections by purpose; empty on SQLite.
+
+    Of several processes, one has the drain and leads.
+    """
     if sqlite_file(config) is not None:
         return {}
+    count = config.server.processes
     return {
-        "requests": config.database.pool_size, "the drain": 2, "its lease": 1, "signals": 1,
-        "the leader's lock": 1,
+        "requests": count * config.database.pool_size, "the drain": 2, "its lease": 1,
+        "signals": count, "the leader's lock": 1,
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tests.proof.commands import select
 from tests.proof.outcome import Line, Outcome
 from tests.system.failover import run_asynchronous, run_synchronous
 from tests.system.nodes import (
@@ -22,9 +23,11 @@ from tests.system.nodes_database import (
     run_table_lock,
     run_terminated,
 )
+from tests.system.processes import run_process_kills
 from tests.system.standby_wait import WAYS, run_standby_wait
 
 KILLS = 5
+PROCESS_KILLS = 10
 SHORT = 20
 CRASHES = 20
 WAITS = 20
@@ -36,6 +39,7 @@ TABLE_SECONDS = 15.0
 LATE_SECONDS = 60.0
 SHARE_SECONDS = 20.0
 TRUSTING = "tests.system.trusting_serve"
+BROKEN = "tests.system.broken_serve"
 UNFENCED = "tests.system.unfenced_serve"
 
 
@@ -69,6 +73,22 @@ async def four_nodes(seed: int) -> Outcome:
     return outcome
 
 
+async def processes(seed: int) -> Outcome:
+    """Kill -9 one of two processes of a node under load; settling before sending must fail."""
+    outcome = Outcome()
+    _add(outcome, await run_process_kills(PROCESS_KILLS, seed))
+    await select(
+        outcome, "tests/gateway/cli/test_processes.py", "-m", "slow or not slow", at_least=11
+    )
+    for tried in range(TRIES):
+        lost = (await run_process_kills(1, seed + tried, module=BROKEN))["lost"]
+        outcome.figures["control: settling before sending"] = {"lost": lost, "tries": tried + 1}
+        if lost:
+            return outcome
+    outcome.reasons.append("settling before sending loses nothing: the kills prove nothing")
+    return outcome
+
+
 async def failover(seed: int) -> Outcome:
     """Kill the primary and promote a standby, with and without a loss of history."""
     outcome = Outcome()
@@ -97,6 +117,7 @@ def _add(outcome: Outcome, told: Mapping[str, Any]) -> None:
 
 LINES: dict[str, Line] = {
     "four-nodes": four_nodes,
+    "processes": processes,
     "failover": failover,
     "standby-wait": standby_wait,
 }

@@ -308,6 +308,18 @@ def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
     )
 
 
+def test_check_config_counts_the_connections_of_all_processes(tmp_path: Path) -> None:
+    done = command(
+        "check-config", folder=tmp_path, CARTEIRO_DATABASE__URL="postgresql://u@h/n",
+        CARTEIRO_SERVER__PROCESSES="3",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == (
+        "Each node needs up to 37 connections to PostgreSQL: 30 for requests, 2 for the drain, "
+        "1 for its lease, 3 for signals, 1 for the leader's lock."
+    )
+
+
 def test_a_direct_url_must_name_postgresql(tmp_path: Path) -> None:
     done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__DIRECT_URL="postgresql://u@h/n")
     assert done.returncode == 1
