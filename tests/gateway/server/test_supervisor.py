@@ -1,0 +1,156 @@
+"""The supervisor with small processes: faults that a real server has seldom."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from gateway.server.config import Config, Server
+from gateway.server.levels import shared_memory
+from gateway.server.processes import supervisor as module
+from gateway.server.processes.supervisor import Supervisor
+from outbox.clock import SystemClock
+from outbox.errors import CannotStart
+from tests.support.member_process import FILE
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+
+
+class Running:
+    """A supervisor and what its processes have done."""
+
+    def __init__(self, folder: Path, processes: int) -> None:
+        self.folder = folder
+        self.stopping = asyncio.Event()
+        self.memory = shared_memory()
+        config = Config(server=Server(processes=processes, shutdown_seconds=1.0))
+        self.supervisor = Supervisor(config, "all", self.memory, SystemClock(), self.stopping)
+        self.task = asyncio.create_task(self.supervisor.run())
+
+    def behave(self, behaviour: str) -> None:
+        (self.folder / "behaviour").write_text(behaviour)
+
+    @property
+    def starts(self) -> list[float]:
+        file = self.folder / "starts"
+        return [float(line) for line in file.read_text().split()] if file.exists() else []
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that listen, by place."""
+        children = self.supervisor._children
+        return [children[place].pid for place in sorted(children) if children[place].ready]
+
+    @property
+    def workers(self) -> list[int]:
+        return [child.pid for child in self.supervisor._children.values() if child.works]
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            assert not self.task.done(), self.task
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-m", "tests.support.member_process"])
+    monkeypatch.setenv(FILE, str(tmp_path / "behaviour"))
+    (tmp_path / "behaviour").write_text("well")
+    return tmp_path
+
+
+@asynccontextmanager
+async def running(folder: Path, processes: int = 2) -> AsyncIterator[Running]:
+    there = Running(folder, processes)
+    try:
+        yield there
+    finally:
+        there.stopping.set()
+        await asyncio.gather(there.task, return_exceptions=True)
+        os.close(there.memory)
+
+
+async def test_it_waits_longer_before_each_restart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.5)
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1.0)
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        there.behave("die")
+        os.kill(there.pids[1], signal.SIGKILL)
+        await there.until(lambda: len(there.starts) == 6)
+        waits = [later - earlier for earlier, later in pairwise(there.starts[2:])]
+        # The first restart waited half a second, before the first of these.
+        assert all(wait >= 1.0 for wait in waits), waits
+        assert len(there.pids) >= 1
+
+
+async def test_a_frozen_process_is_killed_and_another_works(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(module, "FROZEN_SECONDS", 0.5)
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        frozen, other = there.pids
+        assert there.workers == [frozen]
+        os.kill(frozen, signal.SIGSTOP)
+        await there.until(lambda: there.workers == [other])
+        await there.until(lambda: len(there.pids) == 2)
+        assert frozen not in there.pids
+
+
+async def test_a_process_that_does_not_stop_is_killed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LATE_SECONDS", 0.1)
+    (folder / "behaviour").write_text("stay")
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        there.stopping.set()
+        async with asyncio.timeout(20):
+            await there.task
+    assert not there.supervisor._children
+
+
+async def test_a_first_start_that_fails_ends_all_with_its_reason(folder: Path) -> None:
+    (folder / "behaviour").write_text("fail")
+    async with running(folder) as there:
+        with pytest.raises(CannotStart, match=r"^no database$"):
+            await there.task
+        assert len(there.starts) == 1
+
+
+async def test_a_later_start_that_fails_does_not(folder: Path) -> None:
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        there.behave("fail")
+        os.kill(there.pids[0], signal.SIGKILL)
+        await there.until(lambda: len(there.starts) >= 4)
+        assert not there.task.done()
+        assert (await there.supervisor._faults(b"")).decode() == (
+            '["1 of 2 processes do not run","tired"]'
+        )
+        there.behave("well")
+        await there.until(lambda: len(there.pids) == 2)
+        # What both say is told once.
+        assert await there.supervisor._faults(b"") == b'["tired"]'
+
+
+async def test_a_process_that_does_not_answer_is_a_fault(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.server.processes.child.ANSWER_SECONDS", 0.3)
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        os.kill(there.pids[1], signal.SIGSTOP)
+        said = (await there.supervisor._faults(b"")).decode()
+        assert "process 2 does not respond" in said
+        os.kill(there.pids[1], signal.SIGCONT)

@@ -1,0 +1,54 @@
+"""A process of several without a server: it answers its supervisor, and behaves as it is told.
+
+Run as a module by a supervisor. `BEHAVIOUR` names a file with one word: `well`, `fail` (cannot
+start), `die` (ends once it listens) or `stay` (does not stop). The file beside it, `starts`, gets
+the time of each start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from gateway.server.processes.member import Member
+
+FILE = "BEHAVIOUR"
+
+
+async def run(behaviour: str) -> int:
+    member = Member.inherited()
+    assert member is not None
+    start = await member.join()
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, (lambda: None) if behaviour == "stay" else stopping.set)
+
+    async def answer(_: bytes) -> bytes:
+        return b""
+
+    async def greet() -> None:
+        print(f"ready at {start.config.server.port}", flush=True)
+
+    async def faults(_: bytes) -> bytes:
+        return b'["tired"]'
+
+    member.handlers |= {"alive": answer, "work": answer, "take_over": answer, "readiness": faults}
+    if behaviour == "fail":
+        await member.tell("failed", b"no database")
+        return 1
+    if behaviour == "die":
+        await member.tell("listening")
+        return 3
+    await member.serve(greet, stopping)
+    return 0
+
+
+if __name__ == "__main__":
+    told = Path(os.environ[FILE])
+    with (told.parent / "starts").open("a") as starts:
+        starts.write(f"{time.monotonic()}\n")
+    sys.exit(asyncio.run(run(told.read_text())))
