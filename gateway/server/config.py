@@ -289,13 +289,10 @@ def _typed(text: str, hint: Any) -> Any:
     if get_origin(inner) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     if inner is bool:
-        if text.strip().lower() not in BOOLEANS:
+        if (word := text.strip().lower()) not in YES + NO:
             raise msgspec.ValidationError
-        return BOOLEANS[text.strip().lower()]
+        return word in YES
     return text.strip()
 
 
-BOOLEANS = {
-    "true": True, "1": True, "yes": True, "on": True,
-    "false": False, "0": False, "no": False, "off": False,
-}  # fmt: skip
+YES, NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")

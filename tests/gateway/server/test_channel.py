@@ -67,7 +67,8 @@ async def test_the_end_of_the_other_side_ends_waiting_calls(ends: Ends) -> None:
 
     async def never(_: bytes) -> bytes:
         reached.set()
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.Event().wait()
+        return b""
 
     there["never"] = never
     waiting = asyncio.create_task(one.call("never"))
