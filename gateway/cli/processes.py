@@ -11,6 +11,7 @@ from msgspec import structs
 from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.server.config import Config
 from gateway.server.levels import shared_memory
+from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import Member
 from gateway.server.processes.shares import share_of
 from gateway.server.processes.supervisor import Supervisor
@@ -52,7 +53,8 @@ async def serve_processes(config: Config, role: Role) -> None:
 
 async def serve_as_member(member: Member, role: Role, say: Callable[[str], None]) -> None:
     """Serve as one of the processes; the supervisor reports a failure to start."""
-    # The supervisor does without the server, which is most of the program.
+    # The supervisor does without the server, which is most of the program. The processes load it
+    # together, before they wait for their turn to start.
     from gateway.cli.serve import serve
 
     start = await member.join()
@@ -60,6 +62,8 @@ async def serve_as_member(member: Member, role: Role, say: Callable[[str], None]
         await serve(start.config, role, say, member)
     except OutboxError as error:
         await member.tell("failed", str(error).encode())
+        sys.exit(1)
+    except Gone:  # the supervisor has ended
         sys.exit(1)
     finally:
         await member.close()

@@ -81,7 +81,7 @@ async def processes(seed: int) -> Outcome:
         outcome, "tests/gateway/cli/test_processes.py", "-m", "slow or not slow", at_least=11
     )
     for tried in range(TRIES):
-        lost = (await run_process_kills(1, seed + tried, module=BROKEN))["lost"]
+        lost = (await run_process_kills(3, seed + tried, module=BROKEN))["lost"]
         outcome.figures["control: settling before sending"] = {"lost": lost, "tries": tried + 1}
         if lost:
             return outcome

@@ -2,7 +2,7 @@
 
 Run as a module by a supervisor. `BEHAVIOUR` names a file with one word: `well`, `fail` (cannot
 start), `die` (ends once it listens) or `stay` (does not stop). The file beside it, `starts`, gets
-the time of each start.
+the time of each start that the supervisor allows.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from gateway.server.processes.member import Member
 FILE = "BEHAVIOUR"
 
 
-async def run(behaviour: str) -> int:
+async def run(told: Path) -> int:
     member = Member.inherited()
     assert member is not None
     start = await member.join()
+    behaviour = told.read_text()
+    _note(told.parent / "starts")
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, (lambda: None) if behaviour == "stay" else stopping.set)
@@ -47,8 +49,10 @@ async def run(behaviour: str) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    told = Path(os.environ[FILE])
-    with (told.parent / "starts").open("a") as starts:
+def _note(file: Path) -> None:
+    with file.open("a") as starts:
         starts.write(f"{time.monotonic()}\n")
-    sys.exit(asyncio.run(run(told.read_text())))
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run(Path(os.environ[FILE]))))

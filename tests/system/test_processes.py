@@ -28,7 +28,7 @@ async def test_ten_kills_lose_nothing() -> None:
 @pytest.mark.timeout(600)
 async def test_settling_before_sending_is_seen() -> None:
     """The processes run the entry point of their supervisor, so this breaks all of them."""
-    lost = [
-        (await run_process_kills(1, seed, module=BROKEN))["lost"] for seed in range(SEED, SEED + 3)
-    ]
-    assert any(lost)
+    for seed in range(SEED, SEED + 3):
+        if (await run_process_kills(3, seed, module=BROKEN))["lost"]:
+            return
+    pytest.fail("no kill lost anything: the runs above prove nothing")

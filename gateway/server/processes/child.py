@@ -32,6 +32,7 @@ class Child:
 
     def __init__(self, start: Start, memory: int) -> None:
         self.place = start.place
+        self.may_start = asyncio.Event()
         self.listening = asyncio.Event()
         self.leaving = False
         """Whether it has begun to stop by itself."""
@@ -103,6 +104,7 @@ class Child:
         self.counted = parse((await self.ask("metrics")).decode())
 
     async def _told(self, _: bytes) -> bytes:
+        await self.may_start.wait()
         return msgspec.json.encode(self._start)
 
     async def _listens(self, _: bytes) -> bytes:

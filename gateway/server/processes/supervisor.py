@@ -57,17 +57,20 @@ class Supervisor:
         """Keep the processes running; return when all have ended. Raise CannotStart."""
         keepers: list[asyncio.Task[None]] = []
         try:
-            # The first one alone brings the schema up to date.
-            for places in (range(1), range(1, self._count)):
-                for place in places:
-                    child = await self._start(place)
-                    keepers.append(asyncio.create_task(self._keep(child), name=f"process-{place}"))
-                for place in places:
-                    await self._first_start(self._children[place], keepers)
+            for place in range(self._count):
+                child = await self._start(place)
+                keepers.append(asyncio.create_task(self._keep(child), name=f"process-{place}"))
+            # All load the program at once, but the first one alone brings the schema up to date.
+            first, *others = self._children.values()
+            for children in ([first], others):
+                for child in children:
+                    child.may_start.set()
+                for child in children:
+                    await self._first_start(child, keepers)
                 if self._stopping.is_set():
                     return
             self._up = True
-            await self._tell(self._children[0], "greet")
+            await self._tell(first, "greet")
             await self._stopping.wait()
         finally:
             self._stopping.set()
@@ -123,6 +126,7 @@ class Supervisor:
                 return
             wait = min(wait * 2, LONGEST_WAIT)
             child = await self._start(child.place)
+            child.may_start.set()
 
     async def _stops_within(self, seconds: float) -> bool:
         try:
