@@ -3,7 +3,6 @@
 import mmap
 import os
 import tempfile
-from functools import lru_cache
 from hashlib import blake2b
 
 WAYS = 8
@@ -23,47 +22,48 @@ class SharedLevels:
 
     def __init__(self, descriptor: int) -> None:
         whole = memoryview(mmap.mmap(descriptor, 3 * BYTES))
-        self._tags = whole[:BYTES].cast("Q")
-        self._levels = whole[BYTES : 2 * BYTES].cast("d")
-        self._times = whole[2 * BYTES :].cast("d")
-        self._place = lru_cache(REMEMBERED)(_place)
+        self.tags = whole[:BYTES].cast("Q")
+        self.levels = whole[BYTES : 2 * BYTES].cast("d")
+        self.times = whole[2 * BYTES :].cast("d")
 
     def of(self, name: str) -> "NamedLevels":
         """Return the part of the table with this name."""
         return NamedLevels(self, name)
-
-    def get(self, holder: str) -> tuple[float, float] | None:
-        """Return level and time, None for a holder without them."""
-        first, tag = self._place(holder)
-        for at in range(first, first + WAYS):
-            if self._tags[at] == tag:
-                return self._levels[at], self._times[at]
-        return None
-
-    def put(self, holder: str, level: float, then: float) -> None:
-        """Store level and time; of a full set of places, in that of the one idle longest."""
-        first, tag = self._place(holder)
-        places = range(first, first + WAYS)
-        at = next((at for at in places if self._tags[at] == tag), None)
-        if at is None:
-            at = min(places, key=self._times.__getitem__)
-        self._levels[at] = level
-        self._times[at] = then
-        self._tags[at] = tag
 
 
 class NamedLevels:
     """The levels of one name in a shared table."""
 
     def __init__(self, table: SharedLevels, name: str) -> None:
-        self._table = table
         self._name = name
+        self._tags, self._levels, self._times = table.tags, table.levels, table.times
+        # The hash and the search cost more than the rest; a place is right while it has the tag.
+        self._found: dict[str, tuple[int, int]] = {}
 
     def get(self, holder: str) -> tuple[float, float] | None:
-        return self._table.get(f"{self._name} {holder}")
+        """Return level and time, None for a holder without them."""
+        at, tag = self._found.get(holder) or (0, 0)
+        if tag == 0 or self._tags[at] != tag:
+            places, tag = _places(f"{self._name} {holder}")
+            # Always the first one, so that all processes agree should there be two.
+            found = next((at for at in places if self._tags[at] == tag), None)
+            if found is None:
+                return None
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
+            self._found[holder] = at, tag = found, tag
+        return self._levels[at], self._times[at]
 
     def put(self, holder: str, level: float, then: float) -> None:
-        self._table.put(f"{self._name} {holder}", level, then)
+        """Store level and time; of a full set of places, in that of the one idle longest."""
+        at, tag = self._found.get(holder) or (0, 0)
+        if tag == 0 or self._tags[at] != tag:
+            places, tag = _places(f"{self._name} {holder}")
+            found = next((at for at in places if self._tags[at] == tag), None)
+            at = min(places, key=self._times.__getitem__) if found is None else found
+        self._levels[at] = level
+        self._times[at] = then
+        self._tags[at] = tag
 
 
 def shared_memory() -> int:
@@ -77,8 +77,8 @@ def shared_memory() -> int:
     return descriptor
 
 
-def _place(holder: str) -> tuple[int, int]:
-    """Return the first place of a holder's set, and its tag, which is not 0."""
+def _places(holder: str) -> tuple[range, int]:
+    """Return the places that a holder may have, and its tag, which is not 0."""
     digest = blake2b(holder.encode("utf-8", "surrogateescape"), digest_size=16).digest()
-    set_ = int.from_bytes(digest[:8], "little") % SETS
-    return set_ * WAYS, int.from_bytes(digest[8:], "little") | 1
+    first = int.from_bytes(digest[:8], "little") % SETS * WAYS
+    return range(first, first + WAYS), int.from_bytes(digest[8:], "little") | 1

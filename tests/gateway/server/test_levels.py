@@ -63,10 +63,13 @@ def test_buckets_of_different_names_are_apart(memory: int) -> None:
 def test_in_a_full_set_the_one_idle_longest_goes(
     memory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.server.levels._place", lambda name: (0, int(name)))
-    levels = SharedLevels(memory)
+    monkeypatch.setattr(
+        "gateway.server.levels._places", lambda name: (range(WAYS), int(name.split()[1]))
+    )
+    levels = SharedLevels(memory).of("read")
     for number in range(1, WAYS + 1):
         levels.put(str(number), 1.0, 100.0 + number)
+    assert levels.get("2") == (1.0, 102.0)
     levels.put("1", 1.0, 200.0)
     levels.put("99", 2.0, 300.0)
     assert levels.get("99") == (2.0, 300.0)
