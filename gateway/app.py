@@ -121,11 +121,13 @@ def build_app(
     app[keys.DOCTOR] = doctor
 
     async def work() -> None:
-        if delivery is not None:
-            metrics.ticked = clock.monotonic()
-            health.delivers = True
-            delivery.start()
-        await upkeep.start_duties()
+        try:
+            await upkeep.start_duties()
+        finally:
+            if delivery is not None and not health.draining:
+                metrics.ticked = clock.monotonic()
+                health.delivers = True
+                delivery.start()
 
     async def parts(_: web.Application) -> AsyncIterator[None]:
         if traces is not None:
