@@ -78,6 +78,7 @@ def test_one_command_starts_all_and_one_signal_stops_all(
     tmp_path: Path, settings: Settings
 ) -> None:
     with running(tmp_path, settings) as serving:
+        until(serving, lambda: "user add" in serving.out.read_text())
         shown = serving.out.read_text()
         assert shown.count("is ready; console at") == 1
         assert len(re.findall(r"first-account\?token=\S+", shown)) == 1
