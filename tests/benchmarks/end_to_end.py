@@ -11,9 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_type_hints
 
-from gateway.server.config import Server
 from tests.benchmarks import earlier
 from tests.benchmarks.figures import Verdict, median, rounded
 from tests.benchmarks.idle_commit import idle_commit
@@ -43,9 +41,6 @@ async def end_to_end_postgres(size: Size) -> Verdict:
     """Compare a node of two processes with a node of the commit before, which has one."""
     verdict = Verdict("end_to_end_postgres")
     settings = {"CARTEIRO_SERVER__PROCESSES": "2"}
-    if "processes" not in get_type_hints(Server):
-        verdict.missed.append("there is no setting [server] processes")
-        settings = {}
     await _compare(verdict, "postgres", size, POSTGRES_TIMES, settings)
     return verdict
 
