@@ -1,6 +1,6 @@
 """One connection to a receiver: aiohttp's own, hardened against hostile responses.
 
-Only this module and outbox.sending.connect use aiohttp's private parts;
+In this package only this module and connect use aiohttp's private parts;
 tests/outbox/sending/test_wire.py states what they must do.
 """
 

@@ -49,7 +49,8 @@ async def listed(
 
 
 def members(found: Shown) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(record) for record in found.records]
+    # Stored JSON is in them as it is, so only the encoder takes them.
+    return [msgspec.json.decode(msgspec.json.encode(record)) for record in found.records]
 
 
 def names(found: Shown) -> list[str]:
