@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ LIVE = "select id from nodes where alive_until >= due_now()"
 HELD = """
 select event_id, webhook_id, claim from deliveries where state = 'in_flight' and node_id = '{}'
 """
+MOST_TIMES = 4
 COUNTED = re.compile(
     r'^(?:webhook_attempts_total\{.*outcome="success"\}|outbox_events_total\{.*\}) (\S+)$',
     re.MULTILINE,
@@ -51,7 +53,8 @@ async def run_process_kills(rounds: int, seed: int, *, module: str = "gateway") 
     kills: list[Kill] = []
     environment = {"CARTEIRO_SERVER__PROCESSES": str(PROCESSES)}
     async with fleet(seed, 1, module=module, environment=environment) as site:
-        while len(kills) < rounds:
+        # A few kills may all come between two writes; then more follow, up to a bound.
+        while len(kills) < rounds or (len(kills) < MOST_TIMES * rounds and not _met(kills)):
             kills.append(await _kill(site, works=len(kills) % 2 == 0))
         async with site.load.writing_to([site.nodes[0].product.address], rate=RATE):
             await site.writes(*WRITES)
@@ -73,6 +76,11 @@ async def run_process_kills(rounds: int, seed: int, *, module: str = "gateway") 
 
         fault = f"{rounds} kills of one of {PROCESSES} processes"
         return await judged(fault, site, broken_allowed=True, more=more)
+
+
+def _met(kills: Sequence[Kill]) -> bool:
+    """Return whether kills met a write and a send."""
+    return any(kill.writes for kill in kills) and any(kill.met for kill in kills)
 
 
 async def _kill(site: Fleet, *, works: bool) -> Kill:
