@@ -1,0 +1,1 @@
+-- The chain of digests over attempts.

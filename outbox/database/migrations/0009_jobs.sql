@@ -1,0 +1,1 @@
+-- Jobs that recover and backfill deliveries.

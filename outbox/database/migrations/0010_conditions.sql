@@ -1,0 +1,1 @@
+-- Conditions of webhooks on the data of events.

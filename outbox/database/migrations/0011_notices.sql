@@ -1,0 +1,1 @@
+-- Operational webhooks and notices.

@@ -1,0 +1,1 @@
+-- Searches of the console in deliveries and events.
