@@ -39,7 +39,12 @@ select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_
 from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
 
-NEXT_SEQ = "update outbox_state set seq = seq + $1 where id = 1 returning seq, due_now() as due"
+# The mark too: after a start with the clock set back, deliveries made here must still be due.
+NEXT_SEQ = """
+update outbox_state set seq = seq + $1
+  /*sqlite , due_mark = max(due_mark, due_now())*/
+where id = 1 returning seq, due_now() as due
+"""
 GIVE_SEQ = f"""
 update events set seq = s.seq_given
 from (

@@ -86,6 +86,8 @@ async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> list[Rescue
     done = await tx.all(RESCUE, items(ids), node_id, tx.now) if ids else []
     await figures.count_dead(tx, [row["webhook_id"] for row in done if row["state"] == "dead"])
     await lanes.rest(tx, free)
+    if done:
+        await lanes.mark(tx)
     tx.wake = tx.wake or bool(done)
     return [
         Rescued(

@@ -57,8 +57,6 @@ update webhooks set state = 'disabled', disabled_reason = 'gone', version = vers
 where id = $1 and state = 'active' and url = $2
 """
 
-MARK = "update outbox_state set due_mark = due_now() where due_mark < due_now()"
-
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
@@ -101,8 +99,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     wait_us = await _health(tx, by_webhook)
-    if tx.engine == "sqlite":
-        await tx.run(MARK)
+    await lanes.mark(tx)
     return Settlement(held, deferred, wait_us)
 
 

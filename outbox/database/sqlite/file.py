@@ -13,6 +13,12 @@ from outbox.clock import Clock
 from outbox.errors import CannotStart
 
 BUSY_MILLISECONDS = 5000
+# The furthest the due clock has been: as stored, or when a lane had its last turn.
+MARK = """
+select max(
+  coalesce((select due_mark from outbox_state), 0),
+  coalesce((select max(turned_at) from lanes), 0))
+"""
 
 
 def copied_mark(path: Path) -> Path:
@@ -75,11 +81,11 @@ class File:
         connection = self.connect()
         try:
             row = connection.execute(
-                "select 1 from sqlite_master where name = 'outbox_state'"
+                "select 1 from pragma_table_info('lanes') where name = 'turned_at'"
             ).fetchone()
             if row:
-                mark = connection.execute("select due_mark from outbox_state").fetchone()
-                self._due_base = max(self._due_base, mark[0] if mark else 0)
+                mark = connection.execute(MARK).fetchone()
+                self._due_base = max(self._due_base, mark[0])
         finally:
             connection.close()
 

@@ -16,6 +16,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
+from tests.support.drain import add_webhook, ring
 
 
 @pytest.fixture
@@ -171,34 +172,37 @@ async def test_the_lock_of_a_dead_server_is_free(tmp_path: Path) -> None:
     await db.close()
 
 
-async def test_the_due_clock_never_goes_back_across_restarts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "mark",
+    ["update outbox_state set due_mark = due_now()", "update lanes set turned_at = due_now()"],
+)
+async def test_the_due_clock_never_goes_back_across_restarts(db_url: str, mark: str) -> None:
     class Wall(SystemClock):
         offset = 0
 
         def wall(self) -> int:
             return super().wall() + self.offset
 
-    async def table(tx: Tx) -> None:
-        await tx.run("create table outbox_state (id bigint, due_mark bigint)")
-        await tx.run("insert into outbox_state values (1, 0)")
-
-    async def mark(tx: Tx) -> int:
-        await tx.run("update outbox_state set due_mark = due_now() where due_mark < due_now()")
-        row = await tx.one("select due_mark from outbox_state")
+    async def due(tx: Tx) -> int:
+        row = await tx.one("select due_now() as due")
         assert row is not None
-        return int(row["due_mark"])
+        return int(row["due"])
+
+    async def marked(tx: Tx) -> int:
+        return await tx.run(mark)
 
     clock = Wall()
-    url = f"sqlite:///{tmp_path}/one.db"
-    db = await database.open(url, clock=clock, ids=Ids())
-    await db.write(table)
-    first = await db.write(mark)
+    db = await database.open(db_url, clock=clock, ids=Ids())
+    await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    first = await db.read(due)
+    assert await db.write(marked) == 1
     clock.offset = -30 * 86_400_000_000
     # A jump of the wall clock during the run has no effect.
-    assert first <= await db.write(mark) < first + 60_000_000
+    assert first <= await db.read(due) < first + 60_000_000
     await db.close()
-    db = await database.open(url, clock=clock, ids=Ids())
-    assert await db.write(mark) >= first
+    db = await database.open(db_url, clock=clock, ids=Ids())
+    assert await db.read(due) >= first
     await db.close()
 
 

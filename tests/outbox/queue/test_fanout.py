@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from outbox import webhooks
+from outbox import database, webhooks
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
 from outbox.queue import lanes
 from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity
@@ -244,6 +246,33 @@ async def test_any_node_handles_the_notes_of_a_dead_node(db: Database) -> None:
             await _noted_by_a_stranger(db, webhook_id)
             # One second for the poll, and one more for a busy machine.
             await box.until(2 + number, seconds=2)
+
+
+class Wall(SystemClock):
+    """A wall clock that somebody sets."""
+
+    ahead = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.ahead
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_new_deliveries_stay_due_when_the_clock_is_set_back_before_a_start(
+    db_url: str,
+) -> None:
+    clock = Wall()
+    first = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    await add_webhook(first, ring(), URL)
+    await first.write(make, "r")
+    await first.write(fan_out, NONE)
+    await first.close()
+    clock.ahead = -7_200_000_000
+    second = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    try:
+        assert len((await second.write(claim, ALL, {})).claimed) == 1
+    finally:
+        await second.close()
 
 
 class _TurnedAway(Exception):
