@@ -23,6 +23,7 @@ from tests.proof import (
     receivers_seen,
     rooms,
     rules,
+    simulated,
     statements,
     storefront,
 )
@@ -172,6 +173,7 @@ LINES: dict[str, Line] = {
     **rooms.LINES,
     **dashboards.LINES,
     **rules.LINES,
+    **simulated.LINES,
     **statements.LINES,
     **purchases.LINES,
     **receivers_seen.LINES,
