@@ -22,7 +22,8 @@ async def simulation(seed: int) -> Outcome:
     outcome = Outcome()
     environment = {"SIMULATION_EXAMPLES": str(WORLDS), "SIMULATION_SEED": str(seed)}
     words = [
-        sys.executable, "-m", "pytest", "-q", "-s", TESTS, "--timeout", "1800", "-m", "faults or slow",
+        sys.executable, "-m", "pytest", "-q", "-s", TESTS,
+        "--timeout", "1800", "-m", "faults or slow",
     ]  # fmt: skip
     done = await run(words, seconds=1_800, environment=environment)
     records: list[dict[str, Any]] = [
