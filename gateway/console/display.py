@@ -1,5 +1,6 @@
 """Formats values for a page: times, durations, sizes, states and untrusted text."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from math import floor
 from markupsafe import Markup
 
 from gateway.records.values import dates
+from outbox.queue import log
 from outbox.queue.log import Attempt, Delivery
 from outbox.webhooks import Webhook
 
@@ -116,6 +118,14 @@ def inert(value: str | bytes | None) -> str:
     return ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
 
 
+def pretty(body: bytes) -> str | None:
+    """Return a JSON body with line breaks, or None when it is no JSON."""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+
+
 def webhook_state(webhook: Webhook) -> str:
     """Return the word for a webhook: its state, or `probing` or `failing` while it is active.
 
@@ -130,11 +140,7 @@ def webhook_state(webhook: Webhook) -> str:
 
 def delivery_state(delivery: Delivery, active: bool) -> str:
     """Return the word for a delivery, one of outbox.queue.log.SHOWN."""
-    if delivery.state != "ready":
-        return delivery.state
-    if not active:
-        return "parked"
-    return "scheduled" if delivery.due_in > 0 else "ready"
+    return log.shown(delivery, active)
 
 
 def stages(attempt: Attempt) -> Sequence[Stage]:

@@ -91,6 +91,7 @@ def _environment() -> jinja2.Environment:
         browser=display.browser,
         inert=display.inert,
         exact=display.exact,
+        pretty=display.pretty,
     )
     return environment
 

@@ -5,6 +5,7 @@ from aiohttp import web
 from gateway.console import (
     deliveries,
     doctor,
+    history,
     keys,
     login,
     overview,
@@ -63,9 +64,13 @@ def add_console(app: web.Application) -> None:
     post("/console/webhooks/{id}/doctor", action(doctor.examine))
 
     get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
+    get("/console/deliveries", page(history.deliveries))
     get("/console/deliveries/{id}", page(deliveries.show))
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
+
+    get("/console/events", page(history.events))
+    get("/console/events/{id}", page(history.event))
 
     for section in (store_pages.stores, store_pages.orders, store_pages.reviews):
         get(section.path, page(section.index))

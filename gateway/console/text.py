@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.console import text_charts, text_doctor, text_stores, text_webhooks
+from gateway.console import text_charts, text_doctor, text_history, text_stores, text_webhooks
 
 Catalogue = Mapping[str, str]
 
@@ -12,6 +12,7 @@ ENGLISH: Catalogue = {
     **text_stores.SENTENCES,
     **text_charts.SENTENCES,
     **text_doctor.SENTENCES,
+    **text_history.SENTENCES,
     "lang": "en",
     # Frame
     "app.name": "Carteiro",

@@ -114,6 +114,15 @@ class Health:
         return sum(1 for delivery in self.latest if delivery.state == "delivered")
 
 
+def shown(delivery: Delivery, active: bool) -> Shown:
+    """Return the state to show; `active` is whether the webhook is."""
+    if delivery.state != "ready":
+        return next(state for state in SHOWN if state == delivery.state)
+    if not active:
+        return "parked"
+    return "scheduled" if delivery.due_in > 0 else "ready"
+
+
 CAP = 10_000
 
 COLUMNS = """d.id, d.owner_id, d.event_id, e.name as event, d.webhook_id, d.origin, d.state,
@@ -208,6 +217,11 @@ async def one(tx: Tx, delivery_id: str) -> Delivery | None:
         delivery_id,
     )
     return None if row is None else _made(Delivery, row)
+
+
+def delivery_of(row: Row) -> Delivery:
+    """Return the delivery of a row with COLUMNS."""
+    return _made(Delivery, row)
 
 
 async def event(tx: Tx, event_id: str) -> Announced | None:

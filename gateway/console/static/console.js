@@ -1,7 +1,10 @@
 // Copy buttons, select-all and times that stay current. Every page works without scripts.
 "use strict";
 
-for (const part of document.querySelectorAll(".js-only")) part.hidden = false;
+function uncover(within) {
+  for (const part of within.querySelectorAll(".js-only")) part.hidden = false;
+}
+uncover(document);
 document.documentElement.classList.add("js");
 
 // A click anywhere in a row follows its link, except on a control or with selected text.
@@ -39,6 +42,17 @@ for (const name of ["htmx:responseError", "htmx:sendError"]) {
     if (event.target.matches("form[data-plain-on-error]")) event.target.submit();
   });
 }
+
+// A poll replaces parts of the page: what is open stays open, what is closed stays closed.
+let details = new Map();
+document.addEventListener("htmx:beforeSwap", () => {
+  const all = document.querySelectorAll("main details[id]");
+  details = new Map([...all].map((part) => [part.id, part.open]));
+});
+document.addEventListener("htmx:afterSwap", () => {
+  uncover(document);
+  for (const [id, open] of details) document.getElementById(id)?.toggleAttribute("open", open);
+});
 
 // Times are relative to the server's clock, because this machine's clock may be wrong.
 const behind = Number(document.body.dataset.clock) - Date.now();

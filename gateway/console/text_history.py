@@ -1,0 +1,37 @@
+"""The console's texts about all deliveries and all events, by key."""
+
+from collections.abc import Mapping
+
+SENTENCES: Mapping[str, str] = {
+    "nav.deliveries": "Deliveries",
+    "nav.events": "Events",
+    "history.lead": "All deliveries of your webhooks. A search finds those of deleted webhooks too.",
+    "history.search": "Search",
+    "history.search_hint": "The id of a delivery, an event, a record or an API request.",
+    "history.status": "Response status",
+    "history.since": "From",
+    "history.until": "Until",
+    "history.clear": "Clear",
+    "history.none": "No delivery matches",
+    "history.none_help": "Remove a filter, or choose a longer time.",
+    "history.searched": "The search has reached",
+    "history.further": "Search further back",
+    "events.title": "Events",
+    "events.lead": "Every change that was announced, with what became of its deliveries.",
+    "events.search_hint": "The id of an event, a delivery, a record or an API request.",
+    "events.none": "No events yet",
+    "events.none_help": "Write a record through the API. Test events are not listed here.",
+    "events.none_filtered": "No event matches",
+    "events.no_deliveries": "no deliveries",
+    "events.no_deliveries_help": "No active webhook was subscribed to this event.",
+    "events.erased": "erased",
+    "events.of_record": "All events of this record",
+    "delivery.to_event": "The event",
+    "body.pretty": "Formatted",
+    "body.raw": "Exact bytes",
+    "copy.body": "Copy body",
+    "copy.event_id": "Copy the event id",
+    "copy.delivery_id": "Copy the delivery id",
+    "copy.record_id": "Copy the record id",
+    "copy.request_id": "Copy the request id",
+}

@@ -1,0 +1,137 @@
+"""Read an owner's events, newest first, with filters: by name, time, record and request.
+
+A filter that no index serves is judged row by row, and a page then ends after a number of rows: it
+may be short and still have a next page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from outbox.database.plans import by_index
+from outbox.database.transaction import Row, Tx
+
+SCANNED = 5_000
+"""Events that one round examines."""
+NO_TIME = 2**62
+END = 2**62
+
+_OWN = "e.owner_id = $1 and e.webhook_id is null and e.seq is not null"
+COLUMNS = """e.id, e.seq, e.name, e.record_id, e.record_version, e.webhook_id, e.occurred_at,
+  e.request_id, e.erased_at, length(e.body) as size"""
+PAGE = f"""
+select {COLUMNS}, {{hit}} as hit from events e
+where {_OWN} and e.seq < $2 order by e.seq desc limit $3
+"""
+ONE = f"select {COLUMNS} from events e where e.id = $1 and e.owner_id = $2"
+# Events of all owners: an owner with few of them would make this long.
+NEWEST_BEFORE = """
+select seq from events where id < $1 and seq is not null order by id desc limit 1
+"""
+OVERLAP_US = 60_000_000
+"""Ids and `seq` differ in their order by less than a transaction may last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One event without its body; `size` is that of the body in bytes. Times are microseconds."""
+
+    id: str
+    seq: int | None
+    name: str
+    record_id: str
+    record_version: int
+    webhook_id: str | None
+    occurred_at: int
+    request_id: str | None
+    erased_at: int | None
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events; an empty text wants all. `cause` is the id of a record or of a request."""
+
+    name: str = ""
+    cause: str = ""
+    since: int = 0
+    until: int = NO_TIME
+
+    def fits(self, event: Listed) -> bool:
+        """Return whether an event is wanted, whatever `cause` says."""
+        return self.name in ("", event.name) and self.since <= event.occurred_at < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page; `after` is where the next one starts, None at the end.
+
+    `searched` means that the page ended before it was full, because many events did not match.
+    """
+
+    events: Sequence[Listed]
+    after: int | None
+    searched: bool = False
+    examined: int | None = None
+    """When the last event that was examined occurred."""
+
+
+async def one(tx: Tx, owner_id: str, event_id: str) -> Listed | None:
+    """Return an event of the owner, a test event too."""
+    row = await tx.one(ONE, event_id, owner_id)
+    return None if row is None else _listed(row)
+
+
+async def owner_of(tx: Tx, event_id: str) -> str | None:
+    """Return the owner of an event."""
+    row = await tx.one("select owner_id from events where id = $1", event_id)
+    return None if row is None else str(row["owner_id"])
+
+
+async def page(
+    tx: Tx, owner_id: str, wanted: Wanted, after: int | None = None, size: int = 50
+) -> Page:
+    """Return a page of the wanted events, without test events."""
+    await by_index(tx)
+    before = END if after is None else after
+    if after is None and wanted.until < NO_TIME:
+        before = await _before(tx, wanted.until)
+    values: list[Any] = [owner_id, before, 0]
+    judged = []
+    if wanted.name:
+        values.append(wanted.name)
+        judged.append(f"e.name = ${len(values)}")
+    if wanted.cause:
+        values += [wanted.cause.lower(), wanted.cause]
+        judged.append(f"(e.record_id = ${len(values) - 1} or e.request_id = ${len(values)})")
+    if wanted.until < NO_TIME:
+        values.append(wanted.until)
+        judged.append(f"e.occurred_at < ${len(values)}")
+    if wanted.since > 0:
+        values.append(wanted.since)
+        judged.append(f"e.occurred_at >= ${len(values)}")
+    hit = f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
+    most = SCANNED if judged else size + 1
+    values[2] = most
+    rows = await tx.all(PAGE.format(hit=hit), *values)
+    found = [_listed(row) for row in rows if row["hit"]]
+    if len(found) > size:
+        return Page(found[:size], found[size - 1].seq)
+    past = rows and rows[-1]["occurred_at"] < wanted.since - OVERLAP_US
+    if len(rows) < most or past:
+        return Page(found, None)
+    return Page(found, rows[-1]["seq"], len(found) < size, rows[-1]["occurred_at"])
+
+
+async def _before(tx: Tx, until: int) -> int:
+    row = await tx.one(NEWEST_BEFORE, f"{max(until + OVERLAP_US, 0) // 1000:012x}")
+    return 0 if row is None else int(row["seq"]) + 1
+
+
+def _listed(row: Row) -> Listed:
+    return Listed(
+        row["id"], row["seq"], row["name"], row["record_id"], row["record_version"],
+        row["webhook_id"], row["occurred_at"], row["request_id"], row["erased_at"], row["size"],
+    )  # fmt: skip

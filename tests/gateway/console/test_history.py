@@ -1,0 +1,198 @@
+"""All deliveries and all events in the console: filters, search, pages, owners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from urllib.parse import urlencode
+
+import pytest
+from aiohttp import web
+
+from outbox.database.transaction import Database
+from tests.support.console import CONFIG, Guest
+from tests.support.drain import Inbox, inbox
+from tests.support.site import Site, serving
+
+ROW = 'scope="row"'
+
+
+@pytest.fixture
+async def console(db: Database) -> AsyncIterator[Site]:
+    """The gateway with its drain."""
+    async with serving(db, CONFIG, role="all") as site:
+        yield site
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Inbox]:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=410 if request.path == "/gone" else 200)
+
+    async with inbox() as box:
+        box.answer = answer
+        yield box
+
+
+async def key_of(guest: Guest) -> dict[str, str]:
+    page = await guest.submit("/console/keys", name="k", scopes=["read", "write"])
+    return {"X-API-Key": page.test_id("api-key") or ""}
+
+
+async def contact(site: Site, key: dict[str, str], **headers: str) -> str:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with site.http.post("/api/contacts", json={"name": "Ana"}, headers=key | named) as answer:
+        assert answer.status == 201
+        return str((await answer.json())["id"])
+
+
+async def rows(guest: Guest, path: str, **query: str) -> int:
+    page = await guest.get(f"{path}?{urlencode(query)}")
+    assert page.status == 200
+    return page.html.count(ROW)
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Ask until it is so; each question lets the drain work."""
+    async with asyncio.timeout(30):
+        while not await holds():
+            pass
+
+
+async def settled(guest: Guest, count: int) -> None:
+    async def done() -> bool:
+        kinds = [await rows(guest, "/console/deliveries", state=s) for s in ("delivered", "gone")]
+        return sum(kinds) == count
+
+    await until(done)
+
+
+async def test_filters_and_search_find_deliveries_of_all_webhooks(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    key = await key_of(maria)
+    fine = await maria.webhook(f"{box.url}/fine", "contact.created")
+    gone = await maria.webhook(f"{box.url}/gone", "contact.created")
+    first = await contact(console, key, X_Request_Id="order-4711")
+    await settled(maria, 2)
+    second = await contact(console, key)
+    await until(lambda: _is(maria, {"state": "delivered"}, 2))
+    for query, count in (
+        ({}, 4), ({"state": "failed"}, 1), ({"state": "gone"}, 1), ({"state": "parked"}, 1),
+        ({"state": "waiting"}, 1), ({"state": "exhausted"}, 0), ({"state": "in_flight"}, 0),
+        ({"state": "held"}, 0), ({"status": "410"}, 1), ({"status": "200"}, 2),
+        ({"event": "contact.created"}, 4), ({"event": "deal.created"}, 0),
+        ({"webhook": fine.id}, 2), ({"webhook": gone.id}, 2),
+        ({"webhook": gone.id, "state": "failed", "status": "410"}, 1),
+        ({"since": "2020-01-01T00:00"}, 4), ({"since": "2990-01-01T00:00"}, 0),
+        ({"until": "2020-01-01T00:00"}, 0), ({"until": "2990-01-01T00:00"}, 4),
+        ({"q": first}, 2), ({"q": second}, 2), ({"q": "order-4711"}, 2), ({"q": "order"}, 0),
+        ({"q": first, "state": "failed"}, 1), ({"q": first, "webhook": fine.id}, 1),
+        ({"state": "waiting", "until": "2020-01-01T00:00"}, 0),
+        ({"state": "waiting", "event": "contact.created"}, 1),
+    ):  # fmt: skip
+        assert await rows(maria, "/console/deliveries", **query) == count, query
+    page = await maria.get(f"/console/deliveries?q={first}&state=gone")
+    [delivery] = {part.partition('"')[0] for part in page.html.split('id="d-')[1:]}
+    assert await rows(maria, "/console/deliveries", q=delivery) == 1
+    assert await rows(maria, "/console/events", q=delivery) == 1
+    shown = await maria.get(f"/console/deliveries/{delivery}")
+    event = shown.html.partition('id="event-id">')[2][:24]
+    assert await rows(maria, "/console/deliveries", q=event) == 2
+
+
+async def _is(guest: Guest, query: dict[str, str], count: int) -> bool:
+    return await rows(guest, "/console/deliveries", **query) == count
+
+
+async def test_events_are_listed_with_their_deliveries(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    key = await key_of(maria)
+    first = await contact(console, key, X_Request_Id="import-1")
+    await until(lambda: _listed(maria, 1))
+    page = await maria.get("/console/events")
+    assert "no deliveries" in page.html
+    await maria.webhook(f"{box.url}/fine", "contact.created")
+    await contact(console, key)
+    await until(lambda: _listed(maria, 2))
+    await settled(maria, 1)
+    for query, count in (
+        ({}, 2), ({"event": "contact.created"}, 2), ({"event": "deal.created"}, 0),
+        ({"q": first}, 1), ({"q": first.upper()}, 1), ({"q": "import-1"}, 1), ({"q": "import"}, 0),
+        ({"since": "2990-01-01T00:00"}, 0), ({"until": "2020-01-01T00:00"}, 0),
+        ({"since": "2020-01-01T00:00", "until": "2990-01-01T00:00"}, 2),
+    ):  # fmt: skip
+        assert await rows(maria, "/console/events", **query) == count, query
+    page = await maria.get(f"/console/events?q={first}")
+    event = page.html.partition('id="e-')[2][:24]
+    shown = await maria.get(f"/console/events/{event}")
+    assert "import-1" in shown.html
+    assert '"name": "Ana"' in (shown.test_id("pretty-body") or "")
+    assert '"name":"Ana"' in (shown.test_id("delivery-body") or "")
+
+
+async def _listed(guest: Guest, count: int) -> bool:
+    return await rows(guest, "/console/events") == count
+
+
+async def test_odd_queries_are_answered(maria: Guest) -> None:
+    for path in ("/console/deliveries", "/console/events"):
+        for query in (
+            "after=%00", "after=1-2-3", "after=9999999999999999999999", "state=nonsense",
+            "status=%C2%B2%C2%B2%C2%B2", "status=abc", "since=tomorrow", "until=9999-12-31T23:59",
+            "since=0001-01-01T00:00", "q=%00", "q=%25", "webhook=1", "event=x", "q=" + "x" * 5000,
+            "after=ffffffffffffffffffffffff", "after=4611686018427387904-ffffffffffffffffffffffff",
+            "state=waiting&after=ffffffffffffffffffffffff", "q=x&after=5",
+        ):  # fmt: skip
+            assert (await maria.get(f"{path}?{query}")).status == 200, query
+
+
+async def test_nobody_finds_what_others_own(
+    console: Site, maria: Guest, rui: Guest, box: Inbox
+) -> None:
+    key = await key_of(maria)
+    await maria.webhook(f"{box.url}/fine", "contact.created")
+    record = await contact(console, key, X_Request_Id="secret-import")
+    await settled(maria, 1)
+    page = await maria.get(f"/console/events?q={record}")
+    event = page.html.partition('id="e-')[2][:24]
+    page = await maria.get("/console/deliveries")
+    delivery = page.html.partition('id="d-')[2][:24]
+    for path in ("/console/deliveries", "/console/events"):
+        for q in ("", record, event, delivery, "secret-import"):
+            assert await rows(maria, path, q=q) == 1
+            assert await rows(rui, path, q=q) == 0
+    assert (await maria.get(f"/console/events/{event}")).status == 200
+    assert (await rui.get(f"/console/events/{event}")).status == 403
+    assert (await maria.get("/console/events/" + "0" * 24)).status == 404
+
+
+async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None:
+    key = await key_of(maria)
+    for name in ("one", "two"):
+        await maria.webhook(f"{box.url}/{name}", "contact.created")
+    await asyncio.gather(*(contact(console, key) for _ in range(55)))
+    await until(lambda: _full(maria))
+    for path, sizes in (("/console/deliveries", [50, 50, 10]), ("/console/events", [50, 5])):
+        found, seen, link = list[int](), set[str](), path
+        while link:
+            page = await maria.get(link)
+            ids = _ids(page.html)
+            found.append(len(ids))
+            assert not seen & set(ids)
+            seen |= set(ids)
+            link = page.html.partition('rel="next" href="')[2].partition('"')[0]
+            link = link.replace("&amp;", "&")
+        assert found == sizes
+
+
+def _ids(html: str) -> list[str]:
+    return [part.partition('"')[0] for part in html.split('<a id="')[1:] if part[1] == "-"]
+
+
+async def _full(guest: Guest) -> bool:
+    page = await guest.get("/console/deliveries?state=delivered")
+    page = await guest.get(page.link("Next page")) if "next-page" in page.html else page
+    page = await guest.get(page.link("Next page")) if "next-page" in page.html else page
+    return page.html.count(ROW) == 10
