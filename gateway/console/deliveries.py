@@ -5,10 +5,13 @@ import re
 from aiohttp import web
 
 from gateway.console import display, pages
+from gateway.console.curl import command
+from gateway.console.doctor import usual_schedule
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
+from gateway.console.timeline import course
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import replays, webhooks
+from gateway.domain.webhooks import pings, replays, webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from gateway.server.keys import DB, REQUEST_ID
@@ -17,6 +20,7 @@ from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx
 from outbox.queue import log, replay
 from outbox.queue.log import Announced, Attempt, Delivery
+from outbox.queue.policy import Schedule
 from outbox.webhooks import Webhook
 
 CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
@@ -45,9 +49,10 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a delivery: its event, the exact body and every attempt."""
-    delivery, webhook, event, attempts, others, by = await request.app[DB].read(
-        _whole, visitor.actor, pages.id_of(request)
+    delivery, webhook, event, attempts, others, by, schedule = await request.app[DB].read(
+        _whole, visitor.actor, pages.id_of(request), usual_schedule(request)
     )
+    now = request.app[DB].clock.wall()
     active = webhook is not None and webhook.state == "active"
     context = {
         "delivery": delivery, "webhook": webhook, "event": event, "attempts": attempts,
@@ -55,6 +60,10 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "state_of": lambda other: display.delivery_state(other, active),
         "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
         "question": _question(delivery),
+        "course": course(
+            delivery, attempts, schedule, now, visitor.actor.zone, parked=not active
+        ),
+        "curl_of": lambda attempt: command(attempt, event.body if event else None),
     }  # fmt: skip
     return pages.live(request, visitor, "delivery.html", "parts/delivery.html", context)
 
@@ -120,8 +129,10 @@ async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
 
 
 async def _whole(
-    tx: Tx, actor: Actor, delivery_id: str
-) -> tuple[Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None]:
+    tx: Tx, actor: Actor, delivery_id: str, usual: Schedule
+) -> tuple[
+    Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None, Schedule
+]:  # fmt: skip
     delivery = await _own(tx, actor, delivery_id)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
     return (
@@ -131,6 +142,7 @@ async def _whole(
         await log.attempts(tx, delivery_id),
         await log.siblings(tx, delivery),
         by["name"] if by is not None else None,
+        await pings.schedule_of(tx, delivery.webhook_id, usual),
     )
 
 

@@ -40,6 +40,8 @@ class Delivery:
     state: str
     reason: str | None
     retry: bool
+    tries: int
+    """Attempts that count against the schedule."""
     attempts: int
     record_id: str
     created_at: int
@@ -126,7 +128,7 @@ def shown(delivery: Delivery, active: bool) -> Shown:
 CAP = 10_000
 
 COLUMNS = """d.id, d.owner_id, d.event_id, e.name as event, d.webhook_id, d.origin, d.state,
-  d.reason, d.retry, d.attempts, d.record_id, d.created_at, d.finished_at, d.last_outcome,
+  d.reason, d.retry, d.tries, d.attempts, d.record_id, d.created_at, d.finished_at, d.last_outcome,
   d.last_status, d.replayed_by, d.next_at, d.next_at - due_now() as due_in"""
 
 # Newest first. The SQLite query names its index, because without statistics SQLite may read the

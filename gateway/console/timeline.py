@@ -1,0 +1,71 @@
+"""The course of a delivery: its attempts, the next one, and when the last one would be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from outbox.queue.log import Attempt, Delivery
+from outbox.queue.policy import Schedule
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+WEEK = 7 * DAY
+SHOWN = 12
+"""Attempts in the list; of more, the first ones are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a delivery has behind it and before it.
+
+    `number` of `total` is the next attempt of the schedule, or the last one of a finished delivery.
+    `next_at` and `ends_at` are microseconds UTC, None when there is nothing to come.
+    """
+
+    attempts: Sequence[Attempt]
+    """The latest, the oldest of them first."""
+    earlier: int
+    number: int
+    total: int
+    next_at: int | None
+    ends_at: int | None
+    zone: str
+    now: int
+
+    def clock(self, at: int) -> str:
+        """Return a time for a sentence: `21:24`, `Tuesday 21:24`, `Dec 3, 21:24`."""
+        moment, today = _local(at, self.zone), _local(self.now, self.zone)
+        if moment.date() == today.date():
+            return f"{moment:%H:%M}"
+        if abs(at - self.now) < WEEK - DAY:
+            return f"{moment:%A %H:%M}"
+        return f"{moment:%b} {moment.day}, {moment:%H:%M}"
+
+
+def course(
+    delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int, zone: str,
+    *, parked: bool,
+) -> Course:  # fmt: skip
+    """Return the course of a delivery; `attempts` are all of them, the latest first.
+
+    `parked` means that nothing is sent until somebody activates the webhook.
+    """
+    total = len(schedule.waits) + 1
+    waits = delivery.state in ("ready", "in_flight", "held")
+    # A replaced schedule may be shorter than what has been tried.
+    number = min(delivery.tries + (1 if waits else 0), max(total, delivery.tries))
+    next_at = ends_at = None
+    if waits and not parked and delivery.state != "held":
+        next_at = now + max(delivery.due_in, 0) if delivery.state == "ready" else now
+        ends_at = next_at + round(sum(schedule.waits[delivery.tries :]) * SECOND)
+    latest = list(attempts[:SHOWN])[::-1]
+    return Course(
+        latest, len(attempts) - len(latest), max(number, 1), total, next_at, ends_at, zone, now
+    )
+
+
+def _local(at: int, zone: str) -> datetime:
+    return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
