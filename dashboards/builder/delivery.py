@@ -30,10 +30,12 @@ BACKLOG = Row(
         Panel(
             "Created and ended",
             "Deliveries made by fan-out and deliveries that reached an end, per second. The "
-            "backlog grows while the first is above the second.",
+            "backlog grows while the first is above the second. What the conditions of webhooks "
+            "leave out makes no delivery.",
             "ops",
             (
                 Query(rate("outbox_deliveries_created_total"), "created"),
+                Query(rate("outbox_deliveries_left_out_total"), "left out"),
                 Query(rate("webhook_deliveries_finished_total"), "ended"),
             ),
         ),

@@ -15,10 +15,12 @@ from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue import figures, lanes, snapshots
 from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
+from outbox.queue.filters import Filters
 from outbox.queue.loading import ENDPOINT, endpoint_of
 from outbox.queue.snapshots import Snapshot
 from outbox.states import Origin
-from outbox.webhooks import subscription
+from outbox.webhooks import conditions, subscription
+from outbox.webhooks.conditions import Condition
 
 EVENTS_AT_ONCE = 500
 DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
@@ -26,6 +28,7 @@ DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
 PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 UNREADABLE = "the webhook's list of events is damaged"
+UNJUDGED = "the webhook's conditions are damaged"
 
 log = structlog.get_logger("outbox")
 
@@ -55,8 +58,8 @@ where events.pos = s.place
 
 # A lane with due deliveries claims nothing ahead of its queue.
 WEBHOOKS = f"""
-select {ENDPOINT}, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
-  w.since_snapshot,
+select {ENDPOINT}, w.owner_id, w.events, w.conditions, w.since_snapshot,
+  /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
       and d.retry = false and d.next_at <= (select due_now()))
@@ -64,22 +67,6 @@ select {ENDPOINT}, w.owner_id, w.events, /*sqlite w.since_pos*/ /*postgres 0*/ a
       and d.retry = true and d.next_at <= (select due_now())) as idle
 from webhooks w join lanes l on l.webhook_id = w.id
 where w.owner_id in {IDS} order by w.id
-"""
-
-# After the fan-out of all events older than its creation, a webhook gets every new event.
-REMEMBERED = """
-select id, owner_id, since_snapshot,
-  cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as oldest
-from webhooks where since_snapshot is not null order by id limit 500
-"""
-OLDER_UNSEEN = """
-select 1 as one from events
-where seq is null and owner_id = $1 and (xid is null or xid < cast(cast($2 as text) as xid8))
-limit 1
-"""
-FORGET_SINCE = f"""
-update webhooks set since_snapshot = null
-where id = any (array(select id from webhooks where id in {IDS} for update skip locked))
 """
 
 COLUMNS = (
@@ -109,7 +96,7 @@ class FannedOut:
     Counted are events, their deliveries, and those claimed at once. `more`: events are left.
     `turned_away`: another node is fanning out. `noted`: some lanes were locked and need another
     look. `dead` counts deliveries that ended at once. `ready` are webhooks with deliveries that
-    were not claimed.
+    were not claimed. `left_out` counts, by event, what the conditions of webhooks left out.
     """
 
     events: Mapping[str, int] = field(default_factory=dict)
@@ -122,6 +109,7 @@ class FannedOut:
     noted: bool = False
     announced: Sequence[Announced] = ()
     ready: Collection[str] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def preclaimed(self) -> Counter[str]:
         """Return how many deliveries of each webhook were claimed on creation."""
@@ -135,6 +123,8 @@ class _Subscriber:
     row: Row
     names: frozenset[str] | None
     """None for a damaged list of events."""
+    conditions: Sequence[Condition] | None
+    """None for damaged conditions."""
     since: Snapshot | None
     """The snapshot of its creation on PostgreSQL, while it still matters."""
     made: int = 0
@@ -165,8 +155,8 @@ class _Round:
         delivery_id = self._tx.new_id()
         origin: Origin = "event" if event["webhook_id"] is None else "test"
         state, reason = "ready", None
-        if to.names is None:
-            state, reason = "dead", UNREADABLE
+        if to.names is None or to.conditions is None:
+            state, reason = "dead", UNREADABLE if to.names is None else UNJUDGED
             self.dead.append(to.id)
         elif self._may_preclaim(event, to):
             state = "in_flight"
@@ -218,14 +208,19 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     if not events:
         return FannedOut()
     subscribed = await _subscribers(tx, {row["owner_id"] for row in events})
+    filters = Filters(tx, subscribed)
     wanted: list[list[_Subscriber]] = []
     count = 0
     for event in events:
         chosen = [to for to in subscribed.get(event["owner_id"], ()) if _wants(to, event)]
-        count += len(chosen)
-        if wanted and count > DELIVERIES_AT_ONCE[tx.engine]:
+        if wanted and count + len(chosen) > DELIVERIES_AT_ONCE[tx.engine]:
             break
+        if event["owner_id"] in filters.owners:
+            chosen = await filters.passing(event, chosen)
+        count += len(chosen)
         wanted.append(chosen)
+        if filters.full:
+            break
     met = events[: len(wanted)]
     last = await tx.one(NEXT_SEQ, len(met))
     assert last is not None
@@ -237,12 +232,12 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
         for to in chosen:
             now.add(event, first_seq + number, to)
     await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
-    await figures.count_fan_out(tx, met, now.dead)
+    await figures.count_fan_out(tx, met, now.dead, filters.by_webhook())
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed, now.endpoints, now.dead,
         more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
-        ready=now.ready,
+        ready=now.ready, left_out=filters.by_event(),
         announced=[
             Announced(
                 row["id"], row["name"], row["record_id"], row["request_id"], row["traceparent"],
@@ -253,31 +248,12 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     )  # fmt: skip
 
 
-async def forget_since(tx: Tx) -> None:
-    """Clear the creation snapshots of webhooks for which they no longer matter.
-
-    After a restore into another PostgreSQL cluster a snapshot would have another meaning.
-    """
-    if tx.engine == "sqlite":
-        return
-    done = []
-    for row in await tx.all(REMEMBERED):
-        since = snapshots.parse(row["since_snapshot"])
-        if since is not None and (
-            since.next_id > int(row["oldest"])
-            or await tx.one(OLDER_UNSEEN, row["owner_id"], str(since.next_id)) is not None
-        ):
-            continue
-        done.append(row["id"])
-    if done:
-        await tx.run(FORGET_SINCE, items(done))
-
-
 async def _subscribers(tx: Tx, owners: set[str]) -> dict[str, list[_Subscriber]]:
     found: dict[str, list[_Subscriber]] = {}
     for row in await tx.all(WEBHOOKS, items(sorted(owners))):
         since = snapshots.parse(row["since_snapshot"])
-        found.setdefault(row["owner_id"], []).append(_Subscriber(row, _names(row), since))
+        of_owner = found.setdefault(row["owner_id"], [])
+        of_owner.append(_Subscriber(row, _names(row), conditions.of(row), since))
     return found
 
 

@@ -25,6 +25,8 @@ LEVELS = ((STEP, 3 * HOUR), (3 * STEP, DAY), (2 * HOUR, 7 * DAY), (6 * HOUR, Non
 SPANS = tuple(span for span, _ in LEVELS)
 EVENT = "event"
 """The result under which events are counted."""
+FILTERED = "filtered"
+"""The result under which deliveries are counted that the conditions of a webhook left out."""
 LOST = ("exhausted", "gone", "dead")
 """The ends of a delivery that count: its receiver never accepted it."""
 BOUNDS = tuple(5_000 << power for power in range(13))
@@ -93,14 +95,21 @@ async def count_dead(tx: Tx, webhook_ids: Iterable[str]) -> None:
     await add(tx, STEP, counts)
 
 
-async def count_fan_out(tx: Tx, events: Iterable[Row], dead: Iterable[str]) -> None:
-    """Count events by owner, except test events, and deliveries that are dead from the start."""
+async def count_fan_out(
+    tx: Tx, events: Iterable[Row], dead: Iterable[str], left_out: Mapping[str, int]
+) -> None:
+    """Count events by owner, except test events, and deliveries that are dead from the start.
+
+    `left_out` counts, by webhook, the deliveries that its conditions left out.
+    """
     counts: dict[Key, Counts] = {}
     for event in events:
         if event["webhook_id"] is None:
             _of(counts, (event["owner_id"], start_of(event["occurred_at"], STEP), EVENT))[0] += 1
     for webhook_id in dead:
         _of(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
+    for webhook_id, count in left_out.items():
+        _of(counts, (webhook_id, start_of(tx.now, STEP), FILTERED))[0] += count
     await add(tx, STEP, counts)
 
 

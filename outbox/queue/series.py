@@ -9,7 +9,7 @@ from typing import Literal
 
 from outbox.database.plans import by_hash
 from outbox.database.transaction import Row, Tx
-from outbox.queue.figures import BOUNDS, EVENT, LOST, TIMES
+from outbox.queue.figures import BOUNDS, EVENT, FILTERED, LOST, TIMES
 
 REACHED = frozenset(
     {"success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "protocol_error"}
@@ -77,7 +77,7 @@ class Figures:
     @property
     def failures(self) -> list[tuple[str, int]]:
         """Outcomes of failed attempts with their numbers, the most frequent first."""
-        rest = (*LOST, "success", "aborted")
+        rest = (*LOST, FILTERED, "success", "aborted")
         return [pair for pair in self.results.most_common() if pair[0] not in rest and pair[1]]
 
     @property

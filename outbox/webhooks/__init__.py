@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox.database.transaction import Row, Tx
+from outbox.webhooks import conditions
+from outbox.webhooks.conditions import Condition
 from outbox.webhooks.secrets import KeyRing
 
 State = Literal["active", "paused", "disabled"]
@@ -25,6 +27,10 @@ class Draft:
     description: str | None = None
     timeout_ms: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    schedule: tuple[float, ...] | None = None
+    """Seconds before each retry; None for the schedule of the installation."""
+    ordered: bool = False
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,10 @@ class Webhook:
     disabled_reason: str | None
     timeout_ms: int | None
     headers: bytes | None
+    schedule: str | None
+    ordered: bool
+    conditions: tuple[Condition, ...] | None
+    """None for damaged ones: each event then ends as a dead delivery."""
     created_at: int
     updated_at: int
     last_success_at: int | None
@@ -52,18 +62,20 @@ class Webhook:
     circuit: Literal["closed", "open", "half_open"]
 
 
+READ = frozenset({"events", "ordered", "conditions"})
+"""The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
-  headers, created_at, updated_at, last_success_at, failing_since, failures, last_outcome,
-  last_status, last_attempt_at, circuit"""
+  headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
 
 INSERT = """
 insert into webhooks
-  (id, owner_id, version, url, events, description, state, ordered, timeout_ms, headers, secret,
-   since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', false, $6, $7, $8,
+  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
+   ordered, conditions, since_pos, since_snapshot, created_at, updated_at)
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
@@ -80,7 +92,7 @@ insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2
 CHANGE = """
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    version = version + 1, updated_at = $8
+    schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
 
@@ -108,7 +120,7 @@ async def create(
         INSERT,
         webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id),
-        ring.seal(secret.encode(), webhook_id), tx.now,
+        ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft),
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id)
     # A fan-out that skipped its turn because of this lock runs again after this commit.
@@ -121,7 +133,7 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     done = await tx.run(
         CHANGE,
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
-        draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now,
+        draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now, *_options(draft),
     )  # fmt: skip
     tx.changed.add(webhook_id)
     return done == 1
@@ -156,11 +168,21 @@ def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[t
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
 
 
+def _options(draft: Draft) -> tuple[str | None, bool, str | None]:
+    """Return the columns `schedule`, `ordered` and `conditions`."""
+    schedule = None if draft.schedule is None else json.dumps(draft.schedule)
+    return schedule, draft.ordered, conditions.stored(draft.conditions)
+
+
 def _webhook(row: Row) -> Webhook:
     values: Mapping[str, object] = {
-        name: row[name] for name in Webhook.__dataclass_fields__ if name != "events"
+        name: row[name] for name in Webhook.__dataclass_fields__ if name not in READ
     }
-    return Webhook(events=subscription(row["events"]) or (), **values)  # type: ignore[arg-type] # the columns above are the fields
+    read = {
+        "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
+        "conditions": conditions.of(row),
+    }  # fmt: skip
+    return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 
 
 def subscription(text: str) -> tuple[str, ...] | None:

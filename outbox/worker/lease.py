@@ -15,7 +15,7 @@ from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue import fanout
+from outbox.queue import snapshots
 from outbox.queue.rescue import Rescued
 from outbox.worker import nodes, skew
 from outbox.worker.journal import Journal
@@ -136,7 +136,7 @@ class Lease:
     async def _look(self) -> None:
         """Take back the deliveries of dead nodes, and clear data that no longer matters."""
         self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
-        await self._db.write(fanout.forget_since)
+        await self._db.write(snapshots.forget_since)
 
     async def _compare(self) -> None:
         if self._engine == "sqlite":

@@ -227,6 +227,8 @@ class Taking:
         if fanned.events:
             self._observer.fanned_out(fanned.events, fanned.created)
             self._journal.fanned_out(fanned.announced)
+        if fanned.left_out:
+            self._observer.left_out(fanned.left_out)
         for webhook_id in fanned.dead:
             self._observer.delivery_finished(webhook_id, "dead", None)
         self._begin(fanned.claimed, fanned.endpoints, capacity)

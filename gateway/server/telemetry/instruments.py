@@ -101,6 +101,11 @@ class Instruments:
         self._created = counter(
             "outbox_deliveries_created_total", "Deliveries created by fan-out.", "event_type"
         )
+        self._left_out = counter(
+            "outbox_deliveries_left_out_total",
+            "Deliveries not created because the conditions of the webhook did not hold.",
+            "event_type",
+        )
         self._deliveries = gauge(
             "outbox_deliveries",
             "Waiting deliveries; only on the leader; minutes old when there are a million.",

@@ -123,6 +123,10 @@ class Metrics(Instruments):
         for name, count in deliveries.items():
             self._created[(name,)].inc(count)
 
+    def left_out(self, events: Mapping[str, int]) -> None:
+        for name, count in events.items():
+            self._left_out[(name,)].inc(count)
+
     def claimed(self, result: ClaimResult, seconds: float) -> None:
         self._claims[(result,)].inc()
         self._claim(seconds)

@@ -34,6 +34,7 @@ http_server_request_duration_seconds http_server_requests_total http_server_acti
 http_server_connections
 http_requests_rejected_total auth_attempts_total password_hash_duration_seconds
 password_hash_queue outbox_events_total outbox_deliveries_created_total outbox_deliveries
+outbox_deliveries_left_out_total
 outbox_oldest_ready_age_seconds outbox_attempt_lag_seconds outbox_claims_total
 outbox_claim_duration_seconds outbox_rescued_total outbox_fenced_acks_total
 outbox_scheduler_last_tick_timestamp_seconds outbox_slots outbox_slots_busy
@@ -62,6 +63,7 @@ def busy(observer: Observer) -> None:
     """Everything that a drain can tell, told once."""
     observer.tick()
     observer.fanned_out({"contact.created": 2}, {"contact.created": 4})
+    observer.left_out({"contact.created": 3})
     observer.claimed("rows", 0.001)
     observer.started("first", 0.2, False)
     observer.slots(256, 3)
@@ -221,6 +223,7 @@ def test_the_drains_reports_land_where_they_belong() -> None:
     value = metrics.registry.get_sample_value
     assert value("outbox_events_total", {"event_type": "contact.created"}) == 2
     assert value("outbox_deliveries_created_total", {"event_type": "contact.created"}) == 4
+    assert value("outbox_deliveries_left_out_total", {"event_type": "contact.created"}) == 3
     assert value("webhook_attempts_total", {"attempt": "retry", "outcome": "timeout"}) == 1
     assert value("webhook_attempt_duration_seconds_count", {"result": "failure"}) == 1
     assert value("outbox_rescued_total", {"reason": "startup"}) == 2

@@ -15,7 +15,8 @@ from outbox.ids import Ids
 from outbox.queue import lanes
 from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out, forget_since
+from outbox.queue.fanout import DELIVERIES_AT_ONCE, EVENTS_AT_ONCE, FannedOut, fan_out
+from outbox.queue.snapshots import forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows

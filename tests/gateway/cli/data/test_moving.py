@@ -19,8 +19,9 @@ from outbox.database.transfer import Place
 from outbox.ids import Ids
 from outbox.queue import snapshots
 from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out, forget_since
+from outbox.queue.fanout import fan_out
 from outbox.queue.moving import pause_all
+from outbox.queue.snapshots import forget_since
 from outbox.worker import nodes
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
 from tests.support.rows import add_waiting, add_webhooks, webhook_id

@@ -1,0 +1,101 @@
+"""Conditions of a webhook on the `data` of events: `field = value` and `field is present`.
+
+A webhook with conditions gets the events for which all of them hold. Values are compared as text:
+`won`, `true`, `12.50`; a number equals every spelling of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw, Struct
+
+from outbox.database.transaction import Row
+
+MOST = 10
+LONGEST = 200
+"""The longest value of a condition, in characters."""
+
+
+class Unreadable(ValueError):
+    """The stored conditions are damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; with `value` None it asks that the field is present."""
+
+    field: str
+    value: str | None = None
+
+    def holds(self, data: Mapping[str, Raw]) -> bool:
+        """Return whether it holds for these fields. A field that is null is not present."""
+        raw = data.get(self.field)
+        if raw is None:
+            return False
+        found = msgspec.json.decode(raw)
+        return found is not None if self.value is None else equal(found, self.value)
+
+
+class _Event(Struct):
+    data: dict[str, Raw]
+
+
+_decoder = msgspec.json.Decoder(_Event)
+
+
+def hold(conditions: Sequence[Condition], body: bytes | None) -> bool:
+    """Return whether all conditions hold for the event with this body.
+
+    They hold for an erased or damaged body: its delivery tells the owner what has happened.
+    """
+    if body is None:
+        return True
+    try:
+        data = _decoder.decode(body).data
+        return all(condition.holds(data) for condition in conditions)
+    except msgspec.DecodeError:
+        return True
+
+
+def equal(found: object, value: str) -> bool:
+    """Return whether a value of `data` is the one that `value` writes."""
+    if isinstance(found, str):
+        return found == value
+    if isinstance(found, bool):
+        return value == ("true" if found else "false")
+    if isinstance(found, int | float):
+        try:
+            return float(value) == found
+        except ValueError:
+            return False
+    return False
+
+
+def stored(conditions: Sequence[Condition]) -> str | None:
+    """Return the text for the column `conditions`."""
+    if not conditions:
+        return None
+    return json.dumps([[one.field, one.value] for one in conditions], ensure_ascii=False)
+
+
+def parse(text: str | None) -> tuple[Condition, ...]:
+    """Parse the column `conditions`. Raise Unreadable."""
+    if text is None:
+        return ()
+    try:
+        pairs = msgspec.json.decode(text, type=list[tuple[str, str | None]])
+    except msgspec.DecodeError as error:
+        raise Unreadable(str(error)) from None
+    return tuple(Condition(field, value) for field, value in pairs)
+
+
+def of(webhook: Row) -> tuple[Condition, ...] | None:
+    """Return the conditions of a row of `webhooks`; None for damaged ones."""
+    try:
+        return parse(webhook["conditions"])
+    except Unreadable:
+        return None

@@ -1,0 +1,61 @@
+"""Conditions on the data of events: when they hold, and how they are stored."""
+
+from typing import Any
+
+import pytest
+
+from outbox.events.body import message
+from outbox.webhooks import conditions
+from outbox.webhooks.conditions import Condition, Unreadable, hold
+
+WON = Condition("status", "won")
+DATA = {
+    "status": "won", "value": 12.5, "count": 3, "large": 2**53, "open": False, "note": None,
+    "empty": "", "tags": ["a"], "name": "São Paulo “x”",
+}  # fmt: skip
+
+
+def body(**data: Any) -> bytes:
+    return message("deal.created", 0, data)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "holds"),
+    [
+        ("status", "won", True), ("status", "Won", False), ("status", "wo", False),
+        ("value", "12.5", True), ("value", "12.50", True), ("value", "12.51", False),
+        ("value", "twelve", False), ("count", "3", True), ("count", "3.0", True),
+        ("large", "9007199254740992", True), ("open", "false", True), ("open", "0", False),
+        ("note", "null", False), ("note", "", False), ("note", None, False),
+        ("empty", "", True), ("empty", None, True), ("tags", "a", False), ("tags", None, True),
+        ("missing", "", False), ("missing", None, False), ("status", None, True),
+        ("open", None, True), ("name", "São Paulo “x”", True),
+    ],
+)  # fmt: skip
+def test_a_condition_holds_for_this_value(field: str, value: str | None, holds: bool) -> None:
+    assert hold([Condition(field, value)], body(**DATA)) is holds
+
+
+def test_all_conditions_must_hold() -> None:
+    assert hold([WON, Condition("value")], body(**DATA))
+    assert not hold([WON, Condition("missing")], body(**DATA))
+    assert not hold([Condition("missing"), WON], body(**DATA))
+    assert hold([], body())
+
+
+@pytest.mark.parametrize("damaged", [None, b"", b"[]", b'{"data":3}', b'{"data":{"status":'])
+def test_what_cannot_be_judged_is_not_left_out(damaged: bytes | None) -> None:
+    assert hold([WON], damaged)
+
+
+def test_stored_conditions_are_read_again() -> None:
+    some = (WON, Condition("note"), Condition("name", 'São "x"'))
+    assert conditions.parse(conditions.stored(some)) == some
+    assert conditions.stored(()) is None
+    assert conditions.parse(None) == ()
+
+
+@pytest.mark.parametrize("text", ["", "{", "3", '{"a":1}', '[["a"]]', '[["a",1]]', "[1]"])
+def test_damaged_conditions_are_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        conditions.parse(text)
