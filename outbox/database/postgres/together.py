@@ -29,15 +29,19 @@ def together(rows: Deferred) -> Statements:
     parts: list[tuple[Insert, int]] = []
     values: list[list[Any]] = []
     witness: Witness | None = None
-    for insert, each in rows.let_out():
+    kept = list(rows.let_out())
+    # One INSERT stays one: PostgreSQL runs the parts of a statement in an order of its own, and the
+    # events of a transaction take their places in the order in which they were written.
+    few = sum(len(each) for _, each in kept) <= ROWS
+    for insert, each in kept:
         if insert.found:
             witness = (insert, each[0][0])
         done = 0
-        for size in sql.sizes(len(each)):
+        for size in (len(each),) if few else sql.sizes(len(each)):
             parts.append((insert, size))
             values.append([value for row in each[done : done + size] for value in row])
             done += size
-    if sum(size for _, size in parts) <= ROWS:
+    if few:
         all_rows = (_text(tuple(parts)), [value for some in values for value in some])
         return Statements([all_rows], witness)
     each_alone = [(_text((part,)), some) for part, some in zip(parts, values, strict=True)]
