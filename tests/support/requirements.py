@@ -45,6 +45,7 @@ TOOLS = {
     "buildah": Tool(("buildah",), "apt-get install buildah"),
     "curl": Tool(("curl",), "apt-get install curl"),
     "npm": Tool(("npm",), "apt-get install npm"),
+    "gcc": Tool(("gcc",), "apt-get install gcc libc6-dev"),
     "strace": Tool(("strace",), "apt-get install strace"),
     "mkfs.ext4": Tool(("mkfs.ext4",), "apt-get install e2fsprogs"),
     "losetup": Tool(("losetup",), "apt-get install mount"),

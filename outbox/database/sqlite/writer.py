@@ -13,6 +13,7 @@ from outbox.ids import Ids
 
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
+"""A batch ends after this time, or after the time of the last COMMIT if that took longer."""
 
 
 class Writer:
@@ -24,6 +25,7 @@ class Writer:
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
+        self._flush_seconds = 0.0
         self._connection: sqlite3.Connection | None = file.connect()
 
     def run(self) -> None:
@@ -107,7 +109,8 @@ class Writer:
         self._finish("write", done)
 
     def _next(self, count: int, seconds: float) -> Job | None:
-        if count >= BATCH_UNITS or seconds >= BATCH_SECONDS or self._jobs.empty():
+        most = max(BATCH_SECONDS, self._flush_seconds)
+        if count >= BATCH_UNITS or seconds >= most or self._jobs.empty():
             return None
         job = self._jobs.get_nowait()
         if job is None:
@@ -147,8 +150,10 @@ class Writer:
 
         Return True when the disk was full and nothing is committed, so that a retry is safe.
         """
+        began = self._clock.monotonic()
         try:
             connection.execute("commit")
+            self._flush_seconds = self._clock.monotonic() - began
         except sqlite3.Error as error:
             fault = fault_of(error)
             for job in jobs:

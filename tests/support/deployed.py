@@ -1,0 +1,122 @@
+"""The product as a process with owners, receivers and load: what a fault run works on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.engines import Engine, empty_database
+from tests.support.ledger import Held, Verdict, judge, read_rows, until_drained
+from tests.support.load import Load
+from tests.support.product import Product
+from tests.support.recipients import Recipients, recipients
+from tests.support.tenants import settle_in
+
+DRAIN_SECONDS = {"sqlite": 20.0, "postgres": 45.0}
+"""On PostgreSQL deliveries of a dead process are rescued when its lease has expired."""
+
+
+@dataclass
+class Deployed:
+    """A running product and everything around it."""
+
+    folder: Path
+    url: str
+    engine: Engine
+    load: Load
+    there: Recipients
+    product: Product
+    dice: random.Random
+    rss: list[float] = field(default_factory=list)
+    """Its memory each time that somebody asked for it."""
+
+    async def more(self, count: int) -> None:
+        """Wait until `count` further writes were sent."""
+        await self.load.until_sent(self.load.count + count)
+        self.rss.append(self.product.rss())
+
+    async def verdict(
+        self,
+        fault: str,
+        *,
+        in_flight: Iterable[Held] = (),
+        unknown_allowed: bool = False,
+        seconds: float | None = None,
+    ) -> Verdict:
+        """Wait until nothing is left to deliver, then run the ledger."""
+        patience = DRAIN_SECONDS[self.engine] if seconds is None else seconds
+        left = await until_drained(self.url, patience)
+        self.rss.append(self.product.rss())
+        verdict = judge(
+            f"{fault}, {self.engine}",
+            self.load,
+            await read_rows(self.url),
+            self.there.got,
+            in_flight=in_flight,
+            unknown_allowed=unknown_allowed,
+            rss=max(self.rss),
+        )
+        verdict.find(left, "events and deliveries unfinished")
+        return verdict
+
+
+@asynccontextmanager
+async def deployed(
+    engine: Engine,
+    seed: int,
+    *,
+    url: str = "",
+    owners: int = 6,
+    webhooks: int = 3,
+    latency: tuple[float, float] = (0.0, 0.02),
+    module: str = "gateway",
+    settings: Mapping[str, str] | None = None,
+    started: bool = True,
+) -> AsyncIterator[Deployed]:
+    """Run the product on a new database, or on the empty one at `url`."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-fault-") as home:
+        folder = Path(home)
+        async with (
+            _database(engine, folder, url) as address,
+            recipients(owners, seed=seed, latency=latency) as there,
+        ):
+            tenants = await settle_in(
+                address, folder, there.ports, owners=owners, webhooks=webhooks
+            )
+            product = Product(
+                folder, address, tenants.key_file, module=module, environment=settings
+            )
+            try:
+                if started:
+                    await product.start()
+                yield Deployed(
+                    folder, address, engine, Load(tenants, seed), there, product,
+                    random.Random(seed),
+                )  # fmt: skip
+            finally:
+                await product.close()
+
+
+@asynccontextmanager
+async def _database(engine: Engine, folder: Path, url: str) -> AsyncIterator[str]:
+    if url:
+        yield url
+        return
+    async with empty_database(engine, folder) as address:
+        yield address
+
+
+async def until_true(holds: Callable[[], bool], seconds: float, look: float = 0.02) -> bool:
+    """Wait until `holds()` is true; return whether it was in time."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while not holds():
+        if loop.time() > end:
+            return False
+        await asyncio.sleep(look)
+    return True

@@ -1,0 +1,61 @@
+"""System calls of running processes that fail or take long: `strace` injects the fault. Needs root.
+
+A fault ends with the block: strace detaches, and the processes go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.deployed import until_true
+from tests.support.requirements import need
+
+ATTACH_SECONDS = 30.0
+
+
+@dataclass
+class Injection:
+    """A fault that waits for its call."""
+
+    trace: Path
+
+    @property
+    def hits(self) -> int:
+        """The calls so far that met the fault."""
+        text = self.trace.read_text(errors="replace")
+        return text.count("(INJECTED)") + text.count("(DELAYED)")
+
+    async def until_hit(self, seconds: float) -> bool:
+        """Wait for the first such call; return whether there was one in time."""
+        return await until_true(lambda: self.hits > 0, seconds)
+
+
+@asynccontextmanager
+async def injected(
+    pids: Sequence[int], call: str, fault: str, folder: Path
+) -> AsyncIterator[Injection]:
+    """Let `call` meet `fault`, which is written as in strace(1), such as `error=EIO:when=3`."""
+    for tool in ("linux", "root", "strace"):
+        need(tool)
+    trace = folder / "trace.txt"
+    trace.write_text("")
+    strace = await asyncio.create_subprocess_exec(
+        need("strace"), "-f", *(word for pid in pids for word in ("-p", str(pid))),
+        "-o", str(trace), "-e", f"trace={call}", "-e", f"inject={call}:{fault}",
+        stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE,
+    )  # fmt: skip
+    try:
+        assert strace.stderr is not None
+        async with asyncio.timeout(ATTACH_SECONDS):
+            # "Process N attached", once for each process and each of its threads.
+            await strace.stderr.readline()
+        yield Injection(trace)
+    finally:
+        if strace.returncode is None:
+            strace.terminate()
+        await strace.communicate()
