@@ -67,16 +67,26 @@ HELD = """case when s.hold > 0 and (select due_now()) + s.hold > lanes.wait_unti
   then (select due_now()) + s.hold else lanes.wait_until end"""
 SETTLED = f"""
 update lanes set failing = case s.judged when 1 then s.since > 0 else failing end,
-  wait_until = {HELD}, due_at = {DUE.format(wait_until=HELD)}
+  wait_until = {HELD}, due_at = {DUE.format(wait_until=HELD)},
+  chain_place = coalesce(s.place, chain_place), chain_digest = coalesce(s.digest, chain_digest)
 from (
   select value ->> 0 as webhook, cast(value ->> 1 as bigint) as judged,
-    cast(value ->> 2 as bigint) as since, cast(value ->> 3 as bigint) as hold
+    cast(value ->> 2 as bigint) as since, cast(value ->> 3 as bigint) as hold,
+    cast(value ->> 4 as bigint) as place, value ->> 5 as digest
   from {ITEMS}) as s
 where lanes.webhook_id = s.webhook returning {WAIT}
 """
 
 # On PostgreSQL the due clock is the server's.
 MARK = "update outbox_state set due_mark = due_now() where due_mark < due_now()"
+
+# For RETURNING of a change of deliveries: the end of the webhook's chain of attempts.
+CHAIN = """
+  coalesce((select chain_place from lanes l where l.webhook_id = deliveries.webhook_id), 0)
+    as place,
+  coalesce((select chain_digest from lanes l where l.webhook_id = deliveries.webhook_id), '')
+    as digest
+"""
 
 NOTE = "insert into wakes (webhook_id) values ($1)"
 NOTED = "select distinct webhook_id from wakes limit 500"
@@ -166,11 +176,12 @@ async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
     return _first(await tx.all(REST, items(ids)))
 
 
-async def settled(tx: Tx, outcomes: Sequence[tuple[str, int, int, int]]) -> int | None:
+async def settled(tx: Tx, outcomes: Sequence[tuple[object, ...]]) -> int | None:
     """Set the state and the due time of locked lanes after attempts; return as `rest` does.
 
     Of each webhook: its id, 1 if an attempt tells something about the receiver, the failures since
-    the last success, and the time that the receiver requested, in microseconds.
+    the last success, and the time that the receiver requested, in microseconds; after attempts also
+    the place and the digest that end its chain.
     """
     return _first(await tx.all(SETTLED, items(outcomes))) if outcomes else None
 

@@ -9,7 +9,7 @@ and the owner repeats the request.
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
-from outbox.queue import figures, lanes
+from outbox.queue import figures, gaps, lanes
 from outbox.queue.older import STILL_INACTIVE, end_older
 
 Parked = Literal["none", "newest", "all"]
@@ -161,6 +161,7 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
     if await _end_some(tx, webhook_id, "webhook deleted"):
         return "more"
     await figures.remove(tx, webhook_id, BATCH)
+    await gaps.end_chain(tx, webhook_id)
     tx.changed.add(webhook_id)
     return "done" if await tx.run("delete from webhooks where id = $1", webhook_id) else "no"
 

@@ -18,7 +18,7 @@ from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.queue import figures
+from outbox.queue import figures, gaps
 from outbox.queue.lanes import due_now
 from outbox.states import End
 
@@ -88,7 +88,9 @@ from events where id > $1 and id < $2 order by id limit $4
 TAKE_DELIVERIES = f"""
 select id, finished_at from deliveries where id in {IDS} /*postgres for update skip locked*/
 """
-DELETE_ATTEMPTS = f"delete from attempts where delivery_id in {IDS}"
+DELETE_ATTEMPTS = f"""
+delete from attempts where delivery_id in {IDS} returning webhook_id, place, digest
+"""
 DELETE_DELIVERIES = f"delete from deliveries where id in {IDS}"
 
 # A replay of an event locks its row while it creates the delivery.
@@ -141,6 +143,8 @@ class Retention:
             after = page[-1][0]
             await self._all(page, "parked", self._cancel)
             await self._all(page, "finished", self._purge_deliveries, past.at)
+        while await self._db.write(gaps.forget, PAGE) == PAGE:
+            pass
         self._ledger.swept("deliveries")
         self._ledger.swept("attempts")
 
@@ -234,7 +238,9 @@ async def purge_deliveries(
             r["id"] for r in rows if r["finished_at"] is not None and r["finished_at"] < before
         ]
         if going:
-            attempts += await tx.run(DELETE_ATTEMPTS, items(going))
+            deleted = await tx.all(DELETE_ATTEMPTS, items(going))
+            attempts += len(deleted)
+            await gaps.leave(tx, deleted)
             deliveries += await tx.run(DELETE_DELIVERIES, items(going))
     return done, deliveries, attempts
 

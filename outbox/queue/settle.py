@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
-from outbox.queue import figures, lanes
+from outbox.queue import chain, figures, lanes
+from outbox.queue.chain import Head
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome
 
@@ -26,15 +27,10 @@ from (
     cast(value ->> 8 as bigint) as status, cast(value ->> 9 as bigint) as unsent
   from {ITEMS}) as s
 where deliveries.id = s.delivery and deliveries.claim = s.token
-returning id
+returning id, {lanes.CHAIN}
 """
 
-ATTEMPT = (
-    "owner_id", "delivery_id", "webhook_id", "event_id", "number", "kind", "outcome",
-    "status", "error", "started_at", "dns_us", "connect_us", "tls_us", "first_byte_us",
-    "total_us", "address", "url", "request_headers", "response_headers", "response_body",
-    "truncated", "node_id",
-)  # fmt: skip
+ATTEMPT = (*chain.COVERED, *chain.LINK)
 
 # The first failure since the last success stays: it decides when a webhook is disabled.
 HEALTH = f"""
@@ -90,17 +86,23 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
-    held = frozenset(row["id"] for row in rows)
+    held = {row["id"]: (int(row["place"]), str(row["digest"])) for row in rows}
     settled = [s for s in batch if s.delivery.id in held]
-    made = [_attempt(s, s.outcome) for s in settled if s.outcome is not None]
+    made, heads = chain.link(
+        [
+            (_attempt(s, s.outcome), s.delivery.body_digest)
+            for s in settled if s.outcome is not None
+        ],
+        {s.delivery.webhook_id: held[s.delivery.id] for s in settled},
+    )  # fmt: skip
     await sql.insert(tx, "attempts", ATTEMPT, made)
     await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
-    wait_us = await _health(tx, by_webhook)
+    wait_us = await _health(tx, by_webhook, heads)
     await lanes.mark(tx)
-    return Settlement(held, deferred, wait_us)
+    return Settlement(frozenset(held), deferred, wait_us)
 
 
 def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
@@ -119,17 +121,19 @@ def _concerns_receiver(outcome: Outcome) -> bool:
     return outcome.outcome != "aborted" and not outcome.stale
 
 
-async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> int | None:
-    """Fold a batch into each webhook's health and lane, one row each.
+async def _health(
+    tx: Tx, by_webhook: Mapping[str, Sequence[Result]], heads: Mapping[str, Head]
+) -> int | None:
+    """Fold a batch into each webhook's health and lane, one row each; `heads` end the chains.
 
     Return microseconds until the first of the lanes is due, None when none is.
     """
     folded: list[tuple[object, ...]] = []
-    outcomes: list[tuple[str, int, int, int]] = []
+    outcomes: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
         judged = [s for s in batch if s.outcome is not None and _concerns_receiver(s.outcome)]
         if not judged:
-            outcomes.append((webhook_id, 0, 0, 0))
+            outcomes.append((webhook_id, 0, 0, 0, *heads.get(webhook_id, ())))
             continue
         since = 0
         succeeded = 0
@@ -142,7 +146,7 @@ async def _health(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> int | N
         last = judged[-1].outcome
         assert last is not None
         folded.append((webhook_id, last.outcome, last.status, succeeded, since))
-        outcomes.append((webhook_id, 1, since, hold))
+        outcomes.append((webhook_id, 1, since, hold, *heads.get(webhook_id, ())))
     if folded:
         await tx.run(HEALTH, items(folded), tx.now)
     gone = {

@@ -21,7 +21,7 @@ where id = $1 and staged_secret is null
 ACTIVATE = """
 update webhooks
 set old_secret = secret, old_secret_until = $2, secret = staged_secret, staged_secret = null,
-    version = version + 1, updated_at = $3
+    secret_since = $3, version = version + 1, updated_at = $3
 where id = $1 and staged_secret is not null
 """
 

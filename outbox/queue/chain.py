@@ -1,0 +1,81 @@
+"""Chain the attempts of a webhook: each row has a digest over itself and over the row before it.
+
+A digest is SHA-256 over the digest before it (32 bytes, none for the first row) and a JSON array:
+the columns of COVERED in their order, with one digest of the response in place of its headers and
+body, then the row's place in the chain and the digest of the body that was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+COVERED = (
+    "owner_id", "delivery_id", "webhook_id", "event_id", "number", "kind", "outcome",
+    "status", "error", "started_at", "dns_us", "connect_us", "tls_us", "first_byte_us",
+    "total_us", "address", "url", "request_headers", "response_headers", "response_body",
+    "truncated", "node_id",
+)  # fmt: skip
+"""The columns of an attempt that its digest covers."""
+LINK = ("place", "body_digest", "digest")
+"""The columns that make it a link of the chain."""
+WEBHOOK = COVERED.index("webhook_id")
+HEADERS, BODY = COVERED.index("response_headers"), COVERED.index("response_body")
+
+Head = tuple[int, str]
+"""The end of a chain: the place of its last row, 0 without one, and its digest in hex."""
+Link = tuple[int, bytes, bytes]
+
+_json = msgspec.json.Encoder()
+
+
+def link(
+    rows: Iterable[tuple[Sequence[Any], str]], heads: Mapping[str, Head]
+) -> tuple[list[tuple[Any, ...]], dict[str, Head]]:
+    """Return the rows of attempts with their LINK, and the new heads of their webhooks.
+
+    `rows` have the values of COVERED and the hex digest of the body; `heads` are those before.
+    """
+    ends: dict[str, tuple[int, bytes]] = {}
+    linked = []
+    for values, sent in rows:
+        webhook_id = values[WEBHOOK]
+        if webhook_id in ends:
+            place, before = ends[webhook_id]
+        else:
+            place, before = heads[webhook_id][0], bytes.fromhex(heads[webhook_id][1])
+        body_digest = packed(sent)
+        digest = digest_of(
+            before, values, answer_of(values[HEADERS], values[BODY]), place + 1, body_digest
+        )
+        ends[webhook_id] = place + 1, digest
+        linked.append((*values, place + 1, body_digest, digest))
+    return linked, {one: (place, digest.hex()) for one, (place, digest) in ends.items()}
+
+
+def digest_of(
+    before: bytes, values: Sequence[Any], answer: bytes, place: int, body_digest: bytes
+) -> bytes:
+    """Return the digest of a row with these values of COVERED, behind the digest `before`."""
+    content = (*values[:HEADERS], answer.hex(), *values[BODY + 1 :], place, body_digest.hex())
+    return hashlib.sha256(before + _json.encode(content)).digest()
+
+
+def answer_of(headers: str | None, body: bytes | None) -> bytes:
+    """Return the digest of a response: JSON of its headers and the size of its body, then the body.
+
+    It takes the place of the response when a person is erased.
+    """
+    size = None if body is None else len(body)
+    return hashlib.sha256(_json.encode((headers, size)) + (body or b"")).digest()
+
+
+def packed(body_digest: str) -> bytes:
+    """Return the bytes of the hex digest of an event's body; a damaged one stays as it is."""
+    try:
+        return bytes.fromhex(body_digest)
+    except ValueError:
+        return body_digest.encode()
