@@ -87,6 +87,12 @@ class Snapshot(Protocol):
     async def query(self, sql: str, *args: Any) -> Sequence[Row]:
         """Return the rows of a statement in the texts of outbox.database.sql."""
 
+    async def by_index(self) -> None:
+        """Read by index where one exists, whatever the statistics say."""
+
+    def stream(self, sql: str, size: int, *args: Any) -> AsyncGenerator[Sequence[Row], None]:
+        """Return the rows of a statement in batches of `size`; close it before the end."""
+
     def rows(self, table: Table) -> AsyncGenerator[Sequence[Values], None]:
         """Return all rows of a table, in batches of about a megabyte; close it before the end."""
 

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from outbox.database import plans
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.sizes import Batches
+from outbox.database.sql import translate
 from outbox.database.transaction import Engine, Row
 from outbox.database.transfer import (
     LEFT_BEHIND,
@@ -82,6 +84,16 @@ class PostgresSnapshot:
 
     async def query(self, sql: str, *args: object) -> Sequence[Row]:
         return await self._tx.all(sql, *args)
+
+    async def by_index(self) -> None:
+        await plans.by_index(self._tx)
+
+    async def stream(
+        self, sql: str, size: int, *args: object
+    ) -> AsyncGenerator[Sequence[Row], None]:
+        cursor = await self._connection.cursor(translate(sql, "postgres"), *args)
+        while batch := await cursor.fetch(size):
+            yield batch
 
     async def rows(self, table: Table) -> AsyncGenerator[Sequence[Values], None]:
         cursor = await self._connection.cursor(f"select {', '.join(table.names)} from {table.name}")

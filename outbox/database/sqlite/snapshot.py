@@ -31,6 +31,7 @@ from outbox.database.transfer import (
 from outbox.errors import CannotStart
 
 BEGIN = "begin"
+NOT_UTF_8 = "Could not decode"
 _TABLES = "select name from sqlite_master where type = 'table'"
 _MIGRATIONS = """
 select component, number, name, checksum from schema_migrations order by component, number
@@ -69,9 +70,31 @@ class SqliteSnapshot:
         self.tables = tables
 
     async def query(self, sql: str, *args: Any) -> Sequence[Row]:
-        cursor = await self._connection.execute(translate(sql, "sqlite"), args)
-        cursor.row_factory = sqlite3.Row
-        return list(await cursor.fetchall())
+        try:
+            return await self._query(sql, *args)
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith(NOT_UTF_8):
+                raise
+            self._connection.text_factory = _readable
+            return await self._query(sql, *args)
+        finally:
+            self._connection.text_factory = str
+
+    async def by_index(self) -> None:
+        """Do nothing: SQLite plans without statistics."""
+
+    async def stream(
+        self, sql: str, size: int, *args: Any
+    ) -> AsyncGenerator[Sequence[Row], None]:
+        async with self._connection.execute(translate(sql, "sqlite"), args) as cursor:
+            cursor.row_factory = sqlite3.Row
+            while True:
+                self._connection.text_factory = _readable
+                batch = list(await cursor.fetchmany(size))
+                self._connection.text_factory = str
+                if not batch:
+                    break
+                yield batch
 
     async def rows(self, table: Table) -> AsyncGenerator[Sequence[Values], None]:
         done = 0
@@ -81,7 +104,7 @@ class SqliteSnapshot:
                     done += len(batch)
                     yield batch
         except sqlite3.OperationalError as error:
-            if not str(error).startswith("Could not decode"):
+            if not str(error).startswith(NOT_UTF_8):
                 raise
             # As the server reads it, too; the order of one snapshot does not change.
             self._connection.text_factory = _readable
@@ -103,6 +126,11 @@ class SqliteSnapshot:
             batches = Batches(fetch)
             while batch := await batches.next():
                 yield batch
+
+    async def _query(self, sql: str, *args: Any) -> Sequence[Row]:
+        cursor = await self._connection.execute(translate(sql, "sqlite"), args)
+        cursor.row_factory = sqlite3.Row
+        return list(await cursor.fetchall())
 
     async def _all(self, sql: str, *args: Any) -> list[Any]:
         return list(await self._connection.execute_fetchall(sql, args))

@@ -1,0 +1,196 @@
+"""Walk the chains of attempts in a snapshot, and find the first row of each that was changed.
+
+The database sorts the keys of all attempts and streams them, and rows are read by key in small
+pages: a log may be larger than the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Row
+from outbox.database.transfer import Snapshot
+from outbox.queue.chain import COVERED, Head
+from outbox.queue.gaps import Gap, gap_of
+from outbox.queue.proofs import Judge, Secrets, open_secrets
+from outbox.webhooks.secrets import KeyRing
+
+PAGE = 200
+
+KEYS = """
+select webhook_id, delivery_id, number from attempts
+where place is not null and ($1 = '' or webhook_id = $1)
+order by webhook_id, place, delivery_id, number
+"""
+ROWS = f"""
+select {", ".join(f"a.{name}" for name in COVERED)}, a.place, a.body_digest, a.digest,
+  a.answer_digest, e.id as kept, e.body, e.body_digest as event_digest, e.erased_at
+from (
+  select value ->> 0 as delivery, cast(value ->> 1 as bigint) as number from {ITEMS}) as s
+join attempts a on a.delivery_id = s.delivery and a.number = s.number
+left join events e on e.id = a.event_id
+"""
+# Chains without a row that is left, too.
+HEADS = """
+select webhook_id, chain_place as place, chain_digest as digest from lanes
+where chain_place > 0 and ($1 = '' or webhook_id = $1)
+union all
+select webhook_id, place, digest from chain_ends where $1 = '' or webhook_id = $1
+"""
+GAPS = """
+select webhook_id, first_place, last_place, digest from chain_gaps
+where webhook_id = $1 order by first_place
+"""
+OLDER = """
+select count(*) as had from attempts where place is null and ($1 = '' or webhook_id = $1)
+"""
+SECRETS = "select id, secret, staged_secret, old_secret, secret_since from webhooks where id = $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first row of a chain that was changed or is missing.
+
+    `delivery_id` and `number` are of the row, or of the last one before what is missing, if any.
+    """
+
+    webhook_id: str
+    place: int
+    delivery_id: str | None
+    number: int | None
+    missing: bool
+    what: str
+
+
+@dataclass
+class Verdict:
+    """The result of a walk; `older` counts attempts from before there were chains."""
+
+    attempts: int = 0
+    older: int = 0
+    heads: dict[str, Head] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    judge: Judge = field(default_factory=Judge)
+
+
+@dataclass
+class _Chain:
+    """One chain on the way to its end; after a fault it looks at nothing more."""
+
+    webhook_id: str
+    head: Head | None
+    gaps: list[Gap]
+    secrets: Secrets | None
+    place: int = 0
+    before: bytes = b""
+    last: Row | None = None
+    fault: Fault | None = None
+
+    def take(self, key: Row, row: Row | None, judge: Judge) -> None:
+        """Look at the next attempt."""
+        if self.fault is not None:
+            return
+        self._pass_gaps()
+        if row is None:
+            self._changed(key, "its key is damaged")
+            return
+        if row["place"] != self.place + 1:
+            if isinstance(row["place"], int) and row["place"] > self.place:
+                self._missing("the row is missing")
+            else:
+                self._changed(row, "its place belongs to another row")
+            return
+        if (what := judge.fault_of(row, self.before, self.secrets)) is not None:
+            self._changed(row, what)
+            return
+        self.place, self.before, self.last = row["place"], bytes(row["digest"]), row
+
+    def end(self) -> None:
+        """Compare the last row with the stored end of the chain."""
+        if self.fault is not None:
+            return
+        self._pass_gaps()
+        if self.head is None:
+            self._missing("the record of the chain's end is missing")
+        elif self.head[0] > self.place:
+            self._missing("the row is missing")
+        elif self.head != (self.place, self.before.hex()):
+            self._missing("the rows do not end as the record of the chain's end")
+
+    def _pass_gaps(self) -> None:
+        while self.gaps and self.gaps[0].first == self.place + 1:
+            gap = self.gaps.pop(0)
+            self.place, self.before = gap.last, gap.digest
+
+    def _missing(self, what: str) -> None:
+        known = (None, None) if self.last is None else (
+            self.last["delivery_id"], self.last["number"]
+        )  # fmt: skip
+        self.fault = Fault(self.webhook_id, self.place + 1, *known, missing=True, what=what)
+
+    def _changed(self, row: Row, what: str) -> None:
+        self.fault = Fault(
+            self.webhook_id, self.place + 1, row["delivery_id"], row["number"], False, what
+        )
+
+
+async def verify(source: Snapshot, ring: KeyRing | None, webhook_id: str = "") -> Verdict:
+    """Walk the chains of all webhooks, or of one; `ring` opens the secrets of signatures."""
+    verdict = Verdict()
+    for row in await source.query(HEADS, webhook_id):
+        verdict.heads[row["webhook_id"]] = int(row["place"]), str(row["digest"])
+    [older] = await source.query(OLDER, webhook_id)
+    verdict.older = int(older["had"])
+    left = set(verdict.heads)
+    chain: _Chain | None = None
+    async with aclosing(_rows(source, webhook_id)) as pages:
+        async for page in pages:
+            for key, row in page:
+                if chain is None or chain.webhook_id != key["webhook_id"]:
+                    _note(verdict, chain)
+                    left.discard(key["webhook_id"])
+                    chain = await _begun(source, ring, key["webhook_id"], verdict)
+                chain.take(key, row, verdict.judge)
+            verdict.attempts += len(page)
+    _note(verdict, chain)
+    for one in sorted(left):
+        _note(verdict, await _begun(source, ring, one, verdict))
+    return verdict
+
+
+async def _begun(
+    source: Snapshot, ring: KeyRing | None, webhook_id: str, verdict: Verdict
+) -> _Chain:
+    gaps = [gap_of(row) for row in await source.query(GAPS, webhook_id)]
+    webhooks = await source.query(SECRETS, webhook_id)
+    secrets = open_secrets(webhooks[0], ring) if webhooks else None
+    return _Chain(webhook_id, verdict.heads.get(webhook_id), gaps, secrets)
+
+
+def _note(verdict: Verdict, chain: _Chain | None) -> None:
+    if chain is not None:
+        chain.end()
+        if chain.fault is not None:
+            verdict.faults.append(chain.fault)
+
+
+async def _rows(
+    source: Snapshot, webhook_id: str
+) -> AsyncGenerator[Sequence[tuple[Row, Row | None]], None]:
+    """Return the keys of all attempts in the order of their chains, in pages.
+
+    Each comes with the attempt and its event; with None when its key is too damaged to find it.
+    """
+    async with aclosing(source.stream(KEYS, PAGE, webhook_id)) as pages:
+        async for keys in pages:
+            # After the statement that sorts the whole table.
+            await source.by_index()
+            wanted = [(key["delivery_id"], key["number"]) for key in keys]
+            found = {
+                (row["delivery_id"], row["number"]): row
+                for row in await source.query(ROWS, items(wanted))
+            }
+            yield [(key, found.get(one)) for key, one in zip(keys, wanted, strict=True)]
