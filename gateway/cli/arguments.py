@@ -139,6 +139,17 @@ def replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only count them")
 
 
+def verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--webhook", metavar="WEBHOOK", help="only of the webhook with this id (default: of all)"
+    )
+    parser.add_argument(
+        "--noted", metavar="PLACE:DIGEST",
+        help="the end of the webhook's log that an earlier run printed; it must still be in it",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)

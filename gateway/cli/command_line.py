@@ -74,6 +74,11 @@ COMMANDS: tuple[Command, ...] = (
         arguments.replay,
     ),
     Command(
+        "verify", "Verify the log of deliveries: name what was changed or is missing.",
+        "carteiro verify --webhook 019a6e1d4b7f5c2d9e3a1b0f", _from("verify", "run"),
+        arguments.verify,
+    ),
+    Command(
         "listen", "Print the events of an account as they happen, and forward them, signed.",
         "carteiro listen --key crt_4kYb91Qx --forward http://localhost:9000/hook",
         _from("listening.listen", "listen"), arguments.listen,

@@ -19,6 +19,7 @@ from outbox.queue.proofs import Judge, Secrets, open_secrets
 from outbox.webhooks.secrets import KeyRing
 
 PAGE = 200
+NOTHING: Head = (0, "")
 
 KEYS = """
 select webhook_id, delivery_id, number from attempts
@@ -84,6 +85,7 @@ class _Chain:
     head: Head | None
     gaps: list[Gap]
     secrets: Secrets | None
+    noted: Head | None = None
     place: int = 0
     before: bytes = b""
     last: Row | None = None
@@ -107,6 +109,8 @@ class _Chain:
             self._changed(row, what)
             return
         self.place, self.before, self.last = row["place"], bytes(row["digest"]), row
+        if not self._as_noted():
+            self._changed(row, "it is not the row that was noted", self.place)
 
     def end(self) -> None:
         """Compare the last row with the stored end of the chain."""
@@ -115,7 +119,7 @@ class _Chain:
         self._pass_gaps()
         if self.head is None:
             self._missing("the record of the chain's end is missing")
-        elif self.head[0] > self.place:
+        elif max(self.head, self.noted or NOTHING)[0] > self.place:
             self._missing("the row is missing")
         elif self.head != (self.place, self.before.hex()):
             self._missing("the rows do not end as the record of the chain's end")
@@ -124,27 +128,48 @@ class _Chain:
         while self.gaps and self.gaps[0].first == self.place + 1:
             gap = self.gaps.pop(0)
             self.place, self.before = gap.last, gap.digest
+            if not self._as_noted() and self.fault is None:
+                self._missing("the row that was noted is not the one that was deleted", gap.last)
 
-    def _missing(self, what: str) -> None:
-        known = (None, None) if self.last is None else (
-            self.last["delivery_id"], self.last["number"]
+    def _as_noted(self) -> bool:
+        return self.noted is None or self.noted[0] != self.place or (
+            self.noted[1] == self.before.hex()
         )  # fmt: skip
-        self.fault = Fault(self.webhook_id, self.place + 1, *known, missing=True, what=what)
 
-    def _changed(self, row: Row, what: str) -> None:
+    def _missing(self, what: str, place: int | None = None) -> None:
+        delivery_id = None if self.last is None else self.last["delivery_id"]
+        number = None if self.last is None else self.last["number"]
         self.fault = Fault(
-            self.webhook_id, self.place + 1, row["delivery_id"], row["number"], False, what
+            self.webhook_id, place or self.place + 1, delivery_id, number, missing=True, what=what
         )
 
+    def _changed(self, row: Row, what: str, place: int | None = None) -> None:
+        self.fault = Fault(
+            self.webhook_id, place or self.place + 1, row["delivery_id"], row["number"],
+            missing=False, what=what,
+        )  # fmt: skip
 
-async def verify(source: Snapshot, ring: KeyRing | None, webhook_id: str = "") -> Verdict:
-    """Walk the chains of all webhooks, or of one; `ring` opens the secrets of signatures."""
+
+async def verify(
+    source: Snapshot, ring: KeyRing | None, webhook_id: str = "", noted: Head | None = None
+) -> Verdict:
+    """Walk the chains of all webhooks, or of one; `ring` opens the secrets of signatures.
+
+    `noted` is a place and a digest that the chain of the one must have.
+    """
     verdict = Verdict()
-    for row in await source.query(HEADS, webhook_id):
-        verdict.heads[row["webhook_id"]] = int(row["place"]), str(row["digest"])
+    for end in await source.query(HEADS, webhook_id):
+        verdict.heads[end["webhook_id"]] = int(end["place"]), str(end["digest"])
     [older] = await source.query(OLDER, webhook_id)
     verdict.older = int(older["had"])
     left = set(verdict.heads)
+
+    async def begun(one: str) -> _Chain:
+        gaps = [gap_of(row) for row in await source.query(GAPS, one)]
+        webhooks = await source.query(SECRETS, one)
+        secrets = open_secrets(webhooks[0], ring) if webhooks else None
+        return _Chain(one, verdict.heads.get(one), gaps, secrets, noted)
+
     chain: _Chain | None = None
     async with aclosing(_rows(source, webhook_id)) as pages:
         async for page in pages:
@@ -152,22 +177,13 @@ async def verify(source: Snapshot, ring: KeyRing | None, webhook_id: str = "") -
                 if chain is None or chain.webhook_id != key["webhook_id"]:
                     _note(verdict, chain)
                     left.discard(key["webhook_id"])
-                    chain = await _begun(source, ring, key["webhook_id"], verdict)
+                    chain = await begun(key["webhook_id"])
                 chain.take(key, row, verdict.judge)
             verdict.attempts += len(page)
     _note(verdict, chain)
     for one in sorted(left):
-        _note(verdict, await _begun(source, ring, one, verdict))
+        _note(verdict, await begun(one))
     return verdict
-
-
-async def _begun(
-    source: Snapshot, ring: KeyRing | None, webhook_id: str, verdict: Verdict
-) -> _Chain:
-    gaps = [gap_of(row) for row in await source.query(GAPS, webhook_id)]
-    webhooks = await source.query(SECRETS, webhook_id)
-    secrets = open_secrets(webhooks[0], ring) if webhooks else None
-    return _Chain(webhook_id, verdict.heads.get(webhook_id), gaps, secrets)
 
 
 def _note(verdict: Verdict, chain: _Chain | None) -> None:

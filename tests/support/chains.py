@@ -11,6 +11,7 @@ from outbox.database import transfer_ends
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
 from outbox.ids import Ids
+from outbox.queue.chain import Head
 from outbox.queue.verification import Verdict, verify
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import drain, inbox, make, ring
@@ -21,11 +22,13 @@ TABLES = (
 )  # fmt: skip
 
 
-async def walked(url: str, keys: KeyRing | None, webhook_id: str = "") -> Verdict:
+async def walked(
+    url: str, keys: KeyRing | None, webhook_id: str = "", noted: Head | None = None
+) -> Verdict:
     """Verify the chains of a database on a snapshot of its own."""
     place = Place(url, SystemClock(), Ids())
     async with transfer_ends.snapshot(place, TABLES) as source:
-        return await verify(source, keys, webhook_id)
+        return await verify(source, keys, webhook_id, noted)
 
 
 async def delivered(
@@ -54,4 +57,3 @@ async def delivered(
             await db.write(make, f"record-{number}")
         await running.watch.until("delivery_finished", records * urls, 30)
     return keys, webhooks
-

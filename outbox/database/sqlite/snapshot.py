@@ -83,9 +83,7 @@ class SqliteSnapshot:
     async def by_index(self) -> None:
         """Do nothing: SQLite plans without statistics."""
 
-    async def stream(
-        self, sql: str, size: int, *args: Any
-    ) -> AsyncGenerator[Sequence[Row], None]:
+    async def stream(self, sql: str, size: int, *args: Any) -> AsyncGenerator[Sequence[Row], None]:
         async with self._connection.execute(translate(sql, "sqlite"), args) as cursor:
             cursor.row_factory = sqlite3.Row
             while True:
