@@ -4,7 +4,7 @@ from typing import Literal
 
 Origin = Literal["event", "replay", "test"]
 """Why a delivery exists."""
-State = Literal["delivered", "ready", "exhausted", "gone", "dead"]
+State = Literal["delivered", "ready", "exhausted", "gone", "cancelled", "dead"]
 """How an attempt changes its delivery."""
 End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
 """The final states of a delivery."""

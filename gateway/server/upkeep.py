@@ -34,6 +34,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from outbox.database.transaction import Database, Tx
 from outbox.queue import retention
+from outbox.queue.erasure import Erasure
 from outbox.queue.gauges import Readings
 from outbox.queue.retention import Retention
 from outbox.worker.duties import Duties
@@ -109,6 +110,8 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        erasure = Erasure(db, metrics)
+        self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

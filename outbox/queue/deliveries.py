@@ -45,6 +45,7 @@ class Claimed:
     traceparent: str | None
     body: bytes | None
     body_digest: str
+    erased: bool = False
 
 
 def claimed(
@@ -60,12 +61,13 @@ def claimed(
     attempt: int = 1,
     retry: bool = False,
     lag_us: int = 0,
+    erased: bool = False,
 ) -> Claimed:
     """Return the delivery of `event`, a row with the columns of `events`."""
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_version"], event["occurred_at"], event["request_id"],
-        event["traceparent"], body, event["body_digest"],
+        event["traceparent"], body, event["body_digest"], erased,
     )  # fmt: skip
 
 

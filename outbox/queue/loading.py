@@ -19,7 +19,7 @@ where id = $1 and claim = $2
 LOAD = f"""
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
   (select due_now()) - d.next_at as lag_us, e.name, e.record_version, e.occurred_at,
-  e.request_id, e.traceparent, e.body_digest, length(e.body) as size,
+  e.request_id, e.traceparent, e.body_digest, e.erased_at, length(e.body) as size,
   case when length(e.body) <= {SMALL_BODY} then e.body end as body
 from deliveries d join events e on e.id = d.event_id
 where d.id in {IDS} order by d.retry, d.next_at
@@ -58,6 +58,7 @@ async def load(
                 row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
                 origin=row["origin"], claim=capacity.claim, body=body, tries=row["tries"],
                 attempt=row["attempts"], retry=bool(row["retry"]), lag_us=row["lag_us"],
+                erased=row["erased_at"] is not None,
             )
         )  # fmt: skip
     return found, frozenset(crowded)

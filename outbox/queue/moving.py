@@ -42,6 +42,8 @@ _EARLIER = (
     "update duties set began_at = began_at - $1, ended_at = ended_at - $1",
     "update outbox_state set due_mark = due_mark - $1",
 )
+# Places of events may have changed on the way; a later mark only waits for more of them.
+_ERASURES = "update erasures set upto_pos = (select coalesce(max(pos), 0) from events)"
 _LANES = "select webhook_id from lanes where webhook_id > $1 order by webhook_id limit $2"
 
 _PAUSE = """
@@ -150,6 +152,7 @@ async def arrive(tx: Tx) -> None:
                 await tx.run(statement, row["ahead"])
         await _give_snapshots(tx)
     await tx.run(_TAKE_BACK)
+    await tx.run(_ERASURES)
     after = ""
     while ids := [row["webhook_id"] for row in await tx.all(_LANES, after, LANES_AT_ONCE)]:
         await lanes.rest(tx, ids)

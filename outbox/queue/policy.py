@@ -143,6 +143,11 @@ def dead(reason: str) -> Decision:
     return Decision("dead", reason, None, None, False, "keep", False, False)
 
 
+def cancelled(reason: str) -> Decision:
+    """End a delivery that must not be sent any more."""
+    return Decision("cancelled", reason, None, None, False, "keep", False, False)
+
+
 def retry_after(value: str | None, now_wall_s: float) -> float | None:
     """Parse a Retry-After header as seconds within [0, 1 day]; return None if it is invalid.
 

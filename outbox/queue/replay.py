@@ -14,7 +14,8 @@ where d.id = $1
 """
 
 # Until this commit no purge removes the event; an earlier purge has removed it already.
-KEEP_EVENT = "select id from events where id = $1 /*postgres for key share*/"
+KEEP_EVENT = "select id, erased_at from events where id = $1 /*postgres for key share*/"
+ERASED = "The body of this event was erased with the person's data."
 
 INSERT = """
 insert into deliveries
@@ -42,14 +43,17 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
     if row["kept"] is None:
         raise NotReplayable("The event is past the retention time and was deleted.")
     if row["erased_at"] is not None:
-        raise NotReplayable("The body of this event was erased with the person's data.")
+        raise NotReplayable(ERASED)
     if row["origin"] == "test":
         raise NotReplayable("A test event cannot be replayed; send a new test instead.")
     # From here a removal waits for this transaction; an earlier one has deleted the lane.
     if not await lanes.lock(tx, [row["webhook_id"]]):
         raise NotReplayable("The webhook of this delivery was deleted.")
-    if await tx.one(KEEP_EVENT, row["event_id"]) is None:
+    kept = await tx.one(KEEP_EVENT, row["event_id"])
+    if kept is None:
         raise NotReplayable("The event is past the retention time and was deleted.")
+    if kept["erased_at"] is not None:
+        raise NotReplayable(ERASED)
     replayed = tx.new_id()
     due = await lanes.due_now(tx)
     await tx.run(

@@ -21,6 +21,10 @@ class Unsendable(Exception):
     """This delivery can never be sent; the text is the reason for its owner."""
 
 
+class Erased(Exception):
+    """The person of this delivery was erased."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Webhook:
     version: int
@@ -44,12 +48,14 @@ class Opened:
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """Return the request and its schedule; `now` is wall microseconds.
 
-        Raise Unsendable.
+        Raise Unsendable, Erased.
         """
         if delivery.attempt >= MOST_ATTEMPTS:
             raise Unsendable("the number of attempts is damaged")
+        if delivery.erased:
+            raise Erased
         if delivery.body is None:
-            raise Unsendable("the body of the event was erased")
+            raise Unsendable("the body of the event is missing")
         if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
             raise Unsendable("the body of the event is damaged")
         opened = self._opened.get(endpoint.id)

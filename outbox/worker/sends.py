@@ -11,15 +11,16 @@ import structlog
 from outbox.clock import Clock
 from outbox.ids import Ids
 from outbox.observer import Observer
+from outbox.queue import erasure
 from outbox.queue.deliveries import Claimed, Endpoint, Result
-from outbox.queue.policy import Decision, Schedule, WindowStep, again, dead, decide
+from outbox.queue.policy import Decision, Schedule, WindowStep, again, cancelled, dead, decide
 from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Header, Request, compose, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.opened import Opened, Unsendable
+from outbox.worker.opened import Erased, Opened, Unsendable
 from outbox.worker.reports import kind_of
 from outbox.worker.slow import Sending
 from outbox.worker.windows import Windows
@@ -99,6 +100,8 @@ class Sends:
             endpoint = endpoints.get(delivery.webhook_id)
             try:
                 self._start(delivery, endpoint, node_id)
+            except Erased:
+                self._put_unsent(delivery, endpoint, node_id, cancelled(erasure.REASON))
             except Unsendable as reason:
                 self._put_unsent(delivery, endpoint, node_id, dead(str(reason)))
             except Exception as fault:

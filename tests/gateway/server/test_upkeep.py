@@ -21,7 +21,7 @@ from gateway.server.upkeep import BATCHES, Upkeep
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.queue import figures
+from outbox.queue import erasure, figures
 from outbox.queue.retention import DAY
 from tests.outbox.queue.test_retention import Past
 from tests.support.plans import buffers
@@ -54,6 +54,9 @@ TEMPORARY = {
     "review_quotas": "review-quotas",
     "webhooks": "webhook-secrets",
     "pending_ends": "dependants",
+    "chain_gaps": "retention",
+    "chain_ends": "retention",
+    "erasures": "erasures",
 }
 LASTING = {
     "outbox_state": "one row",
@@ -212,6 +215,13 @@ async def _everything_old(db: Database) -> None:
             b"x",
         )
         await tx.run(
+            "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
+            " values ('gone', 1, 9, $1)",
+            b"d",
+        )
+        await tx.run("insert into chain_ends (webhook_id, place, digest) values ('gone', 9, 'd')")
+        await erasure.request(tx, user_id, ["record"])
+        await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),
         )
@@ -265,12 +275,16 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
         "deliveries",
         "attempts",
         "pending_ends",
+        "chain_gaps",
+        "chain_ends",
+        "erasures",
     }:
         assert after[table] == 0, table
         labels = {"table": table}
         assert value("retention_purged_total", labels) == 1, table
         assert value("retention_last_success_timestamp_seconds", labels), table
-    assert after["old secrets"] == after["pending_ends"] == 0
+    for name in ("old secrets", "pending_ends", "chain_gaps", "chain_ends", "erasures"):
+        assert after[name] == 0, name
     # The parked one has just ended, and is kept in the log as such.
     assert (after["deliveries"], after["attempts"]) == (1, 1)
     assert value("webhook_deliveries_finished_total", {"result": "cancelled"}) == 1
