@@ -4,6 +4,9 @@ from collections import Counter
 from typing import Any
 
 from outbox.database.transaction import Tx
+from outbox.queue.erasure import Erasure
+from outbox.queue.fanout import fan_out
+from tests.outbox.queue.test_replay import ROOM
 from tests.support.carts import change, sell
 from tests.support.checkouts import ADDRESS, PASSWORD, RULES, ordered, put
 from tests.support.shop import Browser, Shop
@@ -74,6 +77,22 @@ async def test_nothing_is_left_but_what_the_documentation_says(shop: Shop) -> No
     before = await shop.db.read(left)
     assert {"orders.email", "customers.email", "contacts.phone"} <= before.keys()
     assert (await browser.do("clientDeleteAccount", "success", password=PASSWORD)).data
+    assert (await shop.db.read(left)).keys() == {"orders.document", "events.body"}
+    # The duty looks every few seconds.
+    await shop.db.write(fan_out, ROOM)
+    await Erasure(shop.db).run_once()
     after = await shop.db.read(left)
-    assert after.keys() == {"orders.document", "events.body"}
+    assert after.keys() == {"orders.document"}
     assert after["orders.document"] == 2
+    kept = await shop.db.read(_kept)
+    # Whoever was told of the contact is told of its end.
+    assert kept["contact.deleted"] == 1
+    assert kept["contact.created"] == kept["contact.updated"] == 0
+    assert kept["product.created"] == 3
+
+
+async def _kept(tx: Tx) -> Counter[str]:
+    """Count the events that still have their bodies, by name."""
+    return Counter(
+        row["name"] for row in await tx.all("select name from events where body is not null")
+    )
