@@ -17,13 +17,17 @@ from outbox.database import transfer_ends
 from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
-from outbox.queue import snapshots
+from outbox.queue import erasure, parking, snapshots
 from outbox.queue.deliveries import Capacity
+from outbox.queue.erasure import Erasure
 from outbox.queue.fanout import fan_out
 from outbox.queue.moving import pause_all
+from outbox.queue.retention import purge_deliveries
 from outbox.queue.snapshots import forget_since
 from outbox.worker import nodes
+from tests.support.chains import delivered, walked
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
+from tests.support.drain import OWNER, rows
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
 
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -269,3 +273,39 @@ async def test_a_paused_queue_keeps_its_deliveries(db_url: str) -> None:
         assert await db.read(_rows, "select * from lanes where active") == []
     finally:
         await db.close()
+
+
+@pytest.mark.parametrize("way", [("sqlite", "postgres"), ("postgres", "sqlite")])
+async def test_the_chains_of_a_log_travel_with_it(
+    way: tuple[str, str],
+    tmp_path: Path,
+    sqlite_files: SqliteFiles,
+    postgres_server: PostgresServer,
+) -> None:
+    """An erasure that is not done yet, gaps and ends travel too."""
+    there = {
+        "sqlite": await sqlite_files.fresh(tmp_path),
+        "postgres": await postgres_server.fresh(),
+    }
+    source, target = (there[engine] for engine in way)
+    db = await opened(source)
+    keys, webhooks = await delivered(db, 12, urls=3)
+    await parking.remove(db, webhooks[2])
+    ids = [row["id"] for row in await db.read(rows, "select id from deliveries")]
+    await db.write(purge_deliveries, ids[:9], 2**62, CLOCK)
+    await db.write(erasure.request, OWNER, ["record-3", "record-4"])
+    before = await walked(source, keys)
+    await db.close()
+    await move(source, target)
+    after = await walked(target, keys)
+    assert before.faults == after.faults == []
+    assert after.heads == before.heads
+    assert after.judge.signed == before.judge.signed
+    db = await opened(target)
+    await Erasure(db).run_once()
+    left = await db.read(rows, "select record_id from events where body is not null")
+    await db.close()
+    assert {row["record_id"] for row in left} == {
+        f"record-{number}" for number in range(12) if number not in (3, 4)
+    }
+    assert (await walked(target, keys)).faults == []

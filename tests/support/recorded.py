@@ -1,0 +1,80 @@
+"""Fill a delivery log by the engine's own fan-out, claim and settle, without a network."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from outbox.clock import Clock
+from outbox.database.transaction import Database, Tx
+from outbox.queue.claim import claim
+from outbox.queue.deliveries import Capacity, Claimed, Endpoint, Result
+from outbox.queue.fanout import fan_out
+from outbox.queue.policy import DELIVERED, Decision, Schedule
+from outbox.queue.settle import settle
+from outbox.sending.kept_headers import kept
+from outbox.sending.outcome import Outcome
+from outbox.sending.request import compose
+from outbox.webhooks.secrets import KeyRing
+from outbox.worker.opened import Opened
+from tests.support.drain import OWNER, make
+
+FAILED = Decision("ready", "http_5xx", 0, None, False, "keep", True, True)
+AT_ONCE = 400
+RECORDS = 50
+BODIES = 16 * 1024 * 1024
+ANSWER = b'{"received":true}'
+
+
+class Recorder:
+    """Records attempts with real signatures; about one in five fails and is tried again."""
+
+    def __init__(self, db: Database, keys: KeyRing, webhooks: Sequence[str], seed: int) -> None:
+        self._db = db
+        self._random = random.Random(seed)
+        self._opened = Opened(keys, 15.0, Schedule())
+        self._count = len(webhooks)
+        windows = dict.fromkeys(webhooks, 2 * AT_ONCE)
+        self._room = Capacity("node", "claim", AT_ONCE, AT_ONCE, AT_ONCE, windows, BODIES)
+
+    async def record(self, attempts: int) -> int:
+        """Record at least so many attempts, and end all deliveries; return how many it was."""
+        done = 0
+        while done < attempts:
+            await self._db.write(_events, max(AT_ONCE // self._count, 1), self._random.random())
+            fanned = await self._db.write(fan_out, self._room)
+            done += await self._settle(fanned.claimed, fanned.endpoints)
+            done += await self._again()
+        while more := await self._again():
+            done += more
+        return done
+
+    async def _again(self) -> int:
+        taken = await self._db.write(claim, self._room, {})
+        return await self._settle(taken.claimed, taken.endpoints)
+
+    async def _settle(self, some: Sequence[Claimed], endpoints: dict[str, Endpoint]) -> int:
+        results = [self._result(one, endpoints[one.webhook_id], self._db.clock) for one in some]
+        self._random.shuffle(results)
+        if results:
+            settlement = await self._db.write(settle, results)
+            assert len(settlement.held) == len(results)
+        return len(results)
+
+    def _result(self, one: Claimed, endpoint: Endpoint, clock: Clock) -> Result:
+        now = clock.wall()
+        request, _ = self._opened.request(one, endpoint, now)
+        headers = compose(request, service="Carteiro", now_wall=now, span_id="")
+        right = self._random.random() < 0.8
+        outcome = Outcome(
+            "success" if right else "http_5xx", 200 if right else 500, None, None, "192.0.2.1",
+            None, None, None, 900, 1_000 + self._random.randrange(5_000),
+            [("Content-Type", "application/json")], ANSWER, False, True,
+        )  # fmt: skip
+        decision = DELIVERED if right else FAILED
+        return Result(one, decision, outcome, now, kept(headers), endpoint.url, "node")
+
+
+async def _events(tx: Tx, count: int, start: float) -> None:
+    for number in range(count):
+        await make(tx, f"record-{(int(start * 1e6) + number) % RECORDS}", owner=OWNER)
