@@ -8,6 +8,7 @@ from gateway.console import (
     history,
     keys,
     login,
+    options,
     overview,
     profile,
     rotation,
@@ -47,9 +48,11 @@ def add_console(app: web.Application) -> None:
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))
     get("/console/webhooks/new", page(webhooks.new))
+    post("/console/webhooks/preview", action(options.preview_new))
     get("/console/webhooks/{id}", page(webhooks.show))
     post("/console/webhooks/{id}", action(webhooks.edit))
     get("/console/webhooks/{id}/edit", page(webhooks.edit_page))
+    post("/console/webhooks/{id}/preview", action(options.preview))
     post("/console/webhooks/{id}/pause", action(webhooks.pause))
     get("/console/webhooks/{id}/activate", page(webhooks.activate_page))
     post("/console/webhooks/{id}/activate", action(webhooks.activate))

@@ -3,12 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.console import text_charts, text_doctor, text_history, text_stores, text_webhooks
+from gateway.console import (
+    text_charts,
+    text_doctor,
+    text_history,
+    text_options,
+    text_stores,
+    text_webhooks,
+)
 
 Catalogue = Mapping[str, str]
 
 ENGLISH: Catalogue = {
     **text_webhooks.SENTENCES,
+    **text_options.SENTENCES,
     **text_stores.SENTENCES,
     **text_charts.SENTENCES,
     **text_doctor.SENTENCES,

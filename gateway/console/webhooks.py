@@ -1,44 +1,28 @@
 """The pages of webhooks: list, create, edit, pause, activate, delete, test."""
 
-import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from gateway.console import display, doctor, pages, reveal
+from gateway.console import display, doctor, options, pages, reveal
 from gateway.console.boards import Window, window
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
-from gateway.records.errors import Fault, Refusal
-from gateway.server.keys import CONFIG, DB, GUARD, IDS, KEYRING, LIMITS
+from gateway.records.errors import Refusal
+from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS
 from outbox.database.transaction import Tx
 from outbox.queue import log, parking, series
+from outbox.queue.figures import FILTERED
 from outbox.queue.series import Figures, Pending
-from outbox.sending.request import MOST_CUSTOM, SECRET_BYTES, Header, new_secret
-from outbox.webhooks import Draft, Webhook, open_headers, rotation
+from outbox.sending.request import SECRET_BYTES, new_secret
+from outbox.webhooks import Webhook, open_headers, rotation
 
 LIST = "/console/webhooks"
 COUNTED = 100_000
 """The confirmation pages count deliveries up to this number."""
-EMPTY: Mapping[str, Any] = {
-    "url": "",
-    "events": (),
-    "description": "",
-    "timeout": "",
-    "headers": "",
-}
-
-
-def groups() -> Mapping[str, Sequence[str]]:
-    """Return the events of the catalogue, grouped by record type."""
-    found: dict[str, list[str]] = {}
-    for name in EVENT_NAMES:
-        found.setdefault(name.partition(".")[0], []).append(name)
-    return found
 
 
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -53,22 +37,22 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show an empty form."""
-    return _form(request, visitor, None, EMPTY)
+    return options.page(request, visitor, None, options.EMPTY)
 
 
 async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Create a webhook; its page then shows the secret once."""
     app = request.app
-    typed = _typed(form)
+    typed = options.typed_in(form)
     try:
-        draft = _judged(request, typed)
+        draft = options.judged(request, typed)
         secret = new_secret(app[IDS].token(SECRET_BYTES))
         webhook_id = await app[DB].write(
             webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING],
             most=app[CONFIG].limits.webhooks_per_owner,
         )  # fmt: skip
     except Refusal as refusal:
-        return _form(request, visitor, None, typed, refusal)
+        return options.page(request, visitor, None, typed, refusal)
     await reveal.later(request, visitor, webhook_id, secret)
     return pages.to(f"{LIST}/{webhook_id}", "created")
 
@@ -82,11 +66,12 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
-        "cap": log.CAP, "groups": groups(), "own_timeout": _own_timeout(request),
-        "headers": open_headers(webhook.headers, request.app[KEYRING], webhook_id),
+        "cap": log.CAP, "groups": options.groups(),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
         "found": None, "attempt": None,
     }  # fmt: skip
+    context |= options.settings(request, webhook)
+    context["left_out"] = series.total(steps).results[FILTERED]
     context["board"] = asked.board(steps, visitor.actor.zone, since, webhook.created_at)
     context |= {"pending": pending, "standing": standing, "here": f"{LIST}/{webhook_id}"}
     schedule = await request.app[DB].read(
@@ -101,23 +86,18 @@ async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamRespons
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
     kept = open_headers(webhook.headers, request.app[KEYRING], webhook.id)
-    typed = {
-        "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
-        "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
-        "headers": webhooks.shown(kept),
-    }  # fmt: skip
-    return _form(request, visitor, webhook, typed)
+    return options.page(request, visitor, webhook, options.typed_for(webhook, kept))
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Save an edited webhook unless it has changed since the form was loaded."""
     webhook_id = pages.id_of(request)
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
-    typed = _typed(form)
+    typed = options.typed_in(form)
     seen = form.text("version")
     kept = open_headers(webhook.headers, request.app[KEYRING], webhook_id)
     try:
-        draft = _judged(request, typed, kept)
+        draft = options.judged(request, typed, kept)
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await request.app[DB].write(
             webhooks.change, visitor.actor, webhook_id, version, draft, request.app[KEYRING]
@@ -125,7 +105,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     except Refusal as refusal:
         if refusal.code == "conflict":
             raise
-        return _form(request, visitor, webhook, typed, refusal)
+        return options.page(request, visitor, webhook, typed, refusal)
     return pages.to(f"{LIST}/{webhook_id}", "saved")
 
 
@@ -210,57 +190,3 @@ async def _one_with_figures(
 async def _one_with_parked(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
     webhook = await webhooks.one(tx, actor, webhook_id)
     return webhook, await parking.count(tx, webhook_id, COUNTED)
-
-
-def _typed(form: Form) -> Mapping[str, Any]:
-    return {
-        "url": form.text("url"), "events": tuple(form.all("events")),
-        "description": form.text("description"), "timeout": form.text("timeout"),
-        "headers": form.text("headers"),
-    }  # fmt: skip
-
-
-def _judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header] = ()) -> Draft:
-    timeout, unread = typed["timeout"].strip(), list[Fault]()
-    if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
-        unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
-        timeout = ""
-    read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
-    rules = request.app[GUARD].rules
-    return webhooks.judge(rules=rules, kept=kept, unread=unread, **{**typed, **read})
-
-
-def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
-    """Return the headers of the text, one in each line; add to `unread` when a line is none."""
-    found: list[Header] = []
-    for line in filter(None, map(str.strip, typed["headers"].splitlines())):
-        name, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon:
-            message = "Write each header on a line of its own, as Name: value."
-            unread.append(Fault("headers", "invalid", message))
-            return []
-        found.append((name, value))
-    return found
-
-
-def _own_timeout(request: web.Request) -> str:
-    return f"{request.app[CONFIG].delivery.total_seconds:g}"
-
-
-def _form(
-    request: web.Request,
-    visitor: Visitor,
-    webhook: Webhook | None,
-    typed: Mapping[str, Any],
-    refusal: Refusal | None = None,
-) -> web.Response:
-    context = {
-        "webhook": webhook, "typed": typed, "groups": groups(),
-        "faults": {fault.field: fault.message for fault in refusal.faults} if refusal else {},
-        "refusal": refusal.message if refusal and not refusal.faults else "",
-        "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": _own_timeout(request),
-        "most_headers": MOST_CUSTOM,
-        "http": request.app[CONFIG].egress.allow_http,
-    }  # fmt: skip
-    status = pages.status_of(refusal) if refusal else 200
-    return pages.render(request, visitor, "webhook_form.html", context, status=status)

@@ -3,9 +3,13 @@
 outbox.webhooks stores the rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import conditions as filters
+from gateway.domain.webhooks import schedules
 from gateway.domain.webhooks.samples import sample
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
@@ -18,6 +22,8 @@ from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.secrets import KeyRing
+
+T = TypeVar("T")
 
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
@@ -34,13 +40,17 @@ def judge(
     description: str = "",
     timeout: int | None = None,
     headers: Sequence[Header] = (),
+    schedule: str = "",
+    ordered: bool = False,
+    conditions: str = "",
     kept: Sequence[Header] = (),
     unread: Sequence[Fault] = (),
 ) -> Draft:
     """Check a webhook's settings and return a Draft. Raises validation_error with every fault.
 
-    `timeout` is in seconds; None means the default of the installation. A header with the value
-    `***` keeps the value of that name in `kept`. `unread` are the faults that the caller found.
+    `timeout` is in seconds; None means the default of the installation. The modules schedules and
+    conditions read the texts of the same names. A header with the value `***` keeps the value of
+    that name in `kept`. `unread` are the faults that the caller found.
     """
     faults: list[Fault] = []
     url = url.strip()
@@ -75,11 +85,24 @@ def judge(
         check_headers(custom)
     except ValueError as wrong:
         faults.append(Fault("headers", "invalid", str(wrong)))
+    waits = _read(faults, "schedule", partial(schedules.read, schedule))
+    asked = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
     faults += unread
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
     chosen = tuple(name for name in EVENT_NAMES if name in set(events))
-    return Draft(url, chosen, description or None, timeout and timeout * 1000, custom)
+    return Draft(
+        url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered, asked
+    )
+
+
+def _read(faults: list[Fault], name: str, read: Callable[[], T]) -> T | None:
+    """Return what `read` reads of the field `name`; add to `faults` when it cannot."""
+    try:
+        return read()
+    except ValueError as wrong:
+        faults.append(Fault(name, "invalid", str(wrong)))
+        return None
 
 
 def shown(headers: Sequence[Header]) -> str:

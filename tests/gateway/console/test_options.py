@@ -1,0 +1,163 @@
+"""Options of a webhook in its form: filter, retry schedule and order; their preview."""
+
+import json
+
+import pytest
+
+from outbox.database.transaction import Row, Tx
+from outbox.events import enqueue
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
+from tests.support.console import Guest, Seen
+
+URL = "https://hooks.example.com/crm"
+LIST = "/console/webhooks"
+FIELDS = "id, title, value, stage, status, createdAt"
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+
+
+async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
+    return await tx.all(sql, *args)
+
+
+def text_of(page: Seen) -> str:
+    return page.html.replace("&#39;", "'").replace("&#34;", '"').replace("&amp;", "&")
+
+
+async def stored(maria: Guest) -> Row:
+    [row] = await maria.site.db.read(rows, "select * from webhooks")
+    return row
+
+
+async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
+    made = await maria.webhook(
+        URL, "deal.created", "deal.updated", conditions="status=won\r\nvalue = 12500.50\n",
+        schedule="5s, 5m,2h", ordered="1",
+    )  # fmt: skip
+    assert made.status == 200
+    row = await stored(maria)
+    assert json.loads(row["conditions"]) == [["status", "won"], ["value", "12500.5"]]
+    assert json.loads(row["schedule"]) == [5, 300, 7200]
+    assert row["ordered"]
+    for said in ("status = won", "value = 12500.5", "5 s, 5 min, 2 h", "one after the other"):
+        assert said in made.html
+    assert "Never sent, because the filter asks for fields that they do not have: deal.updated" in (
+        made.html
+    )
+    edit = await maria.get(f"{LIST}/{made.id}/edit")
+    assert "status = won\nvalue = 12500.5\n</textarea>" in edit.html
+    assert 'value="5 s, 5 min, 2 h"' in edit.html
+    assert 'name="ordered" value="1" aria-describedby="ordered-hint" checked' in edit.html
+    done = await maria.submit(
+        f"{LIST}/{made.id}", at=f"{LIST}/{made.id}/edit", url=URL, events="deal.created",
+        schedule="never",
+    )  # fmt: skip
+    assert done.status == 200
+    row = await stored(maria)
+    assert (row["conditions"], row["schedule"], bool(row["ordered"])) == (None, "[]", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "says"),
+    [
+        ("conditions", "status", "as field = value or as field is present"),
+        ("conditions", "colour = red", f"No selected event has the field colour. {FIELDS}"),
+        ("conditions", "email is present", "No selected event has the field email"),
+        ("conditions", "status = won\nstatus = lost", "has two values"),
+        ("conditions", "status =", "After = comes the value"),
+        ("conditions", "status = wun", "open, won, lost"),
+        ("conditions", "value = R$ 3", "must be a number"),
+        ("conditions", 'title = "a', "as field = value"),
+        ("conditions", "title = " + "x" * 201, "at most 200 characters"),
+        ("conditions", 'title = "\\ud800"', "without control characters"),
+        ("conditions", "\n".join(f"x{n} = 1" for n in range(11)), "No selected event"),
+        ("schedule", "soon", "separated by commas"),
+        ("schedule", "0", "from 1 second to 30 days"),
+        ("schedule", "31d", "from 1 second to 30 days"),
+        ("schedule", "20d, 20d", "together must last at most 30 days"),
+        ("schedule", ",".join(["1"] * 21), "at most 20 retries"),
+    ],
+)
+async def test_a_fault_is_named_beside_its_field(
+    maria: Guest, name: str, typed: str, says: str
+) -> None:
+    page = await maria.webhook(URL, "deal.created", **{name: typed})
+    assert page.status == 400
+    for part in says.split(". "):
+        assert part in text_of(page)
+    assert f'id="{name}-fault"' in page.html
+    assert not await maria.site.db.read(rows, "select id from webhooks")
+    preview = await maria.submit(
+        f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", **{name: typed}
+    )
+    assert preview.status == 200
+    assert says.split(". ")[0] in text_of(preview)
+
+
+async def test_the_preview_says_which_sample_passes_and_saves_nothing(maria: Guest) -> None:
+    page = await maria.submit(
+        f"{LIST}/preview", at=f"{LIST}/new", events=["deal.created", "deal.updated"],
+        conditions="status = won", description="kept",
+    )  # fmt: skip
+    assert page.status == 200
+    assert 'value="kept"' in page.html
+    assert "Does not hold for this sample: status = won." in page.html
+    assert "No deal.updated fulfils: status = won." in page.html
+    passing = await maria.submit(
+        f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", conditions="status = open"
+    )
+    assert "Passes" in passing.html
+    assert '"status": "open"' in text_of(passing)
+    assert not await maria.site.db.read(rows, "select id from webhooks")
+
+
+async def test_the_preview_shows_when_the_retries_of_the_schedule_follow(maria: Guest) -> None:
+    made = await maria.webhook(URL, "deal.created")
+    at = f"{LIST}/{made.id}/edit"
+    page = await maria.submit(
+        f"{LIST}/{made.id}/preview", at=at, events="deal.created", schedule="90 s, 1 h"
+    )
+    assert "Attempt 3" in page.html
+    assert "Attempt 4" not in page.html
+    assert "1.5 min" in page.html
+    usual = await maria.submit(f"{LIST}/{made.id}/preview", at=at, events="deal.created")
+    assert "Attempt 10" in usual.html
+    never = await maria.submit(f"{LIST}/{made.id}/preview", at=at, schedule="never")
+    assert "Attempt 2" not in never.html
+    assert "Select at least one event" in never.html
+
+
+async def test_htmx_gets_the_preview_alone(maria: Guest) -> None:
+    token = (await maria.get(f"{LIST}/new")).csrf
+    part = await maria.post(
+        f"{LIST}/preview", [("csrf_token", token), ("events", "deal.created")], HX_Request="true"
+    )
+    assert part.status == 200
+    assert part.html.startswith('<div id="outlook"')
+    assert "<form" not in part.html
+
+
+async def test_only_its_owner_previews_an_edit(maria: Guest, rui: Guest, nobody: Guest) -> None:
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}/preview"
+    token = (await rui.get("/console/keys")).csrf
+    assert (await rui.post(path, [("csrf_token", token)])).status == 403
+    assert (await maria.post(path, [("csrf_token", "0")])).status == 403
+    token = (await nobody.get("/console/sign-in")).csrf
+    assert (await nobody.post(path, [("csrf_token", token)])).path.startswith("/console/sign-in")
+
+
+async def test_the_page_counts_what_the_filter_left_out(maria: Guest) -> None:
+    made = await maria.webhook(URL, "deal.created", conditions="status = won")
+    owner = (await stored(maria))["owner_id"]
+
+    async def lose(tx: Tx) -> None:
+        enqueue(
+            tx, owner_id=owner, name="deal.created", record_id="r", record_version=1,
+            data={"status": "lost"},
+        )  # fmt: skip
+
+    await maria.site.db.write(lose)
+    await maria.site.db.write(fan_out, NONE)
+    page = await maria.get(f"{LIST}/{made.id}")
+    assert "Left out in this time: 1." in page.html

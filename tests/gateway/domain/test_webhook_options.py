@@ -1,0 +1,82 @@
+"""The texts of a webhook's filter and retry schedule: what is read, and written again."""
+
+import pytest
+
+from gateway.domain.catalogue import EVENT_NAMES, EVENTS
+from gateway.domain.webhooks import conditions, schedules
+from gateway.domain.webhooks.samples import sample
+from outbox.queue.policy import DEFAULT_WAITS
+from outbox.webhooks.conditions import MOST, Condition
+
+NOW = 1_795_271_400_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "waits", "again"),
+    [
+        ("", None, ""), ("  ", None, ""), ("never", (), "never"), ("Never", (), "never"),
+        ("5", (5.0,), "5 s"), ("5s,5m, 5 min ,2h,1d", (5, 300, 300, 7200, 86_400),
+                               "5 s, 5 min, 5 min, 2 h, 1 d"),
+        ("1.5 h", (5400,), "90 min"), ("1.25", (1.25,), "1.25 s"), ("30d", (2_592_000,), "30 d"),
+    ],
+)  # fmt: skip
+def test_a_schedule_is_read_and_written(
+    text: str, waits: tuple[float, ...] | None, again: str
+) -> None:
+    assert schedules.read(text) == waits
+    assert schedules.written(waits) == again
+    assert schedules.read(again) == waits
+
+
+def test_the_usual_schedule_can_be_typed() -> None:
+    assert schedules.read(schedules.written(DEFAULT_WAITS)) == DEFAULT_WAITS
+    assert schedules.of_column("[5.0, 2.5]") == "5 s, 2.5 s"
+    assert schedules.of_column(None) == schedules.of_column("{") == ""
+
+
+def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
+    for event in EVENT_NAMES:
+        data = sample(event, "0" * 24, NOW)
+        lines = [f"{name} = {value}" for name, value in data.items()][:MOST]
+        asked = conditions.read("\n".join(lines), [event])
+        assert {one.field for one in asked} == set(EVENTS[event])
+        [trial] = conditions.tried(asked, [event], NOW)
+        assert not trial.failing
+        assert conditions.read(conditions.written(asked), [event]) == asked
+
+
+def test_a_value_that_one_of_the_events_has_is_enough() -> None:
+    asked = conditions.read("status = won", ["invoice.created", "deal.created"])
+    assert asked == (Condition("status", "won"),)
+    invoice, deal = conditions.tried(asked, ["invoice.created", "deal.created"], NOW)
+    assert (invoice.hopeless, deal.hopeless) == (["status = won"], [])
+    with pytest.raises(ValueError, match="pending, paid, canceled"):
+        conditions.read("status = won", ["invoice.created"])
+
+
+def test_values_are_read_as_events_write_them() -> None:
+    events = ["deal.created", "task.created", "company.created"]
+
+    def value(line: str) -> str | None:
+        [one] = conditions.read(line, events)
+        return one.value
+
+    assert value("value=007.50") == "7.5"
+    assert value("value = 999999999999.99") == "999999999999.99"
+    assert value("dueDate = 2026-12-15T10:00:00-03:00") == "2026-12-15T13:00:00.000Z"
+    assert value('name = " spaced "') == " spaced "
+    assert value("name = a = b") == "a = b"
+    assert value("name IS Present") is None
+
+
+def test_a_field_is_asked_once() -> None:
+    both = "status is present\nstatus = won\nstatus is present\nstatus = won"
+    assert conditions.read(both, ["deal.created"]) == (Condition("status", "won"),)
+
+
+def test_a_webhook_has_a_limited_number_of_conditions() -> None:
+    names = conditions.fields_of(EVENT_NAMES)[: MOST + 1]
+    text = "\n".join(f"{name} is present" for name in names)
+    with pytest.raises(ValueError, match=f"at most {MOST} conditions"):
+        conditions.read(text, EVENT_NAMES)
+    assert len(conditions.read(text.rpartition("\n")[0], EVENT_NAMES)) == MOST
