@@ -1,6 +1,7 @@
 """Options of a webhook in its form: filter, retry schedule and order; their preview."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -81,14 +82,15 @@ async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
 async def test_a_fault_is_named_beside_its_field(
     maria: Guest, name: str, typed: str, says: str
 ) -> None:
-    page = await maria.webhook(URL, "deal.created", **{name: typed})
+    fields: dict[str, Any] = {name: typed}
+    page = await maria.webhook(URL, "deal.created", **fields)
     assert page.status == 400
     for part in says.split(". "):
         assert part in text_of(page)
     assert f'id="{name}-fault"' in page.html
     assert not await maria.site.db.read(rows, "select id from webhooks")
     preview = await maria.submit(
-        f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", **{name: typed}
+        f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", **fields
     )
     assert preview.status == 200
     assert says.split(". ")[0] in text_of(preview)
