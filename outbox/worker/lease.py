@@ -47,6 +47,7 @@ class Lease:
     ) -> None:
         self.node_id = ids.new(clock.wall())
         self.skew = 0.0
+        self._compared = clock.wall() - clock.boot()
         self._engine = db.engine
         self._db = db.apart("lease")
         self._clock = clock
@@ -69,9 +70,18 @@ class Lease:
         """Return why nothing may be sent now; None while the lease and the clock are valid."""
         if not self._joined or self._is_over():
             return OVER
-        if abs(self.skew) > skew.MOST_SECONDS:
+        if abs(self._ahead()) > skew.MOST_SECONDS:
             return ASTRAY
         return None
+
+    def _ahead(self) -> float:
+        """Return the last measured difference, moved by the jumps of the wall clock since then."""
+        if self._engine == "sqlite":
+            return 0.0
+        return self.skew + (self._wall_at_boot() - self._compared) / 1_000_000
+
+    def _wall_at_boot(self) -> int:
+        return self._clock.wall() - self._clock.boot()
 
     async def run(self) -> None:
         """Keep the lease until cancelled."""
@@ -142,6 +152,7 @@ class Lease:
         if self._engine == "sqlite":
             return
         self.skew = await skew.measure(self._db, self._clock)
+        self._compared = self._wall_at_boot()
         self._observer.clock_skew(self.skew)
         if abs(self.skew) > skew.WARN_SECONDS:
             log.warning("clock_off", seconds=round(self.skew, 3), node=self.node_id)

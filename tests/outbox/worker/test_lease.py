@@ -77,6 +77,17 @@ async def test_a_clock_that_is_set_right_lets_the_node_send_again(
         await box.until(1)
 
 
+@POSTGRES
+async def test_a_jump_counts_before_the_clocks_are_compared_again(db: Database) -> None:
+    clock = Shifted(0.0)
+    async with leased(db, clock) as (kept, watch):
+        clock.seconds = -7200.0
+        assert kept.objection() == lease.ASTRAY
+        clock.seconds = 30.0
+        assert kept.objection() is None
+        assert watch.counts["clock_skew"] == 1
+
+
 async def test_sqlite_has_no_other_clock(db: Database) -> None:
     if db.engine == "postgres":
         assert abs(await skew.measure(db, SystemClock())) < 2
