@@ -70,7 +70,9 @@ async def test_the_pages_fit_in_both_schemes_and_widths(
     owner = await site.user()
     found, paths = {}, dict[str, str]()
     for scheme in ("light", "dark"):
-        async with window(chromium, site, color_scheme=scheme, viewport=WIDE, reduced_motion="reduce") as view:
+        async with window(
+            chromium, site, color_scheme=scheme, viewport=WIDE, reduced_motion="reduce"
+        ) as view:
             page = view.page
             await sign_in(view)
             paths = paths or await furnish(site, box, view, owner)

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Literal
 from outbox import private_files
 from outbox.clock import Clock
 from outbox.database.leadership import Alone, Leadership, Pace
-from outbox.database.sqlite.file import File
+from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import Jobs, Reader, Readers, Scanner, started
 from outbox.database.sqlite.writer import Writer
@@ -178,10 +178,14 @@ async def open(
             file.lock()
             file.must_not_be_copied()
         file.prepare()
+        if serving:
+            file.must_be_sound()
         return SqliteDatabase(file, clock, ids)
     except CannotStart:
         file.release()
         raise
     except (OSError, sqlite3.Error) as error:
         file.release()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+            raise damaged(name, str(error)) from error
         raise CannotStart(f"cannot open the database {name}: {error}") from error

@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import IO, Literal
 
 from outbox import private_files
@@ -13,6 +15,8 @@ from outbox.clock import Clock
 from outbox.errors import CannotStart
 
 BUSY_MILLISECONDS = 5000
+CHECK_SECONDS = 1.0
+"""At its start a server looks for damage for so long: about 150 MiB of file."""
 # The furthest the due clock has been: as stored, or when a lane had its last turn.
 MARK = """
 select max(
@@ -24,6 +28,14 @@ select max(
 def copied_mark(path: Path) -> Path:
     """Return the file that marks a database as copied to another one, which sends from then on."""
     return Path(f"{path}.copied")
+
+
+def damaged(path: Path, what: str) -> CannotStart:
+    """Return the refusal of a damaged file."""
+    return CannotStart(
+        f"the database {path} is damaged ({' '.join(what.split())}); keep a copy of it with its "
+        "-wal, then restore the newest backup with `carteiro restore FILE --overwrite`"
+    )
 
 
 class File:
@@ -88,6 +100,27 @@ class File:
                 self._due_base = max(self._due_base, mark[0])
         finally:
             connection.close()
+
+    def must_be_sound(self) -> None:
+        """Raise CannotStart when the file is damaged, as far as a short look shows.
+
+        Damage that it does not reach is an error of the statement that meets it.
+        """
+        with closing(self.connect(writable=False)) as connection:
+            end = Timer(CHECK_SECONDS, connection.interrupt)
+            end.start()
+            try:
+                [found] = connection.execute("pragma quick_check(1)").fetchone()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                    raise
+                return
+            finally:
+                end.cancel()
+                # A late interrupt must not meet a closed connection.
+                end.join()
+        if found != "ok":
+            raise damaged(self._path, found)
 
     def due_now(self) -> int:
         return self._due_base + self._clock.boot() - self._boot

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.sqlite import file as sqlite_file
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
@@ -210,3 +212,36 @@ async def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path: Path)
     (tmp_path / "one.db").write_bytes(b"not a database" * 400)
     with pytest.raises(CannotStart, match=r"cannot open the database .*one\.db"):
         await database.open(f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids())
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_damaged_file_is_not_served(tmp_path: Path, db_url: str) -> None:
+    path = Path(db_url.removeprefix("sqlite:///"))
+    with closing(sqlite3.connect(path)) as connection:
+        [size] = connection.execute("pragma page_size").fetchone()
+        [page] = connection.execute(
+            "select rootpage from sqlite_master where name = 'events'"
+        ).fetchone()
+    content = bytearray(path.read_bytes())
+    # The number of cells of a page that no statement reads at the start.
+    content[(page - 1) * size + 4] ^= 0x10
+    path.write_bytes(content)
+    unchecked = await database.open(db_url, clock=SystemClock(), ids=Ids())
+    await unchecked.close()
+    with pytest.raises(CannotStart, match=r"test\.db is damaged \(.*\); keep a copy") as refused:
+        await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_file_that_takes_long_to_check_is_served(
+    db_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "CHECK_SECONDS", 0.0)
+    with closing(sqlite3.connect(db_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute(
+            "create table many as with recursive n(i) as (select 1 union all "
+            "select i + 1 from n where i < 200000) select i from n"
+        )
+    db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+    await db.close()
