@@ -39,8 +39,11 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
     webhook, found = await request.app[DB].read(
         _page, visitor.actor, pages.id_of(request), only, after
     )
+    back = f"{request.path}?state={only}"
     context = {
         "webhook": webhook, "page": found, "only": only, "after": after,
+        "selecting": "select" in request.query, "back": back,
+        "more": f"{back}&select=1&after={found.after}" if found.after else "",
         "filters": _offered(only), "narrower": _narrower(only, webhook.state == "active"),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
     }  # fmt: skip

@@ -12,6 +12,7 @@ from gateway.console import (
     overview,
     profile,
     rotation,
+    steering,
     store_pages,
     webhooks,
 )
@@ -68,7 +69,10 @@ def add_console(app: web.Application) -> None:
 
     get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
     get("/console/deliveries", page(history.deliveries))
+    post("/console/deliveries/selected", action(steering.selected))
     get("/console/deliveries/{id}", page(deliveries.show))
+    post("/console/deliveries/{id}/now", action(steering.try_now))
+    post("/console/deliveries/{id}/cancel", action(steering.cancel))
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
 

@@ -8,6 +8,7 @@ from gateway.console import (
     text_doctor,
     text_history,
     text_options,
+    text_steering,
     text_stores,
     text_webhooks,
 )
@@ -21,6 +22,7 @@ ENGLISH: Catalogue = {
     **text_charts.SENTENCES,
     **text_doctor.SENTENCES,
     **text_history.SENTENCES,
+    **text_steering.SENTENCES,
     "lang": "en",
     # Frame
     "app.name": "Carteiro",

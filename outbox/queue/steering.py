@@ -1,0 +1,88 @@
+"""Steer waiting deliveries on behalf of a user: try them now, or cancel them."""
+
+from collections.abc import Sequence
+
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Row, Tx
+from outbox.errors import OutboxError
+from outbox.queue import lanes
+
+CANCELLED = "user"
+"""The reason of a delivery that somebody cancelled."""
+
+FIND = f"""
+select d.id, d.webhook_id, d.state, l.active, d.next_at - due_now() as due_in
+from deliveries d left join lanes l on l.webhook_id = d.webhook_id where d.id in {IDS}
+order by d.id
+"""
+
+# In front of all that waits in its range of the queue: behind a backlog, "now" could be tomorrow.
+HASTEN = """
+update deliveries set next_at = (
+  select /*sqlite min*/ /*postgres least*/($2, coalesce(min(next_at), $2) - 1) from (
+    select next_at from deliveries ahead /*sqlite indexed by deliveries_ready*/
+    where ahead.webhook_id = deliveries.webhook_id and ahead.state = 'ready'
+      and ahead.retry = deliveries.retry
+    order by next_at limit 1) as first)
+where id = $1
+"""
+END = f"""
+update deliveries set state = 'cancelled', reason = '{CANCELLED}', finished_at = $2
+where id in {IDS}
+"""
+
+
+class NotWaiting(OutboxError):
+    """This delivery does not wait, so it cannot be steered; the text explains the reason."""
+
+
+async def try_now(tx: Tx, delivery_id: str) -> None:
+    """Make a waiting delivery the next one of its webhook. Raise NotWaiting.
+
+    It keeps its tries, and its next failure continues the schedule. While the receiver has asked
+    the whole webhook to wait, it waits too.
+    """
+    row = await _locked(tx, delivery_id)
+    if row["state"] == "held":
+        raise NotWaiting("An earlier delivery of its record must end first.")
+    if not row["active"]:
+        raise NotWaiting("Activate the webhook first; until then its deliveries are parked.")
+    due = await lanes.due_now(tx)
+    await tx.run(HASTEN, delivery_id, due)
+    await lanes.wake(tx, [row["webhook_id"]], due)
+    tx.wake = True
+
+
+async def cancel(tx: Tx, delivery_ids: Sequence[str]) -> list[str]:
+    """Cancel those of these deliveries that wait; return the webhook of each that is cancelled.
+
+    One that is being sent is not cancelled: its receiver may have it already.
+    """
+    rows = await tx.all(FIND, items(sorted(set(delivery_ids))))
+    await lanes.lock(tx, {row["webhook_id"] for row in rows})
+    # With the lanes locked no claim takes one of them.
+    waiting = [
+        row
+        for row in await tx.all(FIND, items([row["id"] for row in rows]))
+        if row["state"] in ("ready", "held")
+    ]
+    if waiting:
+        await tx.run(END, items([row["id"] for row in waiting]), tx.now)
+        await lanes.rest(tx, {row["webhook_id"] for row in waiting})
+    return [row["webhook_id"] for row in waiting]
+
+
+async def _locked(tx: Tx, delivery_id: str) -> Row:
+    """Return a waiting delivery, with its lane locked. Raise NotWaiting."""
+    found = await tx.all(FIND, items([delivery_id]))
+    if found:
+        await lanes.lock(tx, [found[0]["webhook_id"]])
+        found = await tx.all(FIND, items([delivery_id]))
+    if not found:
+        raise NotWaiting("This delivery is no longer in the log.")
+    [row] = found
+    if row["state"] == "in_flight":
+        raise NotWaiting("This delivery is being sent right now.")
+    if row["state"] not in ("ready", "held"):
+        raise NotWaiting("This delivery has ended; replay it instead.")
+    return row

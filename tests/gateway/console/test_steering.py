@@ -1,0 +1,180 @@
+"""Deliveries steered in the console: tried now, cancelled, and replayed as a selection."""
+
+import asyncio
+
+import pytest
+
+from outbox.database.transaction import Database
+from outbox.queue import lanes
+from tests.gateway.cli.test_replay import run
+from tests.support.console import Guest
+from tests.support.drain import make_many, rows
+from tests.support.site import Site
+
+HOUR = 3_600_000_000
+
+
+async def waiting(site: Site, maria: Guest, count: int, *states: str) -> tuple[str, list[str]]:
+    """A webhook with deliveries that wait for a retry, or are in these states."""
+    made = await maria.webhook("http://127.0.0.1:9999/hook", "contact.created")
+    owner = (await site.db.read(rows, "select owner_id from webhooks where id = $1", made.id))[0]
+    ids = await site.db.write(make_many, count, owner["owner_id"])
+    await site.db.write(run, "update events set seq = pos where seq is null")
+    now = site.db.clock.wall()
+    for n, event_id in enumerate(ids):
+        state = states[n] if n < len(states) else "ready"
+        await site.db.write(
+            run,
+            "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,"
+            " next_at, tries, attempts, record_id, seq, created_at, finished_at)"
+            " select $1, owner_id, $2, id, 'event', $3, $4, due_now() + $5, 1, 1, 'r', $6, $7, $8"
+            " from webhooks where id = $9",
+            f"{n:024x}", event_id, state, True, HOUR, n, now,
+            now if state != "ready" else None, made.id,
+        )  # fmt: skip
+    await site.db.write(lanes.rest, [made.id])
+    return made.id, [f"{n:024x}" for n in range(count)]
+
+
+async def states(db: Database, webhook_id: str) -> dict[str, str]:
+    found = await db.read(
+        rows, "select id, state, origin from deliveries where webhook_id = $1", webhook_id
+    )
+    return {row["id"]: row["state"] for row in found}
+
+
+async def test_a_delivery_is_tried_now(console: Site, maria: Guest) -> None:
+    _, [one] = await waiting(console, maria, 1)
+    where = f"/console/deliveries/{one}"
+    page = await maria.get(where)
+    assert f'action="{where}/now"' in page.html
+    done = await maria.submit(f"{where}/now", at=where)
+    assert "The delivery is next." in done.html
+    [row] = await console.db.read(rows, "select next_at <= due_now() as due from deliveries")
+    assert row["due"]
+
+
+async def test_a_delivery_is_cancelled_once(console: Site, maria: Guest) -> None:
+    webhook_id, [one] = await waiting(console, maria, 1)
+    where = f"/console/deliveries/{one}"
+    done = await maria.submit(f"{where}/cancel", at=where)
+    assert "Delivery cancelled." in done.html
+    assert await states(console.db, webhook_id) == {one: "cancelled"}
+    assert f'action="{where}/cancel"' not in done.html
+    again = await maria.submit(f"{where}/cancel", at="/console/webhooks/new")
+    assert again.status == 409
+    ended = (await maria.submit(f"{where}/now", at="/console/webhooks/new")).html
+    assert "has ended; replay it instead" in ended
+
+
+async def test_a_selection_is_replayed_after_a_question(console: Site, maria: Guest) -> None:
+    webhook_id, ids = await waiting(console, maria, 3, "delivered", "exhausted")
+    path = f"/console/webhooks/{webhook_id}/deliveries"
+    assert "select=1" in (await maria.get(path)).html
+    page = await maria.get(f"{path}?select=1")
+    assert all(f'name="delivery" value="{one}"' in page.html for one in ids)
+    fields = {"delivery": ids, "act": "replay", "back": path}
+    for answered in ("", "yes", "1-0", "0-0"):
+        asked = await maria.submit(
+            "/console/deliveries/selected", at=path + "?select=1", confirmed=answered, **fields
+        )
+        assert "have accepted 1 of them" in asked.html
+        assert "1 of them are not finished" in asked.html
+        assert 'name="confirmed" value="1-1"' in asked.html
+        assert len(await states(console.db, webhook_id)) == 3
+    done = await maria.submit(
+        "/console/deliveries/selected", at=path + "?select=1", confirmed="1-1", **fields
+    )
+    assert "Replays created" in done.html
+    assert done.path.startswith(path)
+    assert len(await states(console.db, webhook_id)) == 6
+
+
+async def test_failed_deliveries_are_replayed_without_a_question(
+    console: Site, maria: Guest
+) -> None:
+    webhook_id, ids = await waiting(console, maria, 2, "exhausted", "gone")
+    path = f"/console/webhooks/{webhook_id}/deliveries?select=1"
+    send = maria.submit
+    both = await asyncio.gather(
+        *[
+            send("/console/deliveries/selected", at=path, delivery=ids, act="replay", back=path)
+            for _ in range(2)
+        ]
+    )
+    assert all("Replays created" in one.html for one in both)
+    # Two people at once: each gets their replays.
+    assert len(await states(console.db, webhook_id)) == 6
+
+
+async def test_all_or_none(console: Site, maria: Guest) -> None:
+    webhook_id, ids = await waiting(console, maria, 2, "exhausted", "exhausted")
+    await console.db.write(
+        run, "update events set body = null, erased_at = 1 where id = "
+        "(select event_id from deliveries where id = $1)", ids[1],
+    )  # fmt: skip
+    path = f"/console/webhooks/{webhook_id}/deliveries?select=1"
+    page = await maria.submit(
+        "/console/deliveries/selected", at=path, delivery=ids, act="replay", back=path
+    )
+    assert page.status == 409
+    assert "erased" in page.html
+    assert len(await states(console.db, webhook_id)) == 2
+
+
+async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
+    webhook_id, ids = await waiting(console, maria, 3, "delivered")
+    path = f"/console/webhooks/{webhook_id}/deliveries?select=1"
+    done = await maria.submit(
+        "/console/deliveries/selected", at=path, delivery=ids, act="cancel", back=path
+    )
+    assert "waited are cancelled" in done.html
+    ends = await states(console.db, webhook_id)
+    assert [ends[one] for one in ids] == ["delivered", "cancelled", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"delivery": [], "act": "replay"}, 400),
+        ({"delivery": ["x"], "act": "replay"}, 404),
+        ({"delivery": ["f" * 24], "act": "replay"}, 404),
+        ({"delivery": [f"{n:024x}" for n in range(201)], "act": "replay"}, 400),
+        ({"delivery": [f"{n:024x}" for n in range(201)], "act": "cancel"}, 400),
+    ],
+)
+async def test_a_bad_selection_changes_nothing(
+    console: Site, maria: Guest, fields: dict[str, object], status: int
+) -> None:
+    webhook_id, ids = await waiting(console, maria, 1)
+    page = await maria.submit(
+        "/console/deliveries/selected", at=f"/console/webhooks/{webhook_id}",
+        back="//evil.example", **fields,
+    )  # fmt: skip
+    assert page.status == status
+    assert await states(console.db, webhook_id) == {ids[0]: "ready"}
+
+
+async def test_the_way_back_stays_in_the_console(console: Site, maria: Guest) -> None:
+    webhook_id, ids = await waiting(console, maria, 1)
+    page = await maria.submit(
+        "/console/deliveries/selected", at=f"/console/webhooks/{webhook_id}",
+        delivery=ids, act="cancel", back="//evil.example/console/", follow=False,
+    )  # fmt: skip
+    assert page.headers["Location"].startswith("/console/webhooks?")
+
+
+async def test_deliveries_of_others_are_out_of_reach(
+    console: Site, maria: Guest, rui: Guest
+) -> None:
+    webhook_id, ids = await waiting(console, maria, 1)
+    sends: list[tuple[str, dict[str, object]]] = [
+        (f"/console/deliveries/{ids[0]}/now", {}),
+        (f"/console/deliveries/{ids[0]}/cancel", {}),
+        ("/console/deliveries/selected", {"delivery": ids, "act": "cancel"}),
+        ("/console/deliveries/selected", {"delivery": ids, "act": "replay"}),
+    ]
+    for path, fields in sends:
+        page = await rui.submit(path, at="/console/webhooks/new", **fields)
+        assert page.status in (403, 404), path
+    assert await states(console.db, webhook_id) == {ids[0]: "ready"}
