@@ -18,12 +18,14 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.queue import jobs
 from outbox.queue.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
 from outbox.worker.duties import Duties
+from outbox.worker.recovering import Recovering
 from outbox.worker.run import Running
 from outbox.worker.scheduler import Scheduler
 
@@ -32,6 +34,7 @@ GRACE_SECONDS = 10.0
 RETENTION_SECONDS = 3600.0
 SECRETS_SECONDS = 600.0
 SECRETS_AT_ONCE = 100
+JOBS_AT_ONCE = 100
 
 
 def main() -> int:
@@ -122,7 +125,14 @@ def upkeep(db: Database, keep_days: int) -> Duties:
         while await db.write(expire_secrets, SECRETS_AT_ONCE) == SECRETS_AT_ONCE:
             pass
 
+    async def ended_jobs() -> None:
+        while await db.write(jobs.purge, JOBS_AT_ONCE) == JOBS_AT_ONCE:
+            pass
+
     duties.once_every(SECRETS_SECONDS, "webhook-secrets", secrets)
+    duties.once_every(RETENTION_SECONDS, "ended-jobs", ended_jobs)
+    recovering = Recovering(db)
+    duties.when(recovering.any_running, "jobs", recovering.run_once)
     return duties
 
 

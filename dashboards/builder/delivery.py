@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.builder.dashboard import Dashboard, Row
 from dashboards.builder.panels import GREEN, RED, Panel, Query, quantiles, up_to
-from dashboards.builder.promql import highest, of, quantile, rate, ratio, whole
+from dashboards.builder.promql import highest, increase, of, quantile, rate, ratio, whole
 
 LAG = "outbox_attempt_lag_seconds"
 BLOCKED = rate("webhook_attempts_total", 'outcome="blocked"')
@@ -242,9 +242,30 @@ CONNECTIONS = Row(
     ),
 )  # fmt: skip
 
+JOBS = Row(
+    "Recover and backfill",
+    (
+        Panel(
+            "Replays of jobs",
+            "Deliveries per second that jobs make: recover sends again what failed, backfill sends "
+            "a webhook events from before it existed. Each job has a rate of its own.",
+            "ops", (Query(rate("webhook_job_deliveries_total", by="kind"), "{{kind}}"),),
+            width=12, stacked=True,
+        ),
+        Panel(
+            "Jobs that ended",
+            "Jobs that are done or were cancelled, counted over as long a time as is shown.",
+            "short",
+            (Query(increase("webhook_jobs_ended_total", by="kind, result"),
+                   "{{kind}}, {{result}}"),),
+            width=12,
+        ),
+    ),
+)  # fmt: skip
+
 DELIVERY = Dashboard(
     "delivery",
     "Carteiro / Delivery",
     "From event to acceptance: backlog, our delay, attempts, worker and connections.",
-    (BACKLOG, DELAY, ATTEMPTS, WORKER, CONNECTIONS),
+    (BACKLOG, DELAY, ATTEMPTS, WORKER, CONNECTIONS, JOBS),
 )

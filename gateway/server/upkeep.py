@@ -33,11 +33,12 @@ from gateway.server.mailer import Mailer
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from outbox.database.transaction import Database, Tx
-from outbox.queue import retention
+from outbox.queue import jobs, retention
 from outbox.queue.erasure import Erasure
 from outbox.queue.gauges import Readings
 from outbox.queue.retention import Retention
 from outbox.worker.duties import Duties
+from outbox.worker.recovering import Recovering
 from outbox.worker.scheduler import Scheduler
 
 READING_SECONDS = 5.0
@@ -67,6 +68,7 @@ BATCHES = (
     Batches("coupons", 3600.0, modal_coupons.purge, 100, "coupons"),
     Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
@@ -112,6 +114,8 @@ class Upkeep:
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
         erasure = Erasure(db, metrics)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
+        recovering = Recovering(db, metrics)
+        self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -18,6 +18,7 @@ from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
+from outbox.queue import jobs
 from outbox.states import OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]
@@ -177,6 +178,13 @@ class Instruments:
             "webhook_redirects_refused_total", "Redirect responses, which are not followed."
         )
 
+        self._jobs_made = counter(
+            "webhook_job_deliveries_total", "Deliveries made by recover and backfill jobs.", "kind"
+        )
+        self._jobs_ended = counter(
+            "webhook_jobs_ended_total", "Ended recover and backfill jobs.", "kind", "result"
+        )
+
         # Retention.
         self._purged = counter(
             "retention_purged_total", "Rows deleted after their retention time.", "table"
@@ -241,6 +249,10 @@ class Instruments:
             self._transactions[(op,)]
         for fault in get_args(DatabaseFault):
             self._faults[(fault,)]
+        for job in get_args(jobs.Kind):
+            self._jobs_made[(job,)]
+            for ended in ("done", "cancelled"):
+                self._jobs_ended[job, ended]
         for result in ("exported", "dropped"):
             self._spans.labels(result)
         for collector in ("database", "files"):

@@ -14,6 +14,7 @@ from gateway.server.telemetry.instruments import Instruments, Reason, Surface
 from outbox.errors import DatabaseFault
 from outbox.observer import ClaimResult, Rescue
 from outbox.queue.gauges import Gauges
+from outbox.queue.jobs import Kind, State
 from outbox.queue.waiting import Waiting
 from outbox.states import AttemptKind, End, OutcomeName
 
@@ -104,6 +105,14 @@ class Metrics(Instruments):
 
     def swept(self, table: str) -> None:
         self._swept.labels(table).set(self._clock.wall() / 1e6)
+
+    # For outbox.worker.recovering.JobLedger.
+
+    def job_made(self, kind: Kind, count: int) -> None:
+        self._jobs_made[(kind,)].inc(count)
+
+    def job_ended(self, kind: Kind, state: State) -> None:
+        self._jobs_ended[kind, state].inc()
 
     # For outbox.observer.Observer, which documents each method.
 

@@ -1,6 +1,7 @@
 """Deliveries steered in the console: tried now, cancelled, and replayed as a selection."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ async def test_a_selection_is_replayed_after_a_question(console: Site, maria: Gu
     assert "select=1" in (await maria.get(path)).html
     page = await maria.get(f"{path}?select=1")
     assert all(f'name="delivery" value="{one}"' in page.html for one in ids)
-    fields = {"delivery": ids, "act": "replay", "back": path}
+    fields: dict[str, Any] = {"delivery": ids, "act": "replay", "back": path}
     for answered in ("", "yes", "1-0", "0-0"):
         asked = await maria.submit(
             "/console/deliveries/selected", at=path + "?select=1", confirmed=answered, **fields
@@ -144,7 +145,7 @@ async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
     ],
 )
 async def test_a_bad_selection_changes_nothing(
-    console: Site, maria: Guest, fields: dict[str, object], status: int
+    console: Site, maria: Guest, fields: dict[str, Any], status: int
 ) -> None:
     webhook_id, ids = await waiting(console, maria, 1)
     page = await maria.submit(
@@ -168,7 +169,7 @@ async def test_deliveries_of_others_are_out_of_reach(
     console: Site, maria: Guest, rui: Guest
 ) -> None:
     webhook_id, ids = await waiting(console, maria, 1)
-    sends: list[tuple[str, dict[str, object]]] = [
+    sends: list[tuple[str, dict[str, Any]]] = [
         (f"/console/deliveries/{ids[0]}/now", {}),
         (f"/console/deliveries/{ids[0]}/cancel", {}),
         ("/console/deliveries/selected", {"delivery": ids, "act": "cancel"}),

@@ -1,0 +1,71 @@
+"""Run the jobs that recover and backfill: a step of each in turn, at its rate."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import structlog
+
+from outbox.database.transaction import DUTIES, Database
+from outbox.queue import job_steps, jobs
+from outbox.queue.jobs import Job, Kind, State
+
+TICK_SECONDS = 0.1
+"""Between two rounds; a rate of 1,000 is then 100 replays in a transaction."""
+
+log = structlog.get_logger("outbox")
+
+
+class JobLedger(Protocol):
+    """Receives what jobs do."""
+
+    def job_made(self, kind: Kind, count: int) -> None:
+        """Report replays of a job."""
+
+    def job_ended(self, kind: Kind, state: State) -> None:
+        """Report the end of a job."""
+
+
+class NoJobLedger:
+    """A JobLedger that ignores all reports."""
+
+    def job_made(self, kind: Kind, count: int) -> None: ...
+    def job_ended(self, kind: Kind, state: State) -> None: ...
+
+
+class Recovering:
+    """The runner of the jobs; one of all nodes runs it, and two do no harm."""
+
+    def __init__(self, db: Database, ledger: JobLedger | None = None) -> None:
+        self._db = db
+        self._ledger = ledger or NoJobLedger()
+
+    async def any_running(self) -> bool:
+        """Return whether a job runs at an active webhook."""
+        return bool(await self._db.read(jobs.running, 1))
+
+    async def run_once(self) -> None:
+        """Run until no job runs at an active webhook."""
+        while running := await self._db.read(jobs.running):
+            for job in running:
+                await self.step(job)
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def step(self, job: Job) -> None:
+        """Move a job on as far as its rate allows, in one transaction."""
+        # The search reads many rows, so it holds up nobody's transaction.
+        found = await self._db.scan(DUTIES, job_steps.find, job)
+        if found is None:
+            return
+        step = await self._db.write(job_steps.advance, job, found)
+        if step is None:
+            return
+        if step.made:
+            self._ledger.job_made(job.kind, step.made)
+        if step.done:
+            self._ledger.job_ended(job.kind, "done")
+            log.info(
+                "job_done", job=job.id, kind=job.kind, webhook_id=job.webhook_id,
+                made=job.made + step.made, refused=job.refused + step.refused,
+            )  # fmt: skip

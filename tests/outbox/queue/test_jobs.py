@@ -1,0 +1,334 @@
+"""Jobs that replay many events: which ones, in which order, how fast, and each of them once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from outbox.database.transaction import Database, Tx
+from outbox.queue import choice, job_steps, jobs, parking
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
+from outbox.queue.jobs import Draft, Job, TooMany
+from outbox.states import End
+from outbox.worker.recovering import Recovering
+from outbox.worker.windows import MOST_BYTES
+from tests.support.drain import OWNER, add_webhook, make, ring, rows
+
+HOUR = 3_600_000_000
+SECOND = 1_000_000
+NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
+FAILED: tuple[End, ...] = ("exhausted", "gone", "dead")
+URL = "http://127.0.0.1:9/"
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> None:
+    await tx.run(sql, *args)
+
+
+async def events(tx: Tx, count: int, name: str) -> list[str]:
+    return [await make(tx, f"record-{n}", name) for n in range(count)]
+
+
+@dataclass
+class Shop:
+    """A webhook, and events with deliveries to it."""
+
+    db: Database
+    webhook_id: str
+
+    async def ended(self, *states: str, name: str = "thing.made", hours: int = 0) -> list[str]:
+        """Make an event with a delivery for each of these ends, some hours ago; their ids."""
+        ids = await self.db.write(events, len(states), name)
+        await self.db.write(
+            run, "update events set occurred_at = occurred_at - $1 where seq is null", hours * HOUR
+        )
+        await self.db.write(fan_out, NONE)
+        ordered = [
+            row["id"]
+            for row in await self.db.read(
+                rows, "select id from events order by seq desc limit $1", len(ids)
+            )
+        ]
+        ordered.reverse()
+        for event_id, state in zip(ordered, states, strict=True):
+            await self.db.write(
+                run, "update deliveries set state = $2 where event_id = $1", event_id, state
+            )
+        return ordered
+
+    async def job(
+        self, *ends: End, names: tuple[str, ...] | None = None, hours: int = 5, until: int = 0,
+        rate: int = 1000, total: int = 0,
+    ) -> str:  # fmt: skip
+        now = self.db.clock.wall()
+        draft = Draft(ends, names, now - hours * HOUR, now - until * HOUR + 1, rate)
+        return await self.db.write(
+            jobs.create, owner_id=OWNER, webhook_id=self.webhook_id, user_id="maria", draft=draft,
+            total=total,
+        )  # fmt: skip
+
+    async def of(self, job_id: str) -> Job:
+        job = await self.db.read(jobs.one, job_id)
+        assert job is not None
+        return job
+
+    async def step(self, job_id: str) -> None:
+        """Let a second pass for the job's rate, and take a step."""
+        await self.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+        await Recovering(self.db).step(await self.of(job_id))
+
+    async def finish(self, job_id: str) -> Job:
+        async with asyncio.timeout(30):
+            while (job := await self.of(job_id)).state == "running":
+                await self.step(job_id)
+        return job
+
+    async def replayed(self) -> list[str]:
+        """The events of the replays, in the order in which they go out."""
+        found = await self.db.read(
+            rows, "select event_id from deliveries where origin = 'replay' order by next_at"
+        )
+        return [row["event_id"] for row in found]
+
+
+@pytest.fixture
+async def shop(db: Database) -> Shop:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    return Shop(db, webhook_id)
+
+
+async def test_a_job_replays_what_ended_as_chosen_in_order(shop: Shop) -> None:
+    ids = await shop.ended("exhausted", "delivered", "gone", "cancelled", "dead", "ready", "held")
+    job = await shop.finish(await shop.job(*FAILED))
+    assert await shop.replayed() == [ids[0], ids[2], ids[4]]
+    assert (job.state, job.made, job.refused) == ("done", 3, 0)
+    [row] = await shop.db.read(
+        rows, "select count(*) as n from deliveries where replayed_by = 'maria' and state = 'ready'"
+    )
+    assert row["n"] == 3
+    [lane] = await shop.db.read(rows, "select due_at <= due_now() as due from lanes")
+    assert lane["due"]
+
+
+@pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "cancelled", "dead"])
+async def test_each_end_can_be_chosen(shop: Shop, end: End) -> None:
+    states = ("exhausted", "delivered", "gone", "cancelled", "dead")
+    ids = await shop.ended(*states)
+    await shop.finish(await shop.job(end))
+    assert await shop.replayed() == [ids[states.index(end)]]
+
+
+async def test_times_and_names_choose_events(shop: Shop) -> None:
+    await shop.db.write(
+        run, "update webhooks set events = $1", '["thing.made","thing.changed","thing.gone"]'
+    )
+    await shop.ended("dead", hours=9)
+    wanted = await shop.ended("dead", "dead", hours=3)
+    await shop.ended("dead", name="thing.changed", hours=3)
+    await shop.ended("dead", hours=1)
+    await shop.finish(await shop.job("dead", names=("thing.made", "thing.gone"), until=2))
+    assert await shop.replayed() == wanted
+
+
+async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead", "dead")
+    await shop.finish(await shop.job("dead"))
+    assert (await shop.finish(await shop.job("dead"))).made == 0
+    # A replay that was delivered settles its event; one that failed as well is recovered.
+    for event_id, state in zip(ids, ("delivered", "dead", "cancelled"), strict=True):
+        await shop.db.write(
+            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
+            event_id, state,
+        )  # fmt: skip
+    job = await shop.finish(await shop.job("dead"))
+    assert job.made == 2
+    assert sorted(await shop.replayed()) == sorted([*ids, *ids[1:]])
+
+
+async def test_the_count_is_what_the_job_makes(shop: Shop) -> None:
+    await shop.ended("dead", "gone", "delivered", hours=2)
+    now = shop.db.clock.wall()
+    draft = Draft(("dead", "gone"), None, now - 5 * HOUR, now, 5)
+    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
+    assert await shop.db.read(jobs.count, chosen) == (2, True)
+    assert (await shop.finish(await shop.job("dead", "gone"))).made == 2
+    assert await shop.db.read(jobs.count, chosen) == (0, True)
+
+
+async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_PAGE", choice._PAGE.replace("limit 1000", "limit 2"))
+    monkeypatch.setattr(choice, "PAGE", 2)
+    monkeypatch.setattr(jobs, "COUNTED", 2)
+    await shop.ended(*["dead"] * 5)
+    now = shop.db.clock.wall()
+    draft = Draft(("dead",), None, now - HOUR, now + 1, 5)
+    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
+    assert await shop.db.read(jobs.count, chosen) == (4, False)
+
+
+async def test_a_job_ends_where_it_began_in_the_feed(shop: Shop) -> None:
+    """What ended later is another job's."""
+    first = await shop.ended("dead")
+    job_id = await shop.job("dead", until=-1)
+    await shop.ended("dead")
+    await shop.finish(job_id)
+    assert await shop.replayed() == first
+
+
+async def test_a_backfill_sends_what_the_webhook_never_got(shop: Shop) -> None:
+    before = await shop.ended("delivered", "delivered", hours=2)
+    await shop.ended("delivered", name="thing.changed", hours=2)
+    new, _ = await add_webhook(shop.db, ring(), URL)
+    after = await shop.ended("delivered")
+    late = Shop(shop.db, new)
+    job_id = await late.job(names=("thing.made", "thing.changed"))
+    job = await late.finish(job_id)
+    assert (job.kind, job.made) == ("backfill", 2)
+    assert await shop.replayed() == before
+    found = await shop.db.read(
+        rows, "select event_id, origin from deliveries where webhook_id = $1 order by seq", new
+    )
+    assert [(row["event_id"], row["origin"]) for row in found] == [
+        *((one, "replay") for one in before), *((one, "event") for one in after),
+    ]  # fmt: skip
+    assert (await late.finish(await late.job())).made == 0
+
+
+async def test_two_jobs_at_once_send_each_event_once(shop: Shop) -> None:
+    ids = await shop.ended(*["dead"] * 40)
+    both = [await shop.job("dead"), await shop.job("dead")]
+    done = await asyncio.gather(*[shop.finish(one) for one in both])
+    assert sum(job.made for job in done) == 40
+    assert sorted(await shop.replayed()) == sorted(ids)
+
+
+async def test_two_runners_of_a_job_send_each_event_once(shop: Shop) -> None:
+    ids = await shop.ended(*["dead"] * 40)
+    job_id = await shop.job("dead", rate=7)
+    await asyncio.gather(*[shop.finish(job_id) for _ in range(3)])
+    assert await shop.replayed() == ids
+    assert (await shop.of(job_id)).made == 40
+
+
+async def test_a_runner_that_is_late_changes_nothing(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    first = await shop.db.write(job_steps.advance, job, found)
+    assert first == job_steps.Step(1, 0, False)
+    assert await shop.db.write(job_steps.advance, job, found) is None
+    assert await shop.replayed() == ids[:1]
+
+
+async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    await shop.step(job_id)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert await shop.db.write(jobs.cancel, job_id)
+    assert not await shop.db.write(jobs.cancel, job_id)
+    assert found is None or await shop.db.write(job_steps.advance, job, found) is None
+    job = await shop.of(job_id)
+    assert (job.state, job.made, job.finished_at is not None) == ("cancelled", 1, True)
+    assert await shop.db.read(jobs.running) == []
+    # Another job takes up the rest.
+    assert (await shop.finish(await shop.job("dead"))).made == 1
+
+
+async def test_the_rate_is_a_cap(shop: Shop) -> None:
+    await shop.ended(*["dead"] * 30)
+    job_id = await shop.job("dead", rate=10)
+    job = await shop.of(job_id)
+    start = job.paced_at
+    for micros, allowed in ((0, 0), (99_999, 0), (100_000, 1), (SECOND, 10), (9 * SECOND, 10)):
+        assert job_steps.allowance(job, start + micros, 500) == allowed
+    # A clock that is set back waits for nothing but itself.
+    assert job_steps.allowance(job, start - HOUR, 500) == 0
+    assert job_steps.allowance(job, start + SECOND, 3) == 3
+    for made in (10, 20, 30):
+        await shop.step(job_id)
+        assert (await shop.of(job_id)).made == made
+    assert (await shop.finish(job_id)).state == "done"
+
+
+async def test_a_job_waits_while_its_webhook_is_not_active(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead")
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    await shop.db.write(parking.pause, shop.webhook_id)
+    assert await shop.db.write(job_steps.advance, job, found) is None
+    assert not await Recovering(shop.db).any_running()
+    await parking.activate(shop.db, shop.webhook_id, "none")
+    assert await Recovering(shop.db).any_running()
+    assert (await shop.finish(job_id)).made == 2
+
+
+async def test_an_erased_or_purged_event_is_refused(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead", "dead", "dead")
+    job_id = await shop.job("dead")
+    await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[0])
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    # Erased and purged between the search and the replay.
+    await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[1])
+    await shop.db.write(run, "delete from events where id = $1", ids[2])
+    assert await shop.db.write(job_steps.advance, job, found) == job_steps.Step(1, 3, True)
+    assert await shop.replayed() == ids[3:]
+
+
+async def test_removing_a_webhook_removes_its_jobs(shop: Shop) -> None:
+    await shop.ended("dead")
+    job_id = await shop.job("dead")
+    await parking.remove(shop.db, shop.webhook_id)
+    assert await shop.db.read(jobs.one, job_id) is None
+
+
+async def test_jobs_have_bounds_and_an_end(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [await shop.job("dead") for _ in range(jobs.MOST_RUNNING)]
+    with pytest.raises(TooMany):
+        await shop.job("dead")
+    await shop.db.write(jobs.cancel, ids[0])
+    monkeypatch.setattr(jobs, "KEPT_EACH", 0)
+    ids.append(await shop.job("dead"))
+    assert [job.id for job in await shop.db.read(jobs.listed, shop.webhook_id)] == sorted(
+        ids[1:], reverse=True
+    )
+    assert await shop.db.write(jobs.purge, 100) == 0
+    await shop.db.write(run, "update jobs set created_at = created_at - $1", jobs.LASTS + SECOND)
+    assert await shop.db.write(jobs.purge, 100) == 0
+    assert {job.state for job in await shop.db.read(jobs.listed, shop.webhook_id)} == {"expired"}
+    await shop.db.write(run, "update jobs set finished_at = finished_at - $1", jobs.LASTS + SECOND)
+    assert await shop.db.write(jobs.purge, 3) == 3
+    assert await shop.db.write(jobs.purge, 100) == jobs.MOST_RUNNING - 3
+
+
+async def test_the_start_is_found_in_a_long_feed(shop: Shop) -> None:
+    await shop.db.write(
+        run,
+        "insert into events (id, seq, owner_id, name, record_id, record_version, occurred_at,"
+        " body_digest) with recursive /*postgres n as (select * from"
+        " generate_series(1, 20000) as g(n))*/ /*sqlite n(n) as (select 1 union all"
+        " select n + 1 from n where n < 20000)*/ select 'e' || n, n, $1, 'thing.made', 'r', 1,"
+        " $2 + cast(n as bigint) * 100000000, '' from n",
+        OWNER, 0,
+    )  # fmt: skip
+    for wanted in (1, 900, 5_000, 13_456, 20_000):
+        chosen = choice.Choice(
+            OWNER, shop.webhook_id, (), None, wanted * 100_000_000, 2**60, 20_000
+        )
+        place = await shop.db.read(choice.start, chosen)
+        # Before it by a day, which is 864 events here, and at most a little more.
+        assert wanted - 864 - 2 * choice.NEAR <= place < max(wanted - 863, 1), wanted
