@@ -11,6 +11,7 @@ from gateway.console import (
     options,
     overview,
     profile,
+    recoveries,
     rotation,
     steering,
     store_pages,
@@ -66,6 +67,11 @@ def add_console(app: web.Application) -> None:
     post("/console/webhooks/{id}/test", action(webhooks.test))
     get("/console/webhooks/{id}/doctor", page(doctor.show))
     post("/console/webhooks/{id}/doctor", action(doctor.examine))
+
+    get("/console/webhooks/{id}/recover", page(recoveries.show))
+    post("/console/webhooks/{id}/recover", action(recoveries.start))
+    get("/console/jobs/{id}", page(recoveries.job))
+    post("/console/jobs/{id}/cancel", action(recoveries.cancel))
 
     get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
     get("/console/deliveries", page(history.deliveries))

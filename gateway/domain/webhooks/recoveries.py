@@ -1,0 +1,68 @@
+"""Recovers or backfills many deliveries of an owner's webhook by a job: count, start, cancel."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor, must_own
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Tx
+from outbox.queue import jobs
+from outbox.queue.jobs import Draft, Job
+from outbox.webhooks import Webhook
+
+
+async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> tuple[int, bool]:
+    """Return how many deliveries a job would make, and whether the count is complete.
+
+    Raises not_found, forbidden.
+    """
+    actor.must("write")
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    draft = _within(webhook, draft)
+    return await jobs.count(tx, await jobs.choose(tx, webhook.owner_id, webhook_id, draft))
+
+
+async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int) -> str:
+    """Start a job; return its id. Raises not_found, forbidden, conflict when too many run."""
+    actor.must("write")
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    try:
+        return await jobs.create(
+            tx, owner_id=webhook.owner_id, webhook_id=webhook_id, user_id=actor.owner_id,
+            draft=_within(webhook, draft), total=total,
+        )  # fmt: skip
+    except jobs.TooMany:
+        raise Refusal(
+            "conflict", f"{jobs.MOST_RUNNING} jobs run already; wait until one ends, or cancel one."
+        ) from None
+
+
+async def one(tx: Tx, actor: Actor, job_id: str) -> tuple[Job, Webhook]:
+    """Return a job of the actor and its webhook. Raises not_found, forbidden."""
+    job = await jobs.one(tx, job_id)
+    if job is None:
+        raise Refusal("not_found", "This job does not exist.")
+    must_own(actor, job.owner_id, "job")
+    return job, await webhooks.one(tx, actor, job.webhook_id)
+
+
+async def listed(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, Sequence[Job]]:
+    """Return a webhook of the actor and its latest jobs. Raises not_found, forbidden."""
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    return webhook, await jobs.listed(tx, webhook_id)
+
+
+async def cancel(tx: Tx, actor: Actor, job_id: str) -> Job | None:
+    """Cancel a running job; return it, None when it has ended. Raises not_found, forbidden."""
+    actor.must("write")
+    job, _ = await one(tx, actor, job_id)
+    return job if await jobs.cancel(tx, job_id) else None
+
+
+def _within(webhook: Webhook, draft: Draft) -> Draft:
+    """Return the draft; a backfill has only events to which the webhook subscribes."""
+    if draft.ends:
+        return draft
+    names = webhook.events if draft.names is None else draft.names
+    return replace(draft, names=tuple(name for name in names if name in webhook.events))
