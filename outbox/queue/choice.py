@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from outbox.database.plans import by_index
-from outbox.database.sql import IDS, items
+from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.states import End
 
@@ -28,13 +28,18 @@ _PAGE = f"""
 select id, seq, name, occurred_at, erased_at from events
 where {_OWN} and seq > $2 and seq <= $3 order by seq limit {PAGE}
 """
+# An array on PostgreSQL, which may otherwise walk the ids for each row of the table.
+OF_IDS = (
+    "/*sqlite in (select value from json_each($1))*/"
+    " /*postgres = any (array(select json_array_elements_text(cast($1 as json))))*/"
+)
 # Two probes for each event, because each of the two indexes has a part of the deliveries.
 _DELIVERIES = f"""
 select event_id, id, state from deliveries /*sqlite indexed by deliveries_once*/
-where event_id in {IDS} and webhook_id = $2 and origin = 'event'
+where event_id {OF_IDS} and webhook_id = $2 and origin = 'event'
 union all
 select event_id, id, state from deliveries /*sqlite indexed by deliveries_again*/
-where event_id in {IDS} and webhook_id = $2 and origin <> 'event'
+where event_id {OF_IDS} and webhook_id = $2 and origin <> 'event'
 """
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from outbox.database import sql
 from outbox.database.plans import by_index
-from outbox.database.sql import IDS, items
+from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.queue import choice, lanes
 from outbox.queue.choice import Found
@@ -26,8 +26,8 @@ PAGES = 10
 
 # Until the commit no purge removes them; what an earlier purge has removed is not among them.
 _KEEP = f"""
-select id, owner_id, record_id, seq, erased_at from events where id in {IDS}
-order by seq /*postgres for key share*/
+select id, owner_id, record_id, seq, erased_at from events where id {choice.OF_IDS}
+/*postgres for key share*/
 """
 _COLUMNS = (
     "id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
@@ -104,7 +104,9 @@ async def _replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
     await by_index(tx)
     fitting = await choice.undelivered(tx, job.choice, events)
     rows = await tx.all(_KEEP, items(sorted(fitting))) if fitting else []
-    sendable = [row for row in rows if row["erased_at"] is None]
+    sendable = sorted(
+        (row for row in rows if row["erased_at"] is None), key=lambda row: int(row["seq"])
+    )
     if sendable:
         due = await lanes.due_now(tx)
         # One microsecond apart, so that the lane sends in the order of the events.

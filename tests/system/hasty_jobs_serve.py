@@ -1,0 +1,52 @@
+"""The product with a broken rule for recover jobs: their place moves before they replay.
+
+Run in place of `python -m gateway`. A kill between the two transactions loses deliveries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+
+from gateway.__main__ import main
+from outbox.database.transaction import DUTIES, Tx
+from outbox.queue import job_steps, lanes
+from outbox.queue.choice import Found
+from outbox.queue.jobs import Job
+from outbox.worker import recovering
+from outbox.worker.recovering import Recovering
+
+BETWEEN_SECONDS = 0.2
+
+
+class HastyRecovering(Recovering):
+    """Stores the place, and then the replays."""
+
+    async def step(self, job: Job) -> None:
+        found = await self._db.scan(DUTIES, job_steps.find, job)
+        if found is None:
+            return
+        passed = replace(found, events=(), more=True)
+        if await self._db.write(job_steps.advance, job, passed) is None:
+            return
+        await asyncio.sleep(BETWEEN_SECONDS)
+        await self._db.write(_late, job, found)
+
+
+async def _late(tx: Tx, job: Job, found: Found) -> None:
+    await lanes.lock(tx, [job.webhook_id])
+    made, refused = await job_steps._replay(tx, job, found.events)
+    await tx.run(
+        "update jobs set made = made + $2, refused = refused + $3,"
+        " paced_at = $4, state = case when $5 then 'done' else state end where id = $1",
+        job.id, made, refused, tx.now, not found.more,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    recovering.Recovering = HastyRecovering  # type: ignore[misc] # the rule that is broken
+    import gateway.server.upkeep as upkeep
+
+    upkeep.Recovering = HastyRecovering  # type: ignore[attr-defined] # where it is made
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""A recover job that is killed on its way ends complete: each failed delivery is replayed once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.engines import Engine
+from tests.system.recovers import run_recover
+
+SEED = 20260
+HASTY = "tests.system.hasty_jobs_serve"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_a_kill_loses_and_doubles_no_replay() -> None:
+    told = await run_recover(600, "sqlite", SEED, kills=1)
+    assert told["pass"], told
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_ten_thousand_replays_survive_two_kills(engine: Engine) -> None:
+    """R24."""
+    told = await run_recover(10_000, engine, SEED + 1)
+    assert told["pass"], told
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_moving_on_before_replaying_is_seen(engine: Engine) -> None:
+    for seed in range(SEED, SEED + 3):
+        told = await run_recover(3_000, engine, seed, module=HASTY)
+        if told["lost"]:
+            return
+    pytest.fail("deliveries were not lost: the tests above prove nothing")
