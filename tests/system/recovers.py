@@ -23,7 +23,15 @@ from outbox.ids import Ids
 from tests.support.console import Forms, Seen
 from tests.support.engines import Engine, empty_database, state_after_kill
 from tests.support.ledger import (
-    Held, Pair, Rows, Verdict, judge, newly, query, read_rows, until_drained,
+    Held,
+    Pair,
+    Rows,
+    Verdict,
+    judge,
+    newly,
+    query,
+    read_rows,
+    until_drained,
 )  # fmt: skip
 from tests.support.load import Load
 from tests.support.product import Product
