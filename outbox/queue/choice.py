@@ -6,17 +6,21 @@ The order and the place in it are those of `seq`: ids and times let late commits
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.states import End
+from outbox.webhooks import conditions, subscription
+from outbox.webhooks.conditions import Condition
 
 PAGE = 1_000
 """Events of one statement."""
 SLACK = 86_400_000_000
 """Microseconds by which an earlier event may have a later time, because a clock was set back."""
+BODIES = 100
+"""Bodies in memory at a time."""
 NEAR = 1_000
 """The search for the first event ends this near to it."""
 UNDECIDED = frozenset({"ready", "in_flight", "held", "delivered"})
@@ -43,12 +47,16 @@ where event_id {OF_IDS} and webhook_id = $2 and origin <> 'event'
 """
 
 
+_BODIES = f"select id, body from events where id {OF_IDS}"
+_SUBSCRIBED = "select events, conditions from webhooks where id = $1"
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which events of an owner, for one webhook; `since` and `until` are microseconds UTC.
 
     With `ends`, those whose last delivery has ended so; without, those that have no delivery. No
-    event behind `last_seq` is chosen.
+    event behind `last_seq` is chosen, and none for which the `conditions` do not hold.
     """
 
     owner_id: str
@@ -58,6 +66,7 @@ class Choice:
     since: int
     until: int
     last_seq: int
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,22 @@ class Found:
     place: int
     erased: int
     more: bool
+
+
+async def within(tx: Tx, choice: Choice) -> Choice:
+    """Return the choice of a backfill within what its webhook subscribes to now.
+
+    What failed is recovered whatever the webhook subscribes to now: it was for the webhook once.
+    """
+    if choice.ends:
+        return choice
+    row = await tx.one(_SUBSCRIBED, choice.webhook_id)
+    names = frozenset((subscription(row["events"]) if row else None) or ())
+    judged = conditions.of(row) if row else None
+    if judged is None:
+        names = frozenset()
+    chosen = names if choice.names is None else names & choice.names
+    return replace(choice, names=chosen, conditions=judged or ())
 
 
 async def start(tx: Tx, choice: Choice) -> int:
@@ -97,6 +122,8 @@ async def look(tx: Tx, choice: Choice, place: int, most: int) -> Found:
         and (choice.names is None or row["name"] in choice.names)
     ]
     wanted = await undelivered(tx, choice, [row["id"] for row in fitting])
+    if choice.conditions and wanted:
+        wanted = await _judged(tx, choice, wanted)
     events: list[str] = []
     last, erased = place, 0
     for row in fitting:
@@ -121,6 +148,18 @@ async def undelivered(tx: Tx, choice: Choice, events: Collection[str]) -> frozen
     for row in await tx.all(_DELIVERIES, items(sorted(events)), choice.webhook_id):
         states[row["event_id"]].append((row["id"], row["state"]))
     return frozenset(one for one in events if _fits(states[one], choice.ends))
+
+
+async def _judged(tx: Tx, choice: Choice, events: Collection[str]) -> frozenset[str]:
+    """Return those of these events for which the conditions hold."""
+    ids = sorted(events)
+    held: list[str] = []
+    for first in range(0, len(ids), BODIES):
+        for row in await tx.all(_BODIES, items(ids[first : first + BODIES])):
+            body = None if row["body"] is None else bytes(row["body"])
+            if conditions.hold(choice.conditions, body):
+                held.append(row["id"])
+    return frozenset(held)
 
 
 def _fits(deliveries: Sequence[tuple[str, str]], ends: Sequence[End]) -> bool:

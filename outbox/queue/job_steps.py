@@ -16,7 +16,6 @@ from outbox.database.transaction import Tx
 from outbox.queue import choice, lanes
 from outbox.queue.choice import Found
 from outbox.queue.jobs import Job
-from outbox.webhooks import subscription
 
 MOST = {"sqlite": 200, "postgres": 500}
 """Replays of one transaction; on SQLite other writes wait for it."""
@@ -66,12 +65,7 @@ async def find(tx: Tx, job: Job) -> Found | None:
     most = allowance(job, tx.now, MOST[tx.engine])
     if not most:
         return None
-    chosen, place, erased = job.choice, job.place, 0
-    if job.kind == "backfill":
-        row = await tx.one("select events from webhooks where id = $1", job.webhook_id)
-        names = None if row is None else subscription(row["events"])
-        kept = frozenset(names or ())
-        chosen = replace(chosen, names=kept if chosen.names is None else kept & chosen.names)
+    chosen, place, erased = await choice.within(tx, job.choice), job.place, 0
     for _ in range(PAGES):
         found = await choice.look(tx, chosen, place, most)
         place, erased = found.place, erased + found.erased

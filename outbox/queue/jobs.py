@@ -116,6 +116,7 @@ async def choose(tx: Tx, owner_id: str, webhook_id: str, draft: Draft) -> Choice
 async def count(tx: Tx, chosen: Choice) -> tuple[int, bool]:
     """Return how many events are chosen, and whether all events were looked at."""
     place = await choice.start(tx, chosen)
+    chosen = await choice.within(tx, chosen)
     total = 0
     for _ in range(COUNTED):
         found = await choice.look(tx, chosen, place, choice.PAGE)

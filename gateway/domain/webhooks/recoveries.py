@@ -1,7 +1,6 @@
 """Recovers or backfills many deliveries of an owner's webhook by a job: count, start, cancel."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor, must_own
@@ -19,7 +18,6 @@ async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> tuple[in
     """
     actor.must("write")
     webhook = await webhooks.one(tx, actor, webhook_id)
-    draft = _within(webhook, draft)
     return await jobs.count(tx, await jobs.choose(tx, webhook.owner_id, webhook_id, draft))
 
 
@@ -30,7 +28,7 @@ async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int)
     try:
         return await jobs.create(
             tx, owner_id=webhook.owner_id, webhook_id=webhook_id, user_id=actor.owner_id,
-            draft=_within(webhook, draft), total=total,
+            draft=draft, total=total,
         )  # fmt: skip
     except jobs.TooMany:
         raise Refusal(
@@ -58,11 +56,3 @@ async def cancel(tx: Tx, actor: Actor, job_id: str) -> Job | None:
     actor.must("write")
     job, _ = await one(tx, actor, job_id)
     return job if await jobs.cancel(tx, job_id) else None
-
-
-def _within(webhook: Webhook, draft: Draft) -> Draft:
-    """Return the draft; a backfill has only events to which the webhook subscribes."""
-    if draft.ends:
-        return draft
-    names = webhook.events if draft.names is None else draft.names
-    return replace(draft, names=tuple(name for name in names if name in webhook.events))

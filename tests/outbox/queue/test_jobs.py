@@ -14,6 +14,7 @@ from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
 from outbox.queue.jobs import Draft, Job, TooMany
 from outbox.states import End
+from outbox.webhooks.conditions import Condition
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
@@ -196,6 +197,27 @@ async def test_a_backfill_sends_what_the_webhook_never_got(shop: Shop) -> None:
         *((one, "replay") for one in before), *((one, "event") for one in after),
     ]  # fmt: skip
     assert (await late.finish(await late.job())).made == 0
+
+
+async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Shop) -> None:
+    """Both as they are when an event is reached."""
+    one, _ = await shop.ended("delivered", "delivered")
+    await shop.ended("delivered", name="thing.changed")
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id", "record-0"),))
+    late = Shop(shop.db, new)
+    now = shop.db.clock.wall()
+    draft = Draft((), None, now - HOUR, now, 5)
+    chosen = await shop.db.read(jobs.choose, OWNER, new, draft)
+    assert await shop.db.read(jobs.count, chosen) == (1, True)
+    job_id = await late.job(names=("thing.made", "thing.changed"))
+    await shop.db.write(run, "update webhooks set events = '[]' where id = $1", new)
+    assert (await late.finish(job_id)).made == 0
+    await shop.db.write(run, "update webhooks set events = $2 where id = $1", new, '["thing.made"]')
+    assert (await late.finish(await late.job())).made == 1
+    [row] = await shop.db.read(rows, "select event_id from deliveries where webhook_id = $1", new)
+    assert row["event_id"] == one
+    await shop.db.write(run, "update webhooks set conditions = 'x' where id = $1", new)
+    assert await shop.db.read(jobs.count, chosen) == (0, True)
 
 
 async def test_two_jobs_at_once_send_each_event_once(shop: Shop) -> None:
