@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.console import display, pages
 from gateway.console.guard import Visitor
-from gateway.console.webhooks import groups
+from gateway.console.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import history
 from gateway.server.keys import DB
