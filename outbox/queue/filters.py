@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from outbox.database.transaction import Row, Tx
-from outbox.webhooks.conditions import Condition, hold
+from outbox.webhooks.conditions import Condition, data_of, hold
 
 BYTES_AT_ONCE = 4 * 1024 * 1024
 """A round ends after it has judged bodies of this size; on SQLite no other write runs meanwhile."""
@@ -59,11 +59,11 @@ class Filters:
             row = await self._tx.one(BODY, event["id"])
             body = None if row is None else row["body"]
         if body is not None:
-            body = bytes(body)
             self._bytes += len(body)
+        data = data_of(body)
         passed: list[S] = []
         for to in chosen:
-            if not to.conditions or hold(to.conditions, body):
+            if not to.conditions or hold(to.conditions, data):
                 passed.append(to)
             else:
                 self.left_out.append((to.id, event["name"]))

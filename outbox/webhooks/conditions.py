@@ -47,18 +47,22 @@ class _Event(Struct):
 _decoder = msgspec.json.Decoder(_Event)
 
 
-def hold(conditions: Sequence[Condition], body: bytes | None) -> bool:
-    """Return whether all conditions hold for the event with this body.
+def data_of(body: bytes | None) -> Mapping[str, Raw] | None:
+    """Return the fields of an event's `data`; None for an erased or damaged body."""
+    if body is None:
+        return None
+    try:
+        return _decoder.decode(body).data
+    except msgspec.DecodeError:
+        return None
+
+
+def hold(conditions: Sequence[Condition], data: Mapping[str, Raw] | None) -> bool:
+    """Return whether all conditions hold for the event with this data.
 
     They hold for an erased or damaged body: its delivery tells the owner what has happened.
     """
-    if body is None:
-        return True
-    try:
-        data = _decoder.decode(body).data
-        return all(condition.holds(data) for condition in conditions)
-    except msgspec.DecodeError:
-        return True
+    return data is None or all(condition.holds(data) for condition in conditions)
 
 
 def equal(found: object, value: str) -> bool:

@@ -15,7 +15,7 @@ from gateway.records.resource import Field
 from gateway.records.values.format import Wrong, of_json
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.events.body import message
-from outbox.webhooks.conditions import LONGEST, MOST, Condition, hold
+from outbox.webhooks.conditions import LONGEST, MOST, Condition, data_of, hold
 
 PRESENT = re.compile(r"(\S+)\s+is\s+present", re.IGNORECASE)
 EQUAL = re.compile(r"([^\s=]+)\s*=\s*(.*)")
@@ -78,8 +78,8 @@ def tried(conditions: Sequence[Condition], events: Sequence[str], now: int) -> S
     found = []
     for event in filter(EVENTS.__contains__, events):
         data = sample(event, "0" * 24, now)
-        body = message(event, now, data)
-        failing = [one for one in conditions if not hold([one], body)]
+        sent = data_of(message(event, now, data))
+        failing = [one for one in conditions if not hold([one], sent)]
         hopeless = [one_line(one) for one in failing if not _possible(one, event)]
         text = json.dumps(data, ensure_ascii=False, indent=2)
         found.append(Trial(event, text, [one_line(one) for one in failing], hopeless))

@@ -6,7 +6,7 @@ import pytest
 
 from outbox.events.body import message
 from outbox.webhooks import conditions
-from outbox.webhooks.conditions import Condition, Unreadable, hold
+from outbox.webhooks.conditions import Condition, Unreadable, data_of, hold
 
 WON = Condition("status", "won")
 DATA = {
@@ -15,8 +15,8 @@ DATA = {
 }  # fmt: skip
 
 
-def body(**data: Any) -> bytes:
-    return message("deal.created", 0, data)
+def body(**data: Any) -> Any:
+    return data_of(message("deal.created", 0, data))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_all_conditions_must_hold() -> None:
 
 @pytest.mark.parametrize("damaged", [None, b"", b"[]", b'{"data":3}', b'{"data":{"status":'])
 def test_what_cannot_be_judged_is_not_left_out(damaged: bytes | None) -> None:
-    assert hold([WON], damaged)
+    assert hold([WON], data_of(damaged))
 
 
 def test_stored_conditions_are_read_again() -> None:

@@ -1,0 +1,17 @@
+"""Conditions cost the fan-out of other webhooks no statement."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.engines import Engine
+from tests.system.filter_costs import run_filter_costs
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_small_events_are_judged_without_a_statement(engine: Engine) -> None:
+    told = await run_filter_costs(engine, rounds=1)
+    assert told["pass"], told
+    statements = told["statements"]
+    assert statements["none"] == statements["passing"]
+    assert statements["large"] > statements["passing"]
