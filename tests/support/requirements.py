@@ -46,6 +46,7 @@ TOOLS = {
     "curl": Tool(("curl",), "apt-get install curl"),
     "npm": Tool(("npm",), "apt-get install npm"),
     "gcc": Tool(("gcc",), "apt-get install gcc libc6-dev"),
+    "unshare": Tool(("unshare",), "apt-get install util-linux"),
     "strace": Tool(("strace",), "apt-get install strace"),
     "mkfs.ext4": Tool(("mkfs.ext4",), "apt-get install e2fsprogs"),
     "losetup": Tool(("losetup",), "apt-get install mount"),

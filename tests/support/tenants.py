@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from gateway.domain.accounts import keys, users
 from outbox import database
@@ -35,7 +36,13 @@ class Tenants:
 
 
 async def settle_in(
-    url: str, folder: Path, ports: list[int], *, owners: int = 20, webhooks: int = 3
+    url: str,
+    folder: Path,
+    ports: list[int],
+    *,
+    owners: int = 20,
+    webhooks: int = 3,
+    host: str = "127.0.0.1",
 ) -> Tenants:
     """Migrate the database at `url`; create owners whose webhooks are spread over `ports`."""
     clock, ids = SystemClock(), Ids()
@@ -46,16 +53,18 @@ async def settle_in(
     try:
         await migrate(db, SOURCES)
         for number in range(owners):
-            places = [ports[(number + n) % len(ports)] for n in range(webhooks)]
-            await db.write(_move_in, tenants, ids, ring, number, places)
+            ours = [ports[(number + n) % len(ports)] for n in range(webhooks)]
+            places = [f"http://{host}:{port}/owner{number}/hook{n}" for n, port in enumerate(ours)]
+            await db.write(move_in, tenants, ids, ring, number, places)
     finally:
         await db.close()
     return tenants
 
 
-async def _move_in(
-    tx: Tx, tenants: Tenants, ids: Ids, ring: KeyRing, number: int, places: list[int]
+async def move_in(
+    tx: Tx, tenants: Tenants, ids: Ids, ring: KeyRing, number: int, places: list[str]
 ) -> None:
+    """Create owner `number` with a webhook to each of `places`, URLs of different paths."""
     email = f"owner{number}@example.com"
     owner_id = await users.add(tx, email=email, name=f"Owner {number}", password_hash="x")
     key = keys.make(ids)
@@ -64,14 +73,13 @@ async def _move_in(
     )
     tenants.keys[owner_id] = key
     tenants.webhooks[owner_id] = []
-    for n, port in enumerate(places):
-        path = f"/owner{number}/hook{n}"
+    for place in places:
         webhook_id = await endpoints.create(
             tx,
             owner_id=owner_id,
-            draft=Draft(url=f"http://127.0.0.1:{port}{path}", events=(EVENT,)),
+            draft=Draft(url=place, events=(EVENT,)),
             secret=new_secret(ids.token(32)),
             ring=ring,
         )
         tenants.webhooks[owner_id].append(webhook_id)
-        tenants.paths[path] = webhook_id
+        tenants.paths[urlsplit(place).path] = webhook_id
