@@ -157,7 +157,7 @@ async def _judged(tx: Tx, choice: Choice, events: Collection[str]) -> frozenset[
     for first in range(0, len(ids), BODIES):
         for row in await tx.all(_BODIES, items(ids[first : first + BODIES])):
             body = None if row["body"] is None else bytes(row["body"])
-            if conditions.hold(choice.conditions, body):
+            if conditions.hold(choice.conditions, conditions.data_of(body)):
                 held.append(row["id"])
     return frozenset(held)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database, Tx
@@ -53,7 +53,7 @@ class Recorder:
         taken = await self._db.write(claim, self._room, {})
         return await self._settle(taken.claimed, taken.endpoints)
 
-    async def _settle(self, some: Sequence[Claimed], endpoints: dict[str, Endpoint]) -> int:
+    async def _settle(self, some: Sequence[Claimed], endpoints: Mapping[str, Endpoint]) -> int:
         results = [self._result(one, endpoints[one.webhook_id], self._db.clock) for one in some]
         self._random.shuffle(results)
         if results:
