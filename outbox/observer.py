@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from outbox.errors import DatabaseFault
-from outbox.states import AttemptKind, End, OutcomeName
+from outbox.states import AttemptKind, Change, End, OutcomeName
 
 ClaimResult = Literal["rows", "empty", "error"]
 Rescue = Literal["startup", "lease", "unheld"]
@@ -80,6 +80,9 @@ class Observer(DatabaseObserver, Protocol):
     def connection(self, reused: bool) -> None:
         """Report whether a request used a pooled connection or a new one."""
 
+    def transition(self, to: Change, reason: str) -> None:
+        """Report that attempts opened or closed a webhook's circuit, or disabled a webhook."""
+
     def truncated(self) -> None:
         """Report a response longer than the stored part."""
 
@@ -110,5 +113,6 @@ class Unwatched:
     def clock_skew(self, seconds: float) -> None: ...
     def window(self, webhook_id: str, width: int) -> None: ...
     def connection(self, reused: bool) -> None: ...
+    def transition(self, to: Change, reason: str) -> None: ...
     def truncated(self) -> None: ...
     def redirect_refused(self) -> None: ...

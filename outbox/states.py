@@ -8,8 +8,10 @@ State = Literal["delivered", "ready", "exhausted", "gone", "cancelled", "dead"]
 """How an attempt changes its delivery."""
 End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
 """The final states of a delivery."""
-AttemptKind = Literal["first", "retry", "replay", "test"]
+AttemptKind = Literal["first", "retry", "replay", "test", "probe"]
 """The kinds of attempts in metrics."""
+Change = Literal["open", "closed", "disabled"]
+"""What attempts change at their webhook: its circuit, or that it is disabled."""
 OutcomeName = Literal[
     "success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "connect_error",
     "dns_error", "tls_error", "protocol_error", "blocked", "aborted",

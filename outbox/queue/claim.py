@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
-from outbox.queue import lanes
+from outbox.queue import lanes, probes
 from outbox.queue.deliveries import (
     FAILING_WINDOW,
     FIRST_WINDOW,
@@ -28,13 +28,17 @@ RETRY_SHARE = 4
 """One in this many places of a lane goes to a retry while first attempts wait too."""
 DUE_LANES = """
 select * from (
-  select webhook_id, served, failing, due_at from lanes
+  select webhook_id, served, failing, due_at, probe_at - (select due_now()) as probe_in,
+    (select due_now()) - wait_until as open_for
+  from lanes
   where active and due_at is not null and failing = true and due_at <= (select due_now())
   order by due_at limit $1 /*postgres for update skip locked*/
 ) as failing_lanes
 union all
 select * from (
-  select webhook_id, served, failing, due_at from lanes
+  select webhook_id, served, failing, due_at, probe_at - (select due_now()) as probe_in,
+    (select due_now()) - wait_until as open_for
+  from lanes
   where active and due_at is not null and failing = false and due_at <= (select due_now())
   order by due_at limit $2 /*postgres for update skip locked*/
 ) as healthy_lanes
@@ -101,11 +105,17 @@ class Taken:
 
 @dataclass(slots=True)
 class _Lane:
-    """A due, locked lane: the rest of its window, and the numbers requested and claimed."""
+    """A due, locked lane: the rest of its window, and the numbers requested and claimed.
+
+    `open_for`: microseconds since its receiver or its circuit let it wait. `probe_in`: microseconds
+    until a probe is due; None while its circuit is closed.
+    """
 
     webhook_id: str
     served: int
     window: int
+    open_for: int
+    probe_in: int | None
     requested: int = 0
     got: int = 0
 
@@ -131,7 +141,7 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
     spent = sum(lane.requested for lane in failing)
     left -= _allot(failing, min(capacity.failing_slots - spent, left))
     by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
-    requests = [lane for lane in by_id.values() if lane.requested]
+    requests = [a for a in by_id.values() if a.requested and a.probe_in is None]
     ids: list[str] = []
     for row in await tx.many(
         CLAIM,
@@ -142,7 +152,12 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
     ):
         ids.append(row["id"])
         by_id[row["webhook_id"]].got += 1
-    loaded, crowded = await load(tx, ids, capacity)
+    probing = {a.webhook_id: a for a in failing if a.requested and a.probe_in is not None}
+    taken = await probes.take(tx, capacity, probing) if probing else probes.NONE
+    for one, webhook_id in taken.webhooks.items():
+        ids.append(one)
+        by_id[webhook_id].got += 1
+    loaded, crowded = await load(tx, ids, capacity, by_id, taken.probes)
     await _put_back(tx, by_id.values(), crowded)
     endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
     # By what was claimed: a due lane without a delivery leaves its places to the lanes behind it.
@@ -173,7 +188,10 @@ async def _due(
         webhook_id = row["webhook_id"]
         alike, first = (failing, FAILING_WINDOW) if row["failing"] else (healthy, FIRST_WINDOW)
         window = capacity.windows.get(webhook_id, first) - preclaimed.get(webhook_id, 0)
-        alike.append(_Lane(webhook_id, row["served"], max(window, 0)))
+        probe_in = row["probe_in"]
+        if probe_in is not None:
+            window = min(window, 1)
+        alike.append(_Lane(webhook_id, row["served"], max(window, 0), row["open_for"], probe_in))
     return failing, healthy
 
 

@@ -46,6 +46,8 @@ class Claimed:
     body: bytes | None
     body_digest: str
     erased: bool = False
+    probe: bool = False
+    """Whether this attempt only finds out whether the receiver is back; it uses no try."""
 
 
 def claimed(
@@ -62,12 +64,13 @@ def claimed(
     retry: bool = False,
     lag_us: int = 0,
     erased: bool = False,
+    probe: bool = False,
 ) -> Claimed:
     """Return the delivery of `event`, a row with the columns of `events`."""
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_version"], event["occurred_at"], event["request_id"],
-        event["traceparent"], body, event["body_digest"], erased,
+        event["traceparent"], body, event["body_digest"], erased, probe,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import structlog
 from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue import figures, lanes, snapshots
+from outbox.queue import circuits, figures, lanes, snapshots
 from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
 from outbox.queue.filters import Filters
 from outbox.queue.loading import ENDPOINT, endpoint_of
@@ -148,6 +148,7 @@ class _Round:
         self.endpoints: dict[str, Endpoint] = {}
         self.dead: list[str] = []
         self.ready: set[str] = set()
+        self.tests: list[tuple[str, str]] = []
         self.created: Counter[str] = Counter()
 
     def add(self, event: Row, seq: int, to: _Subscriber) -> None:
@@ -171,6 +172,8 @@ class _Round:
             )  # fmt: skip
         else:
             to.waiting = True
+            if origin == "test":
+                self.tests.append((delivery_id, to.id))
             self.ready.add(to.id)
         taken = state == "in_flight"
         self.created[event["name"]] += 1
@@ -233,6 +236,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
             now.add(event, first_seq + number, to)
     await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
     await figures.count_fan_out(tx, met, now.dead, filters.by_webhook())
+    await circuits.let_pass(tx, now.tests)
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed, now.endpoints, now.dead,

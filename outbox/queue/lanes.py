@@ -18,6 +18,8 @@ WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
   when wait_until > $2 then wait_until
+  when probe_at > $2 and not exists (select 1 from passes p where p.webhook_id = lanes.webhook_id)
+    then probe_at
   else /*sqlite max*/ /*postgres greatest*/(turned_at, $2 - {RESTED}) end
 where webhook_id in {IDS}
 """
@@ -39,9 +41,15 @@ THERE = f"select webhook_id from lanes where webhook_id in {IDS}"
 # Not before its last turn: otherwise a lane with a backlog, whose oldest row was due long ago,
 # would always come before the others. Two probes of the claim's index, because first attempts and
 # retries are separate ranges.
+# While the circuit is open: the next probe, or before it a delivery that may pass.
 DUE = """(
-  select case when soonest is not null
-    then /*sqlite max*/ /*postgres greatest*/(soonest, {wait_until}, lanes.turned_at) end
+  select case when soonest is not null then /*sqlite max*/ /*postgres greatest*/(
+    case when lanes.probe_at is null or soonest >= lanes.probe_at then soonest
+      else coalesce((
+        select min(d.next_at) from passes p join deliveries d on d.id = p.delivery_id
+        where p.webhook_id = lanes.webhook_id and d.state = 'ready'
+          and d.next_at < lanes.probe_at), lanes.probe_at) end,
+    {wait_until}, lanes.turned_at) end
   from (
     select min(next_at) as soonest from (
       select * from (
@@ -66,7 +74,9 @@ where webhook_id in {IDS} returning {WAIT}
 HELD = """case when s.hold > 0 and (select due_now()) + s.hold > lanes.wait_until
   then (select due_now()) + s.hold else lanes.wait_until end"""
 SETTLED = f"""
-update lanes set failing = case s.judged when 1 then s.since > 0 else failing end,
+update lanes set failing = case when s.judged > 0 then s.since > 0 else failing end,
+  failing_from = case when s.judged = 0 then failing_from when s.since = 0 then null
+    when s.judged = 2 or failing_from is null then (select due_now()) else failing_from end,
   wait_until = {HELD}, due_at = {DUE.format(wait_until=HELD)},
   chain_place = coalesce(s.place, chain_place), chain_digest = coalesce(s.digest, chain_digest)
 from (
@@ -74,7 +84,8 @@ from (
     cast(value ->> 2 as bigint) as since, cast(value ->> 3 as bigint) as hold,
     cast(value ->> 4 as bigint) as place, value ->> 5 as digest
   from {ITEMS}) as s
-where lanes.webhook_id = s.webhook returning {WAIT}
+where lanes.webhook_id = s.webhook returning {WAIT}, webhook_id,
+  failing_from <= (select due_now()) - $2 as overdue
 """
 
 # On PostgreSQL the due clock is the server's.
@@ -176,14 +187,21 @@ async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
     return _first(await tx.all(REST, items(ids)))
 
 
-async def settled(tx: Tx, outcomes: Sequence[tuple[object, ...]]) -> int | None:
-    """Set the state and the due time of locked lanes after attempts; return as `rest` does.
+async def settled(
+    tx: Tx, outcomes: Sequence[tuple[object, ...]], patience: int
+) -> tuple[int | None, list[str]]:
+    """Set the state and the due time of locked lanes after attempts.
 
-    Of each webhook: its id, 1 if an attempt tells something about the receiver, the failures since
-    the last success, and the time that the receiver requested, in microseconds; after attempts also
-    the place and the digest that end its chain.
+    Of each webhook: its id; 0 if no attempt tells something about the receiver, 2 if one of them
+    succeeded, else 1; the failures since the last success; and the time that the receiver
+    requested, in microseconds; after attempts also the place and the digest that end its chain.
+    Return as `rest` does, and the webhooks whose last attempt failed `patience` microseconds or
+    more after their first failure.
     """
-    return _first(await tx.all(SETTLED, items(outcomes))) if outcomes else None
+    rows = await tx.all(SETTLED, items(outcomes), patience) if outcomes else []
+    failed = {outcome[0] for outcome in outcomes if outcome[2]}
+    overdue = [row["webhook_id"] for row in rows if row["overdue"] and row["webhook_id"] in failed]
+    return _first(rows), overdue
 
 
 def _first(rows: Iterable[Row]) -> int | None:

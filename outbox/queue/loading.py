@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
@@ -32,13 +33,23 @@ ENDPOINT = """w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.sec
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
 
+class Lane(Protocol):
+    """A lane: microseconds since its receiver or its circuit let it wait."""
+
+    open_for: int
+
+
 async def load(
-    tx: Tx, ids: Sequence[str], capacity: Capacity
+    tx: Tx,
+    ids: Sequence[str],
+    capacity: Capacity,
+    lanes: Mapping[str, Lane],
+    probes: Collection[str],
 ) -> tuple[list[Claimed], frozenset[str]]:
     """Return the claimed deliveries of these ids with their events, first attempts first.
 
     Large bodies are loaded while `capacity` has bytes for them; the other deliveries are released.
-    The second value names the webhooks of these.
+    The second value names the webhooks of these. `probes` are the ids that were claimed as probes.
     """
     found: list[Claimed] = []
     crowded: set[str] = set()
@@ -57,8 +68,9 @@ async def load(
             claimed(
                 row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
                 origin=row["origin"], claim=capacity.claim, body=body, tries=row["tries"],
-                attempt=row["attempts"], retry=bool(row["retry"]), lag_us=row["lag_us"],
-                erased=row["erased_at"] is not None,
+                attempt=row["attempts"], retry=bool(row["retry"]),
+                lag_us=min(row["lag_us"], lanes[row["webhook_id"]].open_for),
+                erased=row["erased_at"] is not None, probe=row["id"] in probes,
             )
         )  # fmt: skip
     return found, frozenset(crowded)

@@ -38,7 +38,10 @@ _AHEAD = "select due_mark - due_now() as ahead from outbox_state"
 # The due clock of SQLite continues from its mark; that of PostgreSQL is the server's.
 _EARLIER = (
     "update deliveries set next_at = next_at - $1 where state in ('ready', 'held')",
-    "update lanes set turned_at = turned_at - $1, wait_until = wait_until - $1",
+    """
+    update lanes set turned_at = turned_at - $1, wait_until = wait_until - $1,
+      probe_at = probe_at - $1, failing_from = failing_from - $1
+    """,
     "update duties set began_at = began_at - $1, ended_at = ended_at - $1",
     "update outbox_state set due_mark = due_mark - $1",
 )

@@ -9,7 +9,7 @@ and the owner repeats the request.
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
-from outbox.queue import figures, gaps, lanes
+from outbox.queue import circuits, figures, gaps, lanes
 from outbox.queue.older import STILL_INACTIVE, end_older
 
 Parked = Literal["none", "newest", "all"]
@@ -54,7 +54,11 @@ set state = 'active', disabled_reason = null, failing_since = null, failures = 0
 where id = $1 and state <> 'active'
 """
 
-OPEN_LANE = "update lanes set active = true, failing = false, wait_until = 0 where webhook_id = $1"
+OPEN_LANE = """
+update lanes set active = true, failing = false, wait_until = 0, probe_at = null,
+  failing_from = null
+where webhook_id = $1
+"""
 
 # The lock of fan-out: after it no delivery can be on its way to a webhook that is being removed.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
@@ -124,6 +128,7 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", 
     if not await tx.run(ACTIVATE, webhook_id, tx.now):
         return "no"
     await tx.run(OPEN_LANE, webhook_id)
+    await circuits.forget_passes(tx, webhook_id)
     await lanes.rest(tx, [webhook_id])
     tx.changed.add(webhook_id)
     tx.wake = True
@@ -162,6 +167,7 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
         return "more"
     await figures.remove(tx, webhook_id, BATCH)
     await gaps.end_chain(tx, webhook_id)
+    await circuits.forget_passes(tx, webhook_id)
     tx.changed.add(webhook_id)
     return "done" if await tx.run("delete from webhooks where id = $1", webhook_id) else "no"
 

@@ -3,7 +3,7 @@
 import email.utils
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Literal, Protocol
@@ -131,6 +131,17 @@ def decide(
         return Decision("exhausted", outcome, None, held, False, window, True, True)
     delay = _microseconds(max(wait, requested or 0.0))
     return Decision("ready", outcome, delay, held, False, window, True, True)
+
+
+def probed(decision: Decision) -> Decision:
+    """Return what `decision` means for a delivery that was sent as a probe.
+
+    It uses no try and never ends by a failure. After one it stands behind those that are due now,
+    so that a delivery that the receiver will never accept cannot keep the circuit open.
+    """
+    if decision.state not in ("ready", "exhausted"):
+        return replace(decision, uses_try=False)
+    return replace(decision, state="ready", delay_us=decision.webhook_wait_us or 0, uses_try=False)
 
 
 def again(reason: str) -> Decision:

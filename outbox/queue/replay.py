@@ -2,7 +2,7 @@
 
 from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
-from outbox.queue import lanes
+from outbox.queue import circuits, lanes
 
 ORIGINAL = """
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.record_id, d.seq, d.origin, d.state,
@@ -61,6 +61,7 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
         replayed, row["owner_id"], row["event_id"], row["webhook_id"], due,
         row["record_id"], row["seq"], tx.now, user_id,
     )  # fmt: skip
+    await circuits.let_pass(tx, [(replayed, row["webhook_id"])])
     await lanes.wake(tx, [row["webhook_id"]], due)
     tx.wake = True
     return replayed

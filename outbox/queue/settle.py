@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
-from outbox.queue import chain, figures, lanes
+from outbox.queue import chain, circuits, figures, lanes
 from outbox.queue.chain import Head
+from outbox.queue.circuits import Transition
 from outbox.queue.deliveries import Result
 from outbox.sending.outcome import Outcome
 
@@ -43,14 +44,7 @@ from (
   select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
     cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
   from {ITEMS}) as s
-where webhooks.id = s.webhook
-"""
-
-# Only while the address is the one that responded: the owner may have changed the webhook.
-DISABLE = """
-update webhooks set state = 'disabled', disabled_reason = 'gone', version = version + 1,
-  updated_at = $3
-where id = $1 and state = 'active' and url = $2
+where webhooks.id = s.webhook returning {circuits.RETURNED}
 """
 
 
@@ -58,12 +52,14 @@ where id = $1 and state = 'active' and url = $2
 class Settlement:
     """The result of a batch: ids that still had their claims, and results whose lanes were locked.
 
-    `wait_us`: microseconds until one of its lanes is due again, None when none is.
+    `wait_us`: microseconds until one of its lanes is due again, None when none is. `transitions`:
+    what became of webhooks by it.
     """
 
     held: frozenset[str]
     deferred: list[Result]
     wait_us: int | None
+    transitions: Sequence[Transition] = ()
 
 
 async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
@@ -100,15 +96,16 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
-    wait_us = await _health(tx, by_webhook, heads)
+    wait_us, transitions = await _health(tx, by_webhook, heads)
     await lanes.mark(tx)
-    return Settlement(frozenset(held), deferred, wait_us)
+    return Settlement(frozenset(held), deferred, wait_us, transitions)
 
 
 def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
     d = s.delivery
     return (
-        d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt, d.origin,
+        d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt,
+        "probe" if d.probe else d.origin,
         outcome.outcome, outcome.status, outcome.error, s.started_at, outcome.dns_us,
         outcome.connect_us, outcome.tls_us, outcome.first_byte_us, outcome.total_us,
         outcome.address, s.url, items(s.request_headers), items(outcome.response_headers),
@@ -123,10 +120,11 @@ def _concerns_receiver(outcome: Outcome) -> bool:
 
 async def _health(
     tx: Tx, by_webhook: Mapping[str, Sequence[Result]], heads: Mapping[str, Head]
-) -> int | None:
-    """Fold a batch into each webhook's health and lane, one row each; `heads` end the chains.
+) -> tuple[int | None, list[Transition]]:
+    """Fold a batch into each webhook's health, circuit and lane, one row each.
 
-    Return microseconds until the first of the lanes is due, None when none is.
+    `heads` end the chains. Return microseconds until the first of the lanes is due, None when none is; and what became of
+    the webhooks.
     """
     folded: list[tuple[object, ...]] = []
     outcomes: list[tuple[object, ...]] = []
@@ -146,15 +144,16 @@ async def _health(
         last = judged[-1].outcome
         assert last is not None
         folded.append((webhook_id, last.outcome, last.status, succeeded, since))
-        outcomes.append((webhook_id, 1, since, hold, *heads.get(webhook_id, ())))
-    if folded:
-        await tx.run(HEALTH, items(folded), tx.now)
+        outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
+    rows = await tx.all(HEALTH, items(folded), tx.now) if folded else []
+    transitions = await circuits.judge(tx, rows, by_webhook)
     gone = {
         (s.delivery.webhook_id, s.url)
         for batch in by_webhook.values() for s in batch if s.decision.disable
     }  # fmt: skip
     for webhook_id, url in sorted(gone):
-        if await tx.run(DISABLE, webhook_id, url, tx.now):
-            await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
-            tx.changed.add(webhook_id)
-    return await lanes.settled(tx, outcomes)
+        transitions += await circuits.disable(tx, webhook_id, "gone", url)
+    wait_us, overdue = await lanes.settled(tx, outcomes, circuits.DISABLED_AFTER)
+    for webhook_id in sorted(overdue):
+        transitions += await circuits.disable(tx, webhook_id, circuits.FAILING, None)
+    return wait_us, transitions

@@ -47,6 +47,8 @@ def _host(url: str) -> str:
 
 def kind_of(delivery: Claimed) -> AttemptKind:
     """Return the kind of an attempt of this delivery, for metrics."""
+    if delivery.probe:
+        return "probe"
     if delivery.origin != "event":
         return delivery.origin
     return "retry" if delivery.retry else "first"

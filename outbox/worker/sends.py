@@ -13,7 +13,16 @@ from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue import erasure
 from outbox.queue.deliveries import Claimed, Endpoint, Result
-from outbox.queue.policy import Decision, Schedule, WindowStep, again, cancelled, dead, decide
+from outbox.queue.policy import (
+    Decision,
+    Schedule,
+    WindowStep,
+    again,
+    cancelled,
+    dead,
+    decide,
+    probed,
+)
 from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Header, Request, compose, span_of
@@ -181,7 +190,7 @@ class Sends:
             outcome = await self._sender.send(
                 request.url, headers, request.body, request.timeout_s,
                 # After an attempt that did not count, such as one on a closed connection.
-                fresh=delivery.attempt > delivery.tries + 1,
+                fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
                 objection=lambda: sending.objection or self._objection(),
             )  # fmt: skip
         except asyncio.CancelledError:
@@ -201,10 +210,11 @@ class Sends:
             self._observer.window(sending.webhook_id, width)
 
     def _decide(self, delivery: Claimed, outcome: Outcome, schedule: Schedule) -> Decision:
-        return decide(
+        decision = decide(
             outcome, tries=delivery.tries, schedule=schedule, dice=self._ids.dice(),
             now_wall_s=self._clock.wall() / 1_000_000,
         )  # fmt: skip
+        return probed(decision) if delivery.probe else decision
 
     def _put_unsent(
         self,

@@ -104,6 +104,12 @@ class Settling:
                     "settle_fenced", request_id=result.delivery.request_id,
                     delivery_id=result.delivery.id, node=result.node_id,
                 )  # fmt: skip
+        for transition in settlement.transitions:
+            self._observer.transition(transition.to, transition.reason)
+            log.info(
+                "webhook_changed", webhook_id=transition.webhook_id, to=transition.to,
+                reason=transition.reason,
+            )  # fmt: skip
         if settlement.wait_us is None or first is not None or self._db.engine == "sqlite":
             # A claim in or after this transaction has seen what is due.
             return float("inf")

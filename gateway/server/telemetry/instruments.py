@@ -168,6 +168,11 @@ class Instruments:
             "webhook_deliveries_finished_total", "Finished deliveries.", "result"
         )
         self._endpoints = gauge("webhook_endpoints", "Webhooks.", "state", "circuit")
+        self._transitions = counter(
+            "webhook_circuit_transitions_total",
+            "Circuits that attempts opened and closed, and webhooks that they disabled.",
+            "to", "reason",
+        )  # fmt: skip
         self._connection = counter(
             "webhook_connections_total", "Connections used for requests.", "reused"
         )

@@ -16,7 +16,7 @@ from outbox.observer import ClaimResult, Rescue
 from outbox.queue.gauges import Gauges
 from outbox.queue.jobs import Kind, State
 from outbox.queue.waiting import Waiting
-from outbox.states import AttemptKind, End, OutcomeName
+from outbox.states import AttemptKind, Change, End, OutcomeName
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CLASSES = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
@@ -187,6 +187,9 @@ class Metrics(Instruments):
 
     def connection(self, reused: bool) -> None:
         self._connection[("true" if reused else "false",)].inc()
+
+    def transition(self, to: Change, reason: str) -> None:
+        self._transitions[to, reason].inc()
 
     def truncated(self) -> None:
         self._truncated.inc()

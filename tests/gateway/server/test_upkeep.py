@@ -65,6 +65,7 @@ LASTING = {
     "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
     "duties": "one row a duty",
     "wakes": "a note goes when its lane is looked at, within seconds",
+    "passes": "a pass goes with its claim, or when the circuit opens or closes or the webhook goes",
     "users": "an account stays until it is removed",
     "tallies": "running totals of an owner",
     "counters": "numbers given out",

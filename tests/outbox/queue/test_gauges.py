@@ -110,6 +110,7 @@ async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
         await pause(tx, 2)
         await add_waiting(tx, 3, 3, now - 80_000_000)
         await tx.run("update lanes set failing = true where webhook_id = 'w000003'")
+        await tx.run("update webhooks set circuit = 'open' where id = 'w000003'")
         await add_waiting(tx, 4, 3, now - 70_000_000)
         await tx.run("update lanes set wait_until = $1 where webhook_id = 'w000004'", now - 5)
 
