@@ -30,6 +30,7 @@ from outbox import database, worker
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.ids import Ids
+from outbox.queue import circuits
 from outbox.queue.parking import CHOICES
 from outbox.worker import nodes
 from outbox.worker.sends import Sends
@@ -53,6 +54,8 @@ class Machine(RuleBasedStateMachine):
 
     template: ClassVar[Path]
     counts: ClassVar[dict[str, int]] = {}
+    failing: ClassVar[bool] = False
+    """Whether receivers may fail from the start, with deliveries waiting for them."""
     world: World
 
     @initialize(chosen=st.integers(0, 2**32 - 1), hooks=st.integers(1, 3))
@@ -61,6 +64,10 @@ class Machine(RuleBasedStateMachine):
         self.world = World(self.folder, self.template, chosen)
         for number in range(hooks):
             self.world.add_webhook(NAMES[: 1 + number % 2])
+            if self.failing:
+                self.world.receiver(self.world.hooks[-1], self.world.dice.choice(MODES))
+        if self.failing:
+            self.world.write(NAMES[0], 4)
 
     @rule(name=st.sampled_from(NAMES), count=st.integers(1, 6))
     def write(self, name: str, count: int) -> None:
@@ -120,7 +127,7 @@ class Machine(RuleBasedStateMachine):
             for name, count in (
                 ("examples", 1), ("writes", len(self.world.writes)),
                 ("requests", len(self.world.network.started)),
-                ("kills_in_flight", self.world.kills.total()),
+                ("kills_in_flight", self.world.kills.total()), ("probes", self.world.probes()),
             ):  # fmt: skip
                 self.counts[name] = self.counts.get(name, 0) + count
         finally:
@@ -171,6 +178,14 @@ def run(examples: int, chosen: int, *, shrinking: bool = True) -> dict[str, Any]
 def test_what_is_written_is_delivered_whatever_happens() -> None:
     found = run(EXAMPLES, SEED)
     assert found["kills_in_flight"] >= MET, "too few kills met a delivery in flight"
+
+
+def test_circuits_hold_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worlds are short, so circuits open early in them."""
+    monkeypatch.setattr(circuits, "FAILURES", 2)
+    monkeypatch.setattr(Machine, "failing", True)
+    found = run(EXAMPLES, SEED)
+    assert found["probes"] >= MET, "too few circuits opened"
 
 
 @pytest.mark.faults

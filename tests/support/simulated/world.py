@@ -46,6 +46,12 @@ from deliveries d order by d.id
 """
 IN_FLIGHT = "select event_id, webhook_id from deliveries where state = 'in_flight'"
 HOOKS = "select id, state from webhooks"
+TORN = """
+select w.url from webhooks w join lanes l on l.webhook_id = w.id
+where (w.circuit = 'open') <> (l.probe_at is not null) or (w.circuit = 'open' and not l.failing)
+  or (w.state = 'active') <> l.active
+"""
+PROBES = "select count(*) from attempts where kind = 'probe'"
 UNFINISHED = """
 select (select count(*) from events where seq is null)
   + (select count(*) from deliveries where finished_at is null) as left
@@ -228,6 +234,8 @@ class World:
         self._one_delivery_each(events, deliveries)
         self._ends(deliveries)
         self._arrivals(deliveries)
+        if torn := self.rows(TORN):
+            raise Broken(f"webhook and lane differ: {torn}")
         for hook in self.hooks:
             if hook.quiet_from is not None and any(
                 url == hook.url for _, url in self.network.started[hook.quiet_from :]
@@ -249,6 +257,10 @@ class World:
             raise Broken(f"never made: {missing}")
         if extra := [pair for pair in had if pair not in owed]:
             raise Broken(f"not owed: {extra}")
+
+    def probes(self) -> int:
+        """Return the number of recorded probes."""
+        return int(self.rows(PROBES)[0][0])
 
     def digest(self) -> str:
         """Return a digest over all rows and requests, to compare two runs of one seed."""
