@@ -108,7 +108,8 @@ ATTEMPTS = Row(
         ),
         Panel(
             "Attempts by kind",
-            "Requests per second: first attempts, retries, replays that somebody asked for, tests.",
+            "Requests per second: first attempts, retries, replays that somebody asked for, tests, "
+            "and probes of webhooks whose circuit is open.",
             "reqps", (Query(rate("webhook_attempts_total", by="attempt"), "{{attempt}}"),),
             stacked=True,
         ),
@@ -214,6 +215,15 @@ WORKER = Row(
             "short",
             (Query(whole("webhook_endpoints", by="state, circuit"), "{{state}}, {{circuit}}"),),
             width=12, stacked=True, to="carteiro-webhooks", alert="WebhookCircuitsOpen",
+        ),
+        Panel(
+            "Circuits that open and close",
+            "Webhooks per second whose circuit opened or closed, or that were disabled, with the "
+            "outcome that decided it.",
+            "ops",
+            (Query(rate("webhook_circuit_transitions_total", by="to, reason"),
+                   "{{to}}, {{reason}}"),),
+            width=12, stacked=True, to="carteiro-webhooks",
         ),
     ),
 )  # fmt: skip

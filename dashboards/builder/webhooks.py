@@ -100,8 +100,8 @@ COURSE = Row(
         ),
         Panel(
             "Up",
-            "1 while the circuit of a webhook is closed, 0 while it is open or the webhook is "
-            "disabled.",
+            "0 from a failed attempt to the next success, and while the webhook is disabled; "
+            "else 1.",
             "short", (Query(highest("webhook_endpoint_up", CHOSEN, PER), "{{webhook}}"),), top=1,
         ),
     ),

@@ -123,8 +123,8 @@ async def _health(
 ) -> tuple[int | None, list[Transition]]:
     """Fold a batch into each webhook's health, circuit and lane, one row each.
 
-    `heads` end the chains. Return microseconds until the first of the lanes is due, None when none is; and what became of
-    the webhooks.
+    `heads` end the chains. Return microseconds until the first of the lanes is due, None when none
+    is; and what became of the webhooks.
     """
     folded: list[tuple[object, ...]] = []
     outcomes: list[tuple[object, ...]] = []

@@ -237,13 +237,20 @@ class Instruments:
         """Create the series of closed label sets at 0, so that the first increase is visible."""
         for attempt in ("first", "limited", "retry"):
             self._lag[(attempt,)]
-        for kind in ("first", "retry"):
+        for kind in ("first", "retry", "probe"):
             for outcome in get_args(OutcomeName):
                 self._attempts[kind, outcome]
         for result in ("success", "failure"):
             self._attempt[(result,)]
         for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
             self._finished[(end,)]
+        for outcome in get_args(OutcomeName):
+            if outcome == "success":
+                self._transitions["closed", outcome]
+            elif outcome != "aborted":
+                self._transitions["open", outcome]
+        for cause in ("gone", "failing"):
+            self._transitions["disabled", cause]
         for result in ("rows", "empty", "error"):
             self._claims[(result,)]
         for reason in ("startup", "lease", "unheld"):
