@@ -29,7 +29,7 @@ UNCHECKED: Mapping[Signed, str] = {
     "replaced": "made with a secret that was replaced since",
     "no_secret": "of a deleted webhook, or of one whose secret no key here opens",
     "no_body": "over a body that was erased, or deleted with its event",
-    "unsent": "of attempts that ended before there was one",
+    "unsent": "of attempts that ended before they were signed",
 }
 
 
@@ -61,8 +61,7 @@ async def run(config: Config, given: Namespace, say: Say) -> None:
         for line in _lines(found, single=bool(webhook_id)):
             say(line)
     if found.faults:
-        count = len(found.faults)
-        raise Changed(f"the log of {count} webhook{'s' * (count > 1)} was changed")
+        raise Changed(f"the log of {_count(len(found.faults), 'webhook')} was changed")
 
 
 def _webhook(given: Namespace) -> str:
@@ -85,19 +84,23 @@ def _noted(given: Namespace) -> Head | None:
 def _lines(found: Verdict, *, single: bool) -> list[str]:
     signed = found.judge.signed
     lines = [
-        f"{found.attempts:,} attempts of {len(found.heads):,} webhooks, "
-        f"{signed['right']:,} signatures right."
+        f"{_count(found.attempts, 'attempt')} of {_count(len(found.heads), 'webhook')}: "
+        f"{_count(signed['right'], 'signature')} right."
     ]
     if found.older:
-        lines.append(f"{found.older:,} older attempts have no digest.")
+        lines.append(f"{_count(found.older, 'attempt')} from before there were digests.")
     lines += [
-        f"{signed[why]:,} signatures not checked: {text}."
+        f"{_count(signed[why], 'signature')} not checked: {text}."
         for why, text in UNCHECKED.items() if signed[why]
     ]  # fmt: skip
     lines += [_sentence(fault) for fault in found.faults]
     if single and not found.faults:
         lines += [f"To note: {place}:{digest}" for place, digest in found.heads.values()]
     return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _sentence(fault: Fault) -> str:

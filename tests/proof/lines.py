@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.proof import (
     attacks,
+    chains,
     console,
     correlation,
     crm,
@@ -186,6 +187,7 @@ LINES: dict[str, Line] = {
     **graphql_door.LINES,
     **storefront.LINES,
     **data.LINES,
+    **chains.LINES,
     **installing.LINES,
     "browser": browser,
     "demo-shop": demo_shop,

@@ -62,9 +62,9 @@ async def test_a_whole_log_is_told_in_a_line_and_one_webhook_with_its_end(log: L
     [line] = await log.verify()
     count = int(line.split(" ")[0])
     assert count > 12
-    assert line == f"{count} attempts of 2 webhooks, {count} signatures right."
+    assert line == f"{count} attempts of 2 webhooks: {count} signatures right."
     first, noted = await log.verify(log.webhooks[0].upper())
-    assert first.startswith(f"{noted.split(' ')[2].split(':')[0]} attempts of 1 webhooks, ")
+    assert first.startswith(f"{noted.split(' ')[2].split(':')[0]} attempts of 1 webhook: ")
     end = noted.removeprefix("To note: ")
     assert await log.verify(log.webhooks[0], end) == [first, noted]
     place, _, digest = end.partition(":")
@@ -95,7 +95,7 @@ async def test_a_change_is_named_and_ends_in_a_failure(log: Log) -> None:
 async def test_it_tells_why_signatures_were_not_checked(log: Log) -> None:
     await log.run("update events set body = null, erased_at = 1")
     lines = await log.verify()
-    assert lines[0].endswith(", 0 signatures right.")
+    assert lines[0].endswith(": 0 signatures right.")
     assert lines[1].endswith(
         " signatures not checked: over a body that was erased, or deleted with its event."
     )
@@ -123,7 +123,7 @@ async def test_signatures_of_a_replaced_secret_are_not_faults(log: Log) -> None:
     assert len(await log.verify()) == 1
     await log.run("update webhooks set old_secret = null")
     lines = await log.verify()
-    assert lines[0].endswith(", 0 signatures right.")
+    assert lines[0].endswith(": 0 signatures right.")
     assert lines[1].endswith(" signatures not checked: made with a secret that was replaced since.")
     # The same secret, had it been the one from the beginning.
     await log.run("update webhooks set secret_since = 0")
