@@ -26,9 +26,8 @@ SENTENCES: Mapping[str, str] = {
     "options.sample": "Sample data",
     "options.retries": "When the retries follow",
     "options.settings_filter": "Filter",
-    "options.settings_left_out": "Left out in this time: {count}.",
-    "options.settings_never": "Never sent, because the filter asks for fields that they do not"
-    " have: {events}.",
+    "options.settings_left_out": "Left out in the time of the charts: {count}.",
+    "options.settings_never": "Never sent, because none of them can pass the filter: {events}.",
     "options.settings_damaged": "The stored filter cannot be read, so each event ends as dead. Edit"
     " the webhook to write it again.",
     "options.settings_order": "Order",
