@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console import pages, reveal
+from gateway.console import guide, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import rotation
@@ -22,9 +22,10 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the step that comes next, and a new secret once."""
     webhook_id = pages.id_of(request)
     webhook, standing = await request.app[DB].read(rotation.standing, visitor.actor, webhook_id)
+    secret = await reveal.now(request, visitor, page_of(webhook_id))
     context = {
-        "webhook": webhook, "standing": standing, "hours": OVERLAP // HOUR,
-        "secret": await reveal.now(request, visitor, page_of(webhook_id)),
+        "webhook": webhook, "standing": standing, "hours": OVERLAP // HOUR, "secret": secret,
+        "programs": guide.with_secret(request, secret),
     }  # fmt: skip
     return pages.render(request, visitor, "rotate.html", context)
 

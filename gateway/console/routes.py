@@ -3,8 +3,10 @@
 from aiohttp import web
 
 from gateway.console import (
+    beside,
     deliveries,
     doctor,
+    guide,
     history,
     keys,
     login,
@@ -38,6 +40,7 @@ def add_console(app: web.Application) -> None:
     get("/console/static/{name:.+}", static)
 
     get("/console", page(overview.index))
+    get("/console/charts", page(beside.show))
     get("/console/sign-in", page(login.sign_in_page, public=True))
     post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
     post("/console/sign-out", action(login.sign_out))
@@ -67,6 +70,8 @@ def add_console(app: web.Application) -> None:
     post("/console/webhooks/{id}/test", action(webhooks.test))
     get("/console/webhooks/{id}/doctor", page(doctor.show))
     post("/console/webhooks/{id}/doctor", action(doctor.examine))
+    get("/console/webhooks/{id}/guide", page(guide.show))
+    post("/console/webhooks/{id}/guide", action(guide.check))
 
     get("/console/webhooks/{id}/recover", page(recoveries.show))
     post("/console/webhooks/{id}/recover", action(recoveries.start))

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.console import (
     text_charts,
     text_doctor,
+    text_guide,
     text_history,
     text_options,
     text_steering,
@@ -21,6 +22,7 @@ ENGLISH: Catalogue = {
     **text_stores.SENTENCES,
     **text_charts.SENTENCES,
     **text_doctor.SENTENCES,
+    **text_guide.SENTENCES,
     **text_history.SENTENCES,
     **text_steering.SENTENCES,
     "lang": "en",

@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console import display, doctor, options, pages, reveal
+from gateway.console import display, doctor, guide, options, pages, reveal
 from gateway.console.boards import Window, window
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
@@ -79,6 +79,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     context["retries"] = doctor.retries(schedule, request.app[DB].clock.wall())
     context["secret"] = await reveal.now(request, visitor, webhook_id)
+    context["programs"] = guide.with_secret(request, context["secret"])
     return pages.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 
 

@@ -34,7 +34,7 @@ async def furnish(site: Site, box: Inbox, view: Any, owner: str) -> dict[str, st
     box.answer = answer
     fine = await make_webhook(view, f"{box.url}/fine/{'p' * 300}", "contact.created")
     down = await make_webhook(view, f"{box.url}/down", "contact.created", "contact.updated")
-    await make_webhook(view, f"{box.url}/deals", "deal.created")
+    deals = await make_webhook(view, f"{box.url}/deals", "deal.created")
     key = {"X-API-Key": await site.key(owner), "X-Request-Id": "r" * 60}
     record = ""
     for name in ("Ana", "João", "N" * 200):
@@ -59,7 +59,8 @@ async def furnish(site: Site, box: Inbox, view: Any, owner: str) -> dict[str, st
         "deliveries": "/console/deliveries", "filtered": "/console/deliveries?state=waiting",
         "found": f"/console/deliveries?q={record}", "none": "/console/deliveries?q=nothing",
         "events": "/console/events", "event": event, "failing": failing, "delivered": delivered,
-        "down": f"/console/webhooks/{down}",
+        "guide": f"/console/webhooks/{deals}/guide", "beside": f"/console/charts?webhook={down}",
+        "all-beside": "/console/charts", "overview": "/console",
     }  # fmt: skip
 
 

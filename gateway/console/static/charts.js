@@ -10,8 +10,9 @@ document.body.append(tip);
 let shown = null; // The chart's id and the step that are read now.
 let kept = null; // What a poll must not disturb, while it replaces the charts.
 
-function board() {
-  return document.querySelector("[data-charts]");
+// A page may have several boards: charts of the same time, and their table.
+function boardOf(chart) {
+  return chart.closest("[data-charts]");
 }
 
 function hide() {
@@ -21,9 +22,13 @@ function hide() {
 }
 
 function show(chart, step) {
-  const count = Number(board().dataset.charts);
+  const board = boardOf(chart);
+  const count = Number(board.dataset.charts);
+  for (const line of document.querySelectorAll(".cursor")) {
+    if (boardOf(line) !== board) line.remove();
+  }
   shown = { id: chart.id, step: Math.min(Math.max(step, 0), count - 1) };
-  for (const other of board().querySelectorAll("svg")) {
+  for (const other of board.querySelectorAll("svg")) {
     let line = other.querySelector(".cursor");
     if (!line) {
       line = document.createElementNS(SVG, "path");
@@ -38,7 +43,7 @@ function show(chart, step) {
 
 // The figures are those of the table, in its order and its words.
 function tell(chart, count) {
-  const row = board().querySelector(`tr[data-step="${shown.step}"]`);
+  const row = boardOf(chart).querySelector(`tr[data-step="${shown.step}"]`);
   tip.replaceChildren();
   tip.hidden = !row;
   if (!row) return;
@@ -64,7 +69,7 @@ function under(event) {
   const chart = event.target.closest?.("[data-charts] svg");
   if (!chart) return;
   const box = chart.getBoundingClientRect();
-  const count = Number(board().dataset.charts);
+  const count = Number(boardOf(chart).dataset.charts);
   show(chart, Math.floor(((event.clientX - box.left) / box.width) * count));
 }
 
@@ -85,7 +90,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") hide();
   if (!chart || !(event.key in MOVES)) return;
   event.preventDefault();
-  const last = Number(board().dataset.charts) - 1;
+  const last = Number(boardOf(chart).dataset.charts) - 1;
   show(chart, (shown?.id === chart.id ? shown.step : last + 1) + MOVES[event.key]);
 });
 document.addEventListener("focusout", () => {
