@@ -33,6 +33,7 @@ from gateway.server.mailer import Mailer
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from outbox.database.transaction import Database, Tx
+from outbox.events.marks import Marks
 from outbox.queue import jobs, retention
 from outbox.queue.erasure import Erasure
 from outbox.queue.gauges import Readings
@@ -116,6 +117,8 @@ class Upkeep:
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         recovering = Recovering(db, metrics)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
+        marks = Marks(db, metrics)
+        self.duties.when(marks.any_due, "event-marks", marks.run_once)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from outbox.database.plans import by_index
+from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
+from outbox.events import marks
 
 SCANNED = 5_000
 """Events that one round examines."""
@@ -23,8 +25,14 @@ COLUMNS = """e.id, e.seq, e.name, e.record_id, e.record_version, e.webhook_id, e
   e.request_id, e.erased_at, length(e.body) as size"""
 PAGE = f"""
 select {COLUMNS}, {{hit}} as hit from events e
-where {_OWN} and e.seq < $2 order by e.seq desc limit $3
+where {_OWN} and e.seq < $2 and e.seq >= $4 order by e.seq desc limit $3
 """
+OF_SEQS = f"""
+select {COLUMNS} from events e
+where e.seq in (select cast(value as bigint) from {IDS} as given)
+  and e.owner_id = $2 and e.webhook_id is null and {{judged}} order by e.seq desc
+"""
+REACHED = "select occurred_at from events where seq >= $1 order by seq limit 1"
 ONE = f"select {COLUMNS} from events e where e.id = $1 and e.owner_id = $2"
 # Events of all owners: an owner with few of them would make this long.
 NEWEST_BEFORE = """
@@ -98,7 +106,27 @@ async def page(
     before = END if after is None else after
     if after is None and wanted.until < NO_TIME:
         before = await _before(tx, wanted.until)
-    values: list[Any] = [owner_id, before, 0]
+    # The newest events alone have no marks, so these are read one by one.
+    floor = await marks.marked(tx) if wanted.cause else 0
+    if before <= floor:
+        return await _marked(tx, owner_id, wanted, before, size)
+    values: list[Any] = [owner_id, before, 0, floor]
+    judged = _judged(values, wanted)
+    hit = f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
+    most = SCANNED if judged else size + 1
+    values[2] = most
+    rows = await tx.all(PAGE.format(hit=hit), *values)
+    found = [_listed(row) for row in rows if row["hit"]]
+    if len(found) > size:
+        return Page(found[:size], found[size - 1].seq)
+    examined = rows[-1]["occurred_at"] if rows else tx.now
+    if examined < wanted.since - OVERLAP_US or (len(rows) < most and not floor):
+        return Page(found, None)
+    following = floor if len(rows) < most else rows[-1]["seq"]
+    return Page(found, following, len(found) < size, examined)
+
+
+def _judged(values: list[Any], wanted: Wanted) -> list[str]:
     judged = []
     if wanted.name:
         values.append(wanted.name)
@@ -112,17 +140,26 @@ async def page(
     if wanted.since > 0:
         values.append(wanted.since)
         judged.append(f"e.occurred_at >= ${len(values)}")
-    hit = f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
-    most = SCANNED if judged else size + 1
-    values[2] = most
-    rows = await tx.all(PAGE.format(hit=hit), *values)
-    found = [_listed(row) for row in rows if row["hit"]]
-    if len(found) > size:
-        return Page(found[:size], found[size - 1].seq)
-    past = rows and rows[-1]["occurred_at"] < wanted.since - OVERLAP_US
-    if len(rows) < most or past:
+    return judged
+
+
+async def _marked(tx: Tx, owner_id: str, wanted: Wanted, before: int, size: int) -> Page:
+    """Return a page of events that marks lead to."""
+    seqs, following = await marks.places(tx, wanted.cause.lower(), wanted.cause, before)
+    if len(seqs) > size:
+        seqs = seqs[:size]
+        following = seqs[-1]
+    values: list[Any] = [items(seqs), owner_id]
+    conditions = " and ".join(_judged(values, wanted))
+    rows = await tx.all(OF_SEQS.format(judged=conditions), *values) if seqs else []
+    found = [_listed(row) for row in rows]
+    if following is None:
         return Page(found, None)
-    return Page(found, rows[-1]["seq"], len(found) < size, rows[-1]["occurred_at"])
+    reached = await tx.one(REACHED, following)
+    examined = tx.now if reached is None else int(reached["occurred_at"])
+    if examined < wanted.since - OVERLAP_US:
+        return Page(found, None)
+    return Page(found, following, len(found) < size, examined)
 
 
 async def _before(tx: Tx, until: int) -> int:

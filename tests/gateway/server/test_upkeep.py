@@ -20,6 +20,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.upkeep import BATCHES, Upkeep
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
+from outbox.events import marks
 from outbox.ids import Ids
 from outbox.queue import erasure, figures
 from outbox.queue.retention import DAY
@@ -38,6 +39,7 @@ TEMPORARY = {
     "events": "retention",
     "figures": "retention",
     "jobs": "ended-jobs",
+    "event_marks": "event-marks",
     "idempotency": "idempotency",
     "tokens": "tokens",
     "sessions": "sessions",
@@ -201,6 +203,7 @@ async def _everything_old(db: Database) -> None:
             user_id, webhook_id(1),
         )  # fmt: skip
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
+        await marks.store(tx, -2 * marks.BLOCK, b"", b"")
         await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
         await tx.run(
             "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
