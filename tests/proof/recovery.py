@@ -9,7 +9,7 @@ from tests.system.recovers import run_recover
 
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 COUNT = 50_000
-CONTROL = 3_000
+CONTROL = 2_000
 HASTY = "tests.system.hasty_jobs_serve"
 TRIES = 3
 
@@ -27,7 +27,8 @@ async def recover(seed: int) -> Outcome:
 
 async def _goes_red(outcome: Outcome, engine: Engine, seed: int) -> None:
     for tried in range(TRIES):
-        lost = (await run_recover(CONTROL, engine, seed + tried, module=HASTY))["lost"]
+        told = await run_recover(CONTROL, engine, seed + tried, within=1.0, module=HASTY)
+        lost = told["lost"]
         outcome.figures[f"control: {engine} moving on first"] = {"lost": lost, "tries": tried + 1}
         if lost:
             return

@@ -17,7 +17,7 @@ from outbox.queue.jobs import Job
 from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 
-BETWEEN_SECONDS = 0.2
+BETWEEN_SECONDS = 2.0
 
 
 class HastyRecovering(Recovering):

@@ -44,8 +44,6 @@ RATE = 1_000
 WRITES = 20.0
 """Writes per second meanwhile."""
 AT_ONCE = 500
-STEP_SECONDS = 0.3
-"""Longer than a step of the job: the kill comes anywhere in one."""
 LEASE_SECONDS = 30.0
 HOUR = 3_600_000_000
 JOBS = "select state, made, refused, total, user_id from jobs"
@@ -61,9 +59,13 @@ DELIVERIES = (
 
 
 async def run_recover(
-    count: int, engine: Engine, seed: int, *, kills: int = 2, module: str = "gateway"
-) -> dict[str, Any]:
-    """Recover `count` deliveries from the console, with writes and kills; return the record."""
+    count: int, engine: Engine, seed: int, *, kills: int = 2, within: float = 0.2,
+    module: str = "gateway",
+) -> dict[str, Any]:  # fmt: skip
+    """Recover `count` deliveries from the console, with writes and kills; return the record.
+
+    Each kill comes `within` seconds of a random part of the way, so anywhere in a step of the job.
+    """
     with tempfile.TemporaryDirectory(prefix="carteiro-recover-") as home:
         folder = Path(home)
         async with empty_database(engine, folder) as url, recipients(1, seed=seed) as there:
@@ -72,7 +74,9 @@ async def run_recover(
             product = Product(folder, url, tenants.key_file, module=module)
             try:
                 await product.start()
-                return await _recover(url, tenants, there, product, staged, engine, seed, kills)
+                return await _recover(
+                    url, tenants, there, product, staged, engine, seed, kills, within
+                )
             finally:
                 await product.close()
 
@@ -113,7 +117,7 @@ async def _stage(url: str, tenants: Tenants, count: int) -> list[str]:
 
 async def _recover(
     url: str, tenants: Tenants, there: Recipients, product: Product, staged: list[str],
-    engine: Engine, seed: int, kills: int,
+    engine: Engine, seed: int, kills: int, within: float,
 ) -> dict[str, Any]:  # fmt: skip
     dice = random.Random(seed)
     load = Load(tenants, seed)
@@ -128,7 +132,7 @@ async def _recover(
         async with load.writing(product.address, rate=WRITES):
             made_at.append(await _until_made(url, mark))
             rss = max(rss, product.rss())
-            await asyncio.sleep(dice.uniform(0.0, STEP_SECONDS))
+            await asyncio.sleep(dice.uniform(0.0, within))
             product.kill()
         await product.ended()
         held, integrity = await state_after_kill(url)
