@@ -8,7 +8,7 @@ SENTENCES: Mapping[str, str] = {
     "guide.title": "Verify the requests",
     "guide.lead": "Copy the function of your language into your receiver. The second file checks a"
     " signed example with this webhook's secret and prints “genuine”.",
-    "guide.hidden": "The secret was shown once; put yours in place of whsec_….",
+    "guide.hidden": "The secret was shown once; put yours where whsec_… stands.",
     "guide.copy": "Copy {file}",
     "guide.run": "Run it:",
     "guide.raw": "Verify the raw bytes of the body, before any JSON parser touches them.",

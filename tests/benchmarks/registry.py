@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.benchmarks.ceilings import ceilings
 from tests.benchmarks.console_charts import console_charts
+from tests.benchmarks.console_history import console_history
 from tests.benchmarks.end_to_end import end_to_end, end_to_end_postgres
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "parked": parked,
     "gauges": gauges,
     "console_charts": console_charts,
+    "console_history": console_history,
     "read_path": read_path,
     "pages": pages,
     "lists": lists,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
+from outbox.database.transaction import Tx
 from tests.browser.conftest import sign_in, window
 from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook, send_test
 from tests.browser.test_narrow import MISPLACED, PHONE, SMALL
@@ -90,3 +91,90 @@ async def test_the_pages_fit_in_both_schemes_and_widths(
                         wrong.append("too wide")
                     found[key] = wrong
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
+
+
+async def test_without_scripts_every_page_answers(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    """Filters, search, bodies, commands, the guide and the check need no script."""
+    owner = await site.user()
+    async with window(chromium, site) as view:
+        await sign_in(view)
+        paths = await furnish(site, box, view, owner)
+    async with window(chromium, site, java_script_enabled=False) as view:
+        page = view.page
+        await sign_in(view)
+        await page.get_by_role("link", name="Deliveries").click()
+        await page.get_by_label("State").select_option("Delivered")
+        await page.get_by_label("Response status").fill("200")
+        await page.get_by_role("button", name="Show").click()
+        assert await page.locator("#history-rows tbody tr").count() == 4
+        await page.get_by_role("button", name="Clear").click()
+        assert await page.locator("#history-rows tbody tr").count() == 7
+        await page.locator("#history-rows tbody a").last.click()
+        await page.get_by_text("Exact bytes").click()
+        assert await page.get_by_test_id("delivery-body").is_visible()
+        assert await page.get_by_role("button", name="Copy").count() == 0
+        await page.get_by_role("link", name="The event").click()
+        await page.get_by_role("link", name="All events of this record").click()
+        assert await page.locator("#event-rows tbody tr").count() == 1
+        await view.open(paths["guide"])
+        await page.get_by_text("Ruby", exact=True).click()
+        assert await page.get_by_test_id("check-ruby").is_visible()
+        await page.get_by_role("textbox", name="Request").fill("X-Webhook-Signature: sha256=00\n\n{}")
+        await page.get_by_role("button", name="Check signature").click()
+        await page.get_by_text("was signed with another secret").wait_for()
+        await view.open(paths["beside"])
+        assert await page.get_by_test_id("totals").locator("tbody tr").count() == 6
+
+
+async def test_a_delivered_request_is_copied_and_found_genuine(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    """The command that the page offers to copy passes the check; a changed one does not."""
+    owner = await site.user()
+    allowed = ["clipboard-read", "clipboard-write"]
+    async with window(chromium, site, permissions=allowed) as view:
+        page = view.page
+        await sign_in(view)
+        paths = await furnish(site, box, view, owner)
+        await view.open(paths["delivered"])
+        await page.get_by_text("As curl").click()
+        await page.get_by_role("button", name="Copy the command").click()
+        copied = await page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("curl -X POST")
+        await page.get_by_role("button", name="Copy body").click()
+        body = await page.evaluate("navigator.clipboard.readText()")
+        assert body.encode() in {got.body for got in box.got}
+        to_webhook = await page.locator("#to-webhook").get_attribute("href")
+        for text, says in (
+            (copied, "right, made with the current secret"),
+            (copied.replace("contact.created", "contact.deleted"), "signed with another secret"),
+        ):
+            await view.open(f"{to_webhook}/guide")
+            await page.get_by_role("textbox", name="Request").fill(text)
+            await page.get_by_role("button", name="Check signature").click()
+            assert await page.get_by_test_id("verdict").get_by_text(says).count() == 2
+
+
+async def test_what_was_opened_stays_open_when_the_page_refreshes_itself(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    owner = await site.user()
+    async with window(chromium, site) as view:
+        page = view.page
+        await sign_in(view)
+        paths = await furnish(site, box, view, owner)
+        await view.open(paths["event"])
+        await page.get_by_text("Exact bytes").click()
+        delivery = page.locator("#event tbody a").first
+        # Something changes: the page gets its part again.
+        async with page.expect_response(lambda r: "seen=" in r.url and r.status == 200):
+            await site.db.write(fail, (await delivery.get_attribute("href") or "")[-24:])
+        await page.locator("#event .badge.is-dead").wait_for()
+        assert await page.locator("#raw-body").evaluate("part => part.open")
+        assert await page.get_by_role("button", name="Copy body").is_visible()
+
+
+async def fail(tx: Tx, delivery_id: str) -> None:
+    await tx.run("update deliveries set state = 'dead' where id = $1", delivery_id)

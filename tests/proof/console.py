@@ -1,8 +1,9 @@
-"""The line of the console's charts: exact, seen by a browser, and there in 200 ms."""
+"""The lines of the console: exact, seen by a browser, and there in time beside a million rows."""
 
 from __future__ import annotations
 
 from tests.benchmarks.console_charts import console_charts
+from tests.benchmarks.console_history import console_history
 from tests.benchmarks.sizes import FULL
 from tests.proof.commands import select
 from tests.proof.outcome import Line, Outcome
@@ -20,4 +21,18 @@ async def charts(seed: int) -> Outcome:
     return outcome
 
 
-LINES: dict[str, Line] = {"console-charts": charts}
+async def delivery(seed: int) -> Outcome:
+    """Compare lists and searches with filters in memory, read the pages in a browser, time them."""
+    outcome = Outcome()
+    exact = ("tests/outbox/queue/test_across.py", "tests/outbox/events/test_history.py")
+    pages = ("history", "timeline", "guide", "beside")
+    named = (f"tests/gateway/console/test_{page}.py" for page in pages)
+    await select(outcome, *exact, *named, at_least=70)
+    await select(outcome, "tests/browser/test_history.py", at_least=4)
+    timed = await console_history(FULL)
+    outcome.figures |= timed.figures
+    outcome.reasons += timed.reasons
+    return outcome
+
+
+LINES: dict[str, Line] = {"console-charts": charts, "console-delivery": delivery}

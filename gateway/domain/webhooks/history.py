@@ -16,7 +16,7 @@ from outbox.queue.log import Announced, Delivery
 from outbox.webhooks import Webhook
 
 PAGE = 50
-SECONDS = 0.25
+SECONDS = 0.15
 """A page that matches few rows searches further during this time."""
 LONGEST_SEARCH = 200
 
