@@ -45,6 +45,7 @@ from outbox.worker.scheduler import Scheduler
 READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
 RETENTION_SECONDS = 3600.0
+MARK_SECONDS = 60.0
 LOOP_SECONDS = 0.25
 PAUSE_SECONDS = 0.05
 
@@ -117,8 +118,7 @@ class Upkeep:
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         recovering = Recovering(db, metrics)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
-        marks = Marks(db, metrics)
-        self.duties.when(marks.any_due, "event-marks", marks.run_once)
+        self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db, metrics).run_once)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -22,9 +22,8 @@ Values = Sequence[Any]
 Sources = Sequence[tuple[str, Path]]
 """The components of the schema, with the folders of their migrations."""
 
-LEFT_BEHIND = frozenset({"schema_migrations", "nodes", "event_marks"})
-"""Tables that stay: migrations write the first, the second has the processes of a database, and a
-duty makes the third anew."""
+LEFT_BEHIND = frozenset({"schema_migrations", "nodes"})
+"""Tables that stay: migrations write the first, and the second has the processes of a database."""
 OWN_COLUMNS = frozenset({("events", "xid")})
 """Columns that one engine alone has; their values mean nothing in another database."""
 BOOKKEEPING = LEFT_BEHIND | {"outbox_state", "duties", "first_account_links"}

@@ -29,7 +29,8 @@ where {_OWN} and e.seq < $2 and e.seq >= $4 order by e.seq desc limit $3
 """
 OF_SEQS = f"""
 select {COLUMNS} from events e
-where e.seq in (select cast(value as bigint) from {IDS} as given)
+where e.seq /*sqlite in*/ /*postgres = any (array*/
+    (select cast(value as bigint) from {IDS} as given) /*postgres )*/
   and e.owner_id = $2 and e.webhook_id is null and {{judged}} order by e.seq desc
 """
 REACHED = "select occurred_at from events where seq >= $1 order by seq limit 1"

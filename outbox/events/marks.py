@@ -16,8 +16,8 @@ from outbox.database.transaction import DUTIES, Database, Tx
 
 BLOCK = 4_096
 WIDTH = 4
-PAGE = 64
-"""Blocks that one round of a search reads: 2 MB."""
+PAGE = 128
+"""Blocks that one round of a search reads: 4 MB."""
 PURGED = 100
 
 SPAN = """
@@ -60,10 +60,6 @@ class Marks:
     def __init__(self, db: Database, ledger: Ledger) -> None:
         self._db = db
         self._ledger = ledger
-
-    async def any_due(self) -> bool:
-        """Return whether a block can be marked or deleted."""
-        return await self._db.read(next_block) is not None or await self._db.read(past) is not None
 
     async def run_once(self) -> None:
         """Mark all blocks that are complete, and delete the past ones."""

@@ -48,17 +48,16 @@ select * from (
     and d.next_at >= $2 and (d.next_at > $2 or d.id > $1) and d.next_at <= {end}
   order by d.next_at, d.id limit $3) as {name}
 """
+# An array, so that PostgreSQL looks up each id, whatever its statistics say.
+GIVEN = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
 BY_ID = f"""
-select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id in {IDS}
+select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {GIVEN}
 """
 # One probe of each of the two partial indexes for each event.
 OF_EVENTS = f"""
-select {COLUMNS} from deliveries d left join events e on e.id = d.event_id
-where d.owner_id = $2 and d.id in (
-  select id from deliveries where event_id in {IDS} and origin = 'event'
-  union all
-  select id from deliveries where event_id in {IDS} and origin <> 'event')
-order by d.id desc limit $3
+select id from deliveries where event_id {GIVEN} and origin = 'event'
+union all
+select id from deliveries where event_id {GIVEN} and origin <> 'event'
 """
 
 
@@ -151,9 +150,9 @@ async def of_events(
     """Return all deliveries of events, newest first, replays and tests too."""
     if not event_ids:
         return []
-    return [
-        log.delivery_of(row) for row in await tx.all(OF_EVENTS, items(event_ids), owner_id, most)
-    ]
+    await by_index(tx)
+    ids = sorted((row["id"] for row in await tx.all(OF_EVENTS, items(event_ids))), reverse=True)
+    return [one for one in await by_ids(tx, ids[:most]) if one.owner_id == owner_id]
 
 
 async def _newest(

@@ -121,7 +121,9 @@ async def test_without_scripts_every_page_answers(
         await view.open(paths["guide"])
         await page.get_by_text("Ruby", exact=True).click()
         assert await page.get_by_test_id("check-ruby").is_visible()
-        await page.get_by_role("textbox", name="Request").fill("X-Webhook-Signature: sha256=00\n\n{}")
+        await page.get_by_role("textbox", name="Request").fill(
+            "X-Webhook-Signature: sha256=00\n\n{}"
+        )
         await page.get_by_role("button", name="Check signature").click()
         await page.get_by_text("was signed with another secret").wait_for()
         await view.open(paths["beside"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor, must_own
@@ -17,7 +18,8 @@ from outbox.webhooks import Webhook
 
 PAGE = 50
 SECONDS = 0.15
-"""A page that matches few rows searches further during this time."""
+ROUNDS = 4
+"""A page that matches few rows searches further during this time, and this often at least."""
 LONGEST_SEARCH = 200
 
 
@@ -70,11 +72,13 @@ async def deliveries(
         ]
         return Found(fitting, listed, found.after, found.searched)
     began, rows = clock.monotonic(), list[Delivery]()
-    while True:
+    for done in count(1):
         page = await across.page(tx, chosen, wanted, after, PAGE - len(rows))
         rows += page.deliveries
         after = page.after or ""
-        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
+        if not page.searched or len(rows) == PAGE:
+            break
+        if done >= ROUNDS and clock.monotonic() - began > SECONDS:
             break
     searched = page.searched and len(rows) < PAGE
     return Found(rows, listed, page.after, _moment(after.rpartition("-")[2]) if searched else None)
@@ -94,11 +98,13 @@ async def events(
         if event is not None:
             return await _with_deliveries(tx, actor, [event], listed, None, None)
     began, rows = clock.monotonic(), list[Listed]()
-    while True:
+    for done in count(1):
         page = await history.page(tx, actor.owner_id, wanted, after, PAGE - len(rows))
         rows += page.events
         after = page.after
-        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
+        if not page.searched or len(rows) == PAGE:
+            break
+        if done >= ROUNDS and clock.monotonic() - began > SECONDS:
             break
     searched = page.examined if page.searched and len(rows) < PAGE else None
     return await _with_deliveries(tx, actor, rows, listed, page.after, searched)

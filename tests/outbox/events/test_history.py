@@ -85,7 +85,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and rounds of few events, so that a test has many of them."""
     monkeypatch.setattr(marks, "BLOCK", 8)
     monkeypatch.setattr(marks, "PAGE", 2)
-    monkeypatch.setattr(marks, "BLOCKS", marks.BLOCKS.replace("limit 64", "limit 2"))
+    monkeypatch.setattr(marks, "BLOCKS", marks.BLOCKS.replace("limit 128", "limit 2"))
     monkeypatch.setattr(history, "SCANNED", 5)
 
 
@@ -96,7 +96,6 @@ async def test_pages_hold_what_a_filter_in_memory_finds(db: Database, marked: st
     rows = await furnish(db, 5, 80 if marked == "some" else 131)
     if marked != "none":
         await duty.run_once()
-        assert not await duty.any_due()
     if marked == "some":
         rows += await furnish(db, 85, 51, 8)
     since, end = rows[20]["at"], rows[90]["at"]
@@ -127,9 +126,7 @@ async def test_a_search_reads_marks_and_not_events(db: Database) -> None:
 async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Database) -> None:
     counts = Counts()
     duty = Marks(db, counts)
-    assert not await duty.any_due()
     await furnish(db, 3, 20)
-    assert await duty.any_due()
     await duty.run_once()
     # Places 0 to 15 are complete, 16 to 23 lack the last one.
     assert await db.read(marks.marked) == 16
@@ -141,7 +138,6 @@ async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Datab
         await tx.run("delete from events where seq < $1", before)
 
     await db.write(forget, 15)
-    assert await duty.any_due()
     await duty.run_once()
     assert counts.deleted == 1
     await db.write(forget, 24)
