@@ -8,6 +8,7 @@ import asyncio
 import logging
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -18,7 +19,7 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.queue import jobs
+from outbox.queue import jobs, ordering
 from outbox.queue.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
@@ -35,6 +36,7 @@ RETENTION_SECONDS = 3600.0
 SECRETS_SECONDS = 600.0
 SECRETS_AT_ONCE = 100
 JOBS_AT_ONCE = 100
+LINES_SECONDS = 300.0
 
 
 def main() -> int:
@@ -133,6 +135,8 @@ def upkeep(db: Database, keep_days: int) -> Duties:
     duties.once_every(RETENTION_SECONDS, "ended-jobs", ended_jobs)
     recovering = Recovering(db)
     duties.when(recovering.any_running, "jobs", recovering.run_once)
+    duties.when(partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db))
+    duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
     return duties
 
 

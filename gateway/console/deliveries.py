@@ -18,7 +18,7 @@ from gateway.server.keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx
-from outbox.queue import log, replay
+from outbox.queue import lines, log, replay
 from outbox.queue.log import Announced, Attempt, Delivery
 from outbox.queue.policy import Schedule
 from outbox.webhooks import Webhook
@@ -52,7 +52,7 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a delivery: its event, the exact body and every attempt."""
-    delivery, webhook, event, attempts, others, by, schedule = await request.app[DB].read(
+    delivery, webhook, event, attempts, others, by, schedule, place = await request.app[DB].read(
         _whole, visitor.actor, pages.id_of(request), usual_schedule(request)
     )
     now = request.app[DB].clock.wall()
@@ -62,7 +62,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "others": others, "replayed_by": by, "state": display.delivery_state(delivery, active),
         "state_of": lambda other: display.delivery_state(other, active),
         "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
-        "question": _question(delivery),
+        "question": _question(delivery), "place": place, "lines_cap": lines.COUNTED,
         "course": course(
             delivery, attempts, schedule, now, visitor.actor.zone, parked=not active
         ),
@@ -134,7 +134,8 @@ async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
 async def _whole(
     tx: Tx, actor: Actor, delivery_id: str, usual: Schedule
 ) -> tuple[
-    Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None, Schedule
+    Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None, Schedule,
+    lines.Place | None,
 ]:  # fmt: skip
     delivery = await _own(tx, actor, delivery_id)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
@@ -146,6 +147,7 @@ async def _whole(
         await log.siblings(tx, delivery),
         by["name"] if by is not None else None,
         await pings.schedule_of(tx, delivery.webhook_id, usual),
+        await lines.place(tx, delivery_id),
     )
 
 

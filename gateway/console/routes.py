@@ -9,6 +9,7 @@ from gateway.console import (
     guide,
     history,
     keys,
+    lines,
     login,
     options,
     overview,
@@ -86,6 +87,7 @@ def add_console(app: web.Application) -> None:
     post("/console/deliveries/{id}/cancel", action(steering.cancel))
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
+    post("/console/deliveries/{id}/skip", action(lines.skip))
 
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))

@@ -8,6 +8,7 @@ from gateway.console import (
     text_doctor,
     text_guide,
     text_history,
+    text_lines,
     text_options,
     text_steering,
     text_stores,
@@ -25,6 +26,7 @@ ENGLISH: Catalogue = {
     **text_guide.SENTENCES,
     **text_history.SENTENCES,
     **text_steering.SENTENCES,
+    **text_lines.SENTENCES,
     "lang": "en",
     # Frame
     "app.name": "Carteiro",

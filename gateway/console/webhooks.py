@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console import display, doctor, guide, options, pages, reveal
+from gateway.console import display, doctor, guide, lines, options, pages, reveal
 from gateway.console.boards import Window, window
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
@@ -14,7 +14,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS
 from outbox.database.transaction import Tx
-from outbox.queue import log, parking, series
+from outbox.queue import log, ordering, parking, series
 from outbox.queue.figures import FILTERED
 from outbox.queue.series import Figures, Pending
 from outbox.sending.request import SECRET_BYTES, new_secret
@@ -80,6 +80,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     context["retries"] = doctor.retries(schedule, request.app[DB].clock.wall())
     context["secret"] = await reveal.now(request, visitor, webhook_id)
     context["programs"] = guide.with_secret(request, context["secret"])
+    context |= await lines.shown(request, webhook)
     return pages.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 
 
@@ -100,9 +101,11 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     try:
         draft = options.judged(request, typed, kept)
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
-        await request.app[DB].write(
+        turning = await request.app[DB].write(
             webhooks.change, visitor.actor, webhook_id, version, draft, request.app[KEYRING]
         )
+        if turning:
+            await ordering.finish(request.app[DB], webhook_id)
     except Refusal as refusal:
         if refusal.code == "conflict":
             raise

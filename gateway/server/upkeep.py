@@ -34,7 +34,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from outbox.database.transaction import Database, Tx
 from outbox.events.marks import Marks
-from outbox.queue import jobs, retention
+from outbox.queue import jobs, ordering, retention
 from outbox.queue.erasure import Erasure
 from outbox.queue.gauges import Readings
 from outbox.queue.retention import Retention
@@ -46,6 +46,7 @@ READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
 RETENTION_SECONDS = 3600.0
 MARK_SECONDS = 60.0
+LINES_SECONDS = 300.0
 LOOP_SECONDS = 0.25
 PAUSE_SECONDS = 0.05
 
@@ -119,6 +120,10 @@ class Upkeep:
         recovering = Recovering(db, metrics)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db, metrics).run_once)
+        self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
+        self.duties.when(
+            partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db)
+        )
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -58,7 +58,7 @@ where events.pos = s.place
 
 # A lane with due deliveries claims nothing ahead of its queue.
 WEBHOOKS = f"""
-select {ENDPOINT}, w.owner_id, w.events, w.conditions, w.since_snapshot,
+select {ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
   /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
@@ -73,6 +73,7 @@ COLUMNS = (
     "id", "owner_id", "event_id", "webhook_id", "origin", "state", "reason", "retry", "next_at",
     "tries", "attempts", "claim", "node_id", "record_id", "seq", "created_at", "finished_at",
 )  # fmt: skip
+IN_LINE = (*COLUMNS, "ordered")
 ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
 
 
@@ -144,6 +145,10 @@ class _Round:
         self.due = due
         self._slots = capacity.slots
         self.rows: list[tuple[object, ...]] = []
+        self.lined: list[tuple[object, ...]] = []
+        """The rows of ordered webhooks."""
+        self.followers: dict[str, dict[str, str]] = {}
+        """Of each ordered webhook, one new delivery of each record."""
         self.claimed: list[Claimed] = []
         self.endpoints: dict[str, Endpoint] = {}
         self.dead: list[str] = []
@@ -152,13 +157,16 @@ class _Round:
         self.created: Counter[str] = Counter()
 
     def add(self, event: Row, seq: int, to: _Subscriber) -> None:
-        """Add one delivery of `event`: claimed, ready behind the lane's queue, or dead."""
+        """Add one delivery of `event`: claimed, ready behind the lane's queue, held, or dead."""
         delivery_id = self._tx.new_id()
         origin: Origin = "event" if event["webhook_id"] is None else "test"
         state, reason = "ready", None
         if to.names is None or to.conditions is None:
             state, reason = "dead", UNREADABLE if to.names is None else UNJUDGED
             self.dead.append(to.id)
+        elif to.row["ordered"] and origin == "event":
+            state = "held"
+            self.followers.setdefault(to.id, {}).setdefault(event["record_id"], delivery_id)
         elif self._may_preclaim(event, to):
             state = "in_flight"
             self._slots -= 1
@@ -177,15 +185,17 @@ class _Round:
             self.ready.add(to.id)
         taken = state == "in_flight"
         self.created[event["name"]] += 1
-        self.rows.append(
-            (
+        row = (
                 delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
                 # One microsecond apart, so that a lane sends in the order of its events.
                 self.due + to.made, 0, int(taken), self._capacity.claim if taken else None,
                 self._capacity.node_id if taken else None, event["record_id"], seq, self._tx.now,
                 self._tx.now if state == "dead" else None,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+        if state == "held":
+            self.lined.append((*row, True))
+        else:
+            self.rows.append(row)
         to.made += 1
 
     def _may_preclaim(self, event: Row, to: _Subscriber) -> bool:
@@ -238,6 +248,13 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     await figures.count_fan_out(tx, met, now.dead, filters.by_webhook())
     await circuits.let_pass(tx, now.tests)
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
+    if now.lined:
+        await sql.insert(tx, "deliveries", IN_LINE, now.lined, ONCE)
+        ready, busy = await lanes.line_up(
+            tx, {to: list(each.values()) for to, each in now.followers.items()}, now.due
+        )
+        now.ready |= ready
+        noted = noted or busy
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed, now.endpoints, now.dead,
         more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,

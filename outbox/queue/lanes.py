@@ -5,10 +5,11 @@ lanes (by id), webhooks, deliveries, so that they cannot deadlock. Work that mus
 claim, settle, rescue) takes the free lanes and returns for the others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
+from outbox.queue import heads
 
 RESTED = 1_000_000
 """Microseconds: a lane without a turn for this long counts as if it had waited this long."""
@@ -99,9 +100,9 @@ CHAIN = """
     as digest
 """
 
-NOTE = "insert into wakes (webhook_id) values ($1)"
+NOTE = "insert into wakes (webhook_id, delivery_id) values ($1, $2)"
 NOTED = "select distinct webhook_id from wakes limit 500"
-FORGET = f"delete from wakes where webhook_id in {IDS}"
+FORGET = f"delete from wakes where webhook_id in {IDS} returning delivery_id"
 
 
 async def due_now(tx: Tx) -> int:
@@ -159,18 +160,39 @@ async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
     if free:
         await tx.run(WAKE, items(free), due)
     if held:
-        await tx.many(NOTE, [(webhook_id,) for webhook_id in held])
+        await tx.many(NOTE, [(webhook_id, None) for webhook_id in held])
     return bool(held)
 
 
+async def line_up(
+    tx: Tx, followers: Mapping[str, Sequence[str]], due: int
+) -> tuple[set[str], bool]:
+    """Find the heads of new held deliveries, by webhook, and wake their lanes.
+
+    Return the webhooks with a delivery ready, and whether any lane was locked: its deliveries are
+    noted for `wake_noted`. Waits for no lock.
+    """
+    free, held = await try_lock(tx, followers)
+    ready = set(await heads.promote(tx, [one for lane in free for one in followers[lane]]))
+    if ready:
+        await tx.run(WAKE, items(sorted(ready)), due)
+    if held:
+        await tx.many(NOTE, [(lane, one) for lane in held for one in followers[lane]])
+    return ready, bool(held)
+
+
 async def wake_noted(tx: Tx) -> bool:
-    """Wake lanes that fan-out found locked, at most 500; return whether any are left."""
+    """Wake lanes that fan-out found locked, at most 500; return whether any are left.
+
+    Held deliveries among their notes may be the heads of their records by now.
+    """
     noted = [row["webhook_id"] for row in await tx.all(NOTED)]
     free, held = await try_lock(tx, noted)
     # A node takes the notes of a lane only with the lane's lock, so that two nodes never wait for
     # each other here.
     if done := sorted(set(noted).difference(held)):
-        await tx.run(FORGET, items(done))
+        notes = await tx.all(FORGET, items(done))
+        await heads.promote(tx, [n["delivery_id"] for n in notes if n["delivery_id"] is not None])
     await rest(tx, free)
     tx.wake = tx.wake or bool(free)
     return bool(held)

@@ -7,12 +7,12 @@ of each record; of very many, it takes a share of the records at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from zlib import crc32
 
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue import lanes
+from outbox.queue import heads, lanes
 
 RECORDS = 100_000
 """Deliveries at a time, and so at most as many records to remember: about 40 MB."""
@@ -24,8 +24,12 @@ select id from webhooks where id = $1 and state <> 'active' /*postgres for updat
 """
 
 COUNT = """
-select count(*) as waiting from deliveries /*sqlite indexed by deliveries_ready*/
-where webhook_id = $1 and state = 'ready'
+select (
+    select count(*) from deliveries /*sqlite indexed by deliveries_ready*/
+    where webhook_id = $1 and state = 'ready')
+  + (
+    select count(*) from deliveries /*sqlite indexed by deliveries_held*/
+    where webhook_id = $1 and state = 'held') as waiting
 """
 
 PAGE_OF_READY = f"""
@@ -33,6 +37,12 @@ select id, next_at, record_id, seq from deliveries /*sqlite indexed by deliverie
 where webhook_id = $1 and state = 'ready' and retry = $2
   and next_at >= $3 and (next_at > $3 or id > $4)
 order by next_at, id limit {PAGE}
+"""
+
+PAGE_OF_HELD = f"""
+select id, record_id, seq from deliveries /*sqlite indexed by deliveries_held*/
+where webhook_id = $1 and state = 'held' and (record_id, seq) > ($2, $3)
+order by record_id, seq limit {PAGE}
 """
 
 # Each with the newer one of its record, which must still wait: retention may have ended it. The
@@ -43,8 +53,9 @@ where id /*sqlite in (*/ /*postgres = any (array(*/
   select older.id from {ITEMS}
   join deliveries older on older.id = value ->> 0
   join deliveries newer on newer.id = value ->> 1
-  where older.state || '' = 'ready' and newer.state || '' = 'ready'
+  where older.state || '' in ('ready', 'held') and newer.state || '' in ('ready', 'held')
   /*sqlite )*/ /*postgres for update of older))*/
+returning id, ordered
 """
 
 
@@ -59,23 +70,33 @@ async def end_older(db: Database, webhook_id: str) -> None:
 async def _end_share(db: Database, webhook_id: str, share: int, shares: int) -> bool:
     """Cancel those of a share of the records; return False when the webhook is not inactive."""
     newest: dict[str, tuple[int, str]] = {}
+    async for page in _pages(db, webhook_id):
+        older: list[tuple[str, str]] = []
+        for row in page:
+            record = row["record_id"]
+            if crc32(record.encode()) % shares != share:
+                continue
+            this = (int(row["seq"]), str(row["id"]))
+            first, last = sorted((newest.get(record, this), this))
+            newest[record] = last
+            if first != last:
+                older.append((first[1], last[1]))
+        if older and not await db.write(_end, webhook_id, older):
+            return False
+    return True
+
+
+async def _pages(db: Database, webhook_id: str) -> AsyncIterator[list[Row]]:
+    """Yield what waits at a webhook: retries, first attempts, and what is behind them."""
     for retry in (True, False):
         after = (0, "")
         while page := await db.read(_page, webhook_id, retry, *after):
             after = (int(page[-1]["next_at"]), str(page[-1]["id"]))
-            older: list[tuple[str, str]] = []
-            for row in page:
-                record = row["record_id"]
-                if crc32(record.encode()) % shares != share:
-                    continue
-                this = (int(row["seq"]), str(row["id"]))
-                first, last = sorted((newest.get(record, this), this))
-                newest[record] = last
-                if first != last:
-                    older.append((first[1], last[1]))
-            if older and not await db.write(_end, webhook_id, older):
-                return False
-    return True
+            yield page
+    record, seq = "", 0
+    while page := await db.read(_page_of_held, webhook_id, record, seq):
+        record, seq = str(page[-1]["record_id"]), int(page[-1]["seq"])
+        yield page
 
 
 async def _count(tx: Tx, webhook_id: str) -> int:
@@ -87,9 +108,14 @@ async def _page(tx: Tx, webhook_id: str, retry: bool, next_at: int, after: str) 
     return await tx.all(PAGE_OF_READY, webhook_id, retry, next_at, after)
 
 
+async def _page_of_held(tx: Tx, webhook_id: str, record: str, seq: int) -> list[Row]:
+    return await tx.all(PAGE_OF_HELD, webhook_id, record, seq)
+
+
 async def _end(tx: Tx, webhook_id: str, older: Sequence[tuple[str, str]]) -> bool:
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return False
-    await tx.run(END_OLDER, items(older), tx.now)
+    ended = await tx.all(END_OLDER, items(older), tx.now)
+    await heads.promote(tx, [row["id"] for row in ended if row["ordered"]])
     return True

@@ -54,8 +54,9 @@ set state = 'active', disabled_reason = null, failing_since = null, failures = 0
 where id = $1 and state <> 'active'
 """
 
+# A lane whose deliveries are being put into lines opens when this is done.
 OPEN_LANE = """
-update lanes set active = true, failing = false, wait_until = 0, probe_at = null,
+update lanes set active = not turning, failing = false, wait_until = 0, probe_at = null,
   failing_from = null
 where webhook_id = $1
 """
@@ -70,7 +71,11 @@ async def count(tx: Tx, webhook_id: str, most: int) -> int:
         """
         select count(*) as waiting from (
           select 1 as one from deliveries /*sqlite indexed by deliveries_ready*/
-          where webhook_id = $1 and state = 'ready' limit $2) as waiting
+          where webhook_id = $1 and state = 'ready'
+          union all
+          select 1 as one from deliveries /*sqlite indexed by deliveries_held*/
+          where webhook_id = $1 and state = 'held'
+          limit $2) as waiting
         """,
         webhook_id, most,
     )  # fmt: skip
@@ -173,7 +178,10 @@ async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
 
 
 async def _end_some(tx: Tx, webhook_id: str, reason: str) -> bool:
-    """Cancel a batch of waiting deliveries; return True when more may be left."""
-    ready = await tx.run(END_READY, webhook_id, reason, tx.now)
-    held = await tx.run(END_HELD, webhook_id, reason, tx.now)
-    return BATCH in (ready, held)
+    """Cancel a batch of waiting deliveries; return True when more may be left.
+
+    Heads last: when the process dies in between, each held delivery still has one.
+    """
+    if await tx.run(END_HELD, webhook_id, reason, tx.now) == BATCH:
+        return True
+    return await tx.run(END_READY, webhook_id, reason, tx.now) == BATCH

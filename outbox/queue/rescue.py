@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
-from outbox.queue import figures, lanes
+from outbox.queue import figures, heads, lanes
 
 MOST_RESCUES = 10
 TOO_OFTEN = "the process ended ten times while sending this delivery"
@@ -84,7 +84,9 @@ async def rescue(tx: Tx, node_id: str, but: Collection[str] = ()) -> list[Rescue
     there = set(held)
     ids = sorted(one for one, webhook_id in lost.items() if webhook_id not in there)
     done = await tx.all(RESCUE, items(ids), node_id, tx.now) if ids else []
-    await figures.count_dead(tx, [row["webhook_id"] for row in done if row["state"] == "dead"])
+    dead = [row for row in done if row["state"] == "dead"]
+    await figures.count_dead(tx, [row["webhook_id"] for row in dead])
+    await heads.promote(tx, [row["id"] for row in dead])
     await lanes.rest(tx, free)
     if done:
         await lanes.mark(tx)

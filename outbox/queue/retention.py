@@ -18,7 +18,7 @@ from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.queue import figures, gaps
+from outbox.queue import figures, gaps, heads
 from outbox.queue.lanes import due_now
 from outbox.states import End
 
@@ -104,7 +104,8 @@ select webhook_id from lanes where webhook_id in {IDS} and active = false
 order by webhook_id /*postgres for update*/
 """
 TAKE_PARKED = f"""
-select id, webhook_id, state from deliveries where id in {IDS} /*postgres for update skip locked*/
+select id, webhook_id, state, ordered from deliveries where id in {IDS}
+/*postgres for update skip locked*/
 """
 CANCEL = f"""
 update deliveries set state = 'cancelled', reason = 'retention', finished_at = $2 where id in {IDS}
@@ -283,6 +284,7 @@ async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, 
         ]
         if ending:
             await tx.run(CANCEL, items([row["id"] for row in ending]), tx.now)
+            await heads.promote(tx, [row["id"] for row in ending if row["ordered"]])
             cancelled.update(row["webhook_id"] for row in ending)
     return done, cancelled
 

@@ -12,6 +12,7 @@ from outbox.queue import chain, circuits, figures, lanes
 from outbox.queue.chain import Head
 from outbox.queue.circuits import Transition
 from outbox.queue.deliveries import Result
+from outbox.queue.heads import follow
 from outbox.sending.outcome import Outcome
 
 # The claim implies that the delivery is in flight; a condition on `state` beside it would let
@@ -28,7 +29,7 @@ from (
     cast(value ->> 8 as bigint) as status, cast(value ->> 9 as bigint) as unsent
   from {ITEMS}) as s
 where deliveries.id = s.delivery and deliveries.claim = s.token
-returning id, {lanes.CHAIN}
+returning id, ordered and state <> 'ready' as over, {lanes.CHAIN}
 """
 
 ATTEMPT = (*chain.COVERED, *chain.LINK)
@@ -83,6 +84,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
     held = {row["id"]: (int(row["place"]), str(row["digest"])) for row in rows}
+    await follow(tx, rows)
     settled = [s for s in batch if s.delivery.id in held]
     made, heads = chain.link(
         [

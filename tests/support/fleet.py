@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import asyncpg
 
@@ -190,8 +190,11 @@ async def fleet(
     follower: Literal["", "asynchronous", "synchronous"] = "",
     module: str = "gateway",
     environment: Mapping[str, str] | None = None,
+    draft: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Fleet]:
     """Run `nodes` serving processes; the first `dark` of them reach the server through a hole.
+
+    `draft` are settings of every webhook.
 
     With a `follower` the server has a standby, and the nodes have the addresses of both.
     """
@@ -204,7 +207,7 @@ async def fleet(
         await cluster.create()
         await cluster.start()
         there = await stack.enter_async_context(recipients(RECEIVERS, seed=seed, latency=LATENCY))
-        tenants = await settle_in(cluster.url, folder, there.ports, owners=OWNERS)
+        tenants = await settle_in(cluster.url, folder, there.ports, owners=OWNERS, **(draft or {}))
         names = [f"node{'abcdefgh'[n]}" for n in range(nodes)]
         await prepare(cluster.url, names)
         standby = await _followed(stack, cluster, folder, follower) if follower else None

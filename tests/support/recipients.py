@@ -66,9 +66,9 @@ class Recipients:
     def behave(self, **settings: Any) -> None:
         """Change the responses from now on.
 
-        `latency=[low, high]` seconds; `status`; `hang=[…]`, prefixes of paths whose requests are
-        read and not answered; `release=True`, answer hanging requests now, and let none hang any
-        more.
+        `latency=[low, high]` seconds; `status`; `failing`, the share of requests answered 500;
+        `hang=[…]`, prefixes of paths whose requests are read and not answered; `release=True`,
+        answer hanging requests now, and let none hang any more.
         """
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(settings).encode() + b"\n")
@@ -122,6 +122,7 @@ class _House:
         self.dice = random.Random(seed)
         self.latency = (0.0, 0.0)
         self.status = 200
+        self.failing = 0.0
         self.hang: tuple[str, ...] = ()
         self.hanging: list[_Caller] = []
         self.count = 0
@@ -130,6 +131,7 @@ class _House:
         settings = json.loads(line)
         self.latency = tuple(settings.get("latency", self.latency))
         self.status = settings.get("status", self.status)
+        self.failing = settings.get("failing", self.failing)
         self.hang = tuple(settings.get("hang", self.hang))
         if settings.get("release"):
             self.hang = ()
@@ -195,8 +197,9 @@ class _Caller(asyncio.Protocol):
         house, transport = self._house, self._transport
         if self._number is None or transport is None or transport.is_closing():
             return
-        transport.write(f"HTTP/1.1 {house.status} X\r\nContent-Length: 0\r\n\r\n".encode())
-        if 200 <= house.status < 300:
+        status = 500 if house.dice.random() < house.failing else house.status
+        transport.write(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode())
+        if 200 <= status < 300:
             house.tell("out", self._number, time.monotonic())
         self._number = None
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.domain.accounts import keys, users
@@ -43,8 +46,12 @@ async def settle_in(
     owners: int = 20,
     webhooks: int = 3,
     host: str = "127.0.0.1",
+    **draft: Any,
 ) -> Tenants:
-    """Migrate the database at `url`; create owners whose webhooks are spread over `ports`."""
+    """Migrate the database at `url`; create owners whose webhooks are spread over `ports`.
+
+    `draft` are settings of every webhook.
+    """
     clock, ids = SystemClock(), Ids()
     tenants = Tenants(folder / "carteiro.key")
     write_key_file(tenants.key_file, ids, clock.wall())
@@ -55,14 +62,20 @@ async def settle_in(
         for number in range(owners):
             ours = [ports[(number + n) % len(ports)] for n in range(webhooks)]
             places = [f"http://{host}:{port}/owner{number}/hook{n}" for n, port in enumerate(ours)]
-            await db.write(move_in, tenants, ids, ring, number, places)
+            await db.write(move_in, tenants, ids, ring, number, places, draft)
     finally:
         await db.close()
     return tenants
 
 
 async def move_in(
-    tx: Tx, tenants: Tenants, ids: Ids, ring: KeyRing, number: int, places: list[str]
+    tx: Tx,
+    tenants: Tenants,
+    ids: Ids,
+    ring: KeyRing,
+    number: int,
+    places: list[str],
+    draft: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Create owner `number` with a webhook to each of `places`, URLs of different paths."""
     email = f"owner{number}@example.com"
@@ -77,7 +90,7 @@ async def move_in(
         webhook_id = await endpoints.create(
             tx,
             owner_id=owner_id,
-            draft=Draft(url=place, events=(EVENT,)),
+            draft=Draft(**{"url": place, "events": (EVENT,), **draft}),
             secret=new_secret(ids.token(32)),
             ring=ring,
         )

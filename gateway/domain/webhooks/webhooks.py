@@ -17,7 +17,7 @@ from gateway.records.values.patterns import NOT_TEXT
 from outbox import webhooks
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
-from outbox.queue import parking
+from outbox.queue import ordering, parking
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook
@@ -137,12 +137,17 @@ async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
 
 async def change(
     tx: Tx, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
-) -> None:
-    """Change a webhook. Raises conflict when it is no longer at `version`."""
+) -> bool:
+    """Change a webhook. Raises conflict when it is no longer at `version`.
+
+    Return whether outbox.queue.ordering has to finish a change of the option `ordered`.
+    """
     actor.must("write")
     await one(tx, actor, webhook_id)
+    turning = await ordering.begin(tx, webhook_id, draft.ordered)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
+    return turning
 
 
 async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:

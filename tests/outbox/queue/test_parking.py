@@ -102,6 +102,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "in flight": (parking.END_IN_FLIGHT, ("w", "", 0)),
     "count": (older.COUNT, ("w",)),
     "page": (older.PAGE_OF_READY, ("w", False, 0, "")),
+    "page of held": (older.PAGE_OF_HELD, ("w", "", 0)),
     "older": (older.END_OLDER, ("[]", 0)),
 }
 
@@ -116,7 +117,8 @@ async def test_no_batch_walks_the_log_on_sqlite(db: Database, name: str) -> None
     # Few deliveries are in flight, and they have an index of their own; the items are a list.
     walked = [
         step for step in steps
-        if "SCAN" in step and "deliveries_claimed" not in step and "VIRTUAL" not in step
+        if "SCAN" in step
+        and not any(word in step for word in ("deliveries_claimed", "VIRTUAL", "CONSTANT"))
     ]  # fmt: skip
     assert walked == []
     assert not [step for step in steps if "deliveries_log" in step]
@@ -139,7 +141,7 @@ async def test_an_older_delivery_stays_when_the_newer_one_has_ended(db: Database
     first, second = await db.write(park, webhook_id, [("a", False), ("a", False)])
     sql = "update deliveries set state = 'cancelled' where id = $1"
     await db.write(rows, f"{sql} returning id", second)
-    await db.write(rows, f"{older.END_OLDER} returning id", items([(first, second)]), 0)
+    await db.write(rows, older.END_OLDER, items([(first, second)]), 0)
     assert [row[0] for row in await seen(db)] == ["ready", "cancelled"]
 
 

@@ -1,0 +1,318 @@
+"""Ordered webhooks: one head for each record, at each commit, whatever ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from outbox.database.transaction import Database, Tx
+from outbox.queue import heads, lanes, ordering, parking, retention
+from outbox.queue.claim import claim
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
+from outbox.queue.replay import one as replay
+from outbox.queue.rescue import MOST_RESCUES, rescue
+from outbox.queue.settle import settle
+from tests.support.drain import OWNER, add_webhook, make, ring, rows
+from tests.support.lines import NONE, URL, fanned, result, settled, taken, written
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+STATES = """
+select record_id, state from deliveries where webhook_id = $1 and origin = 'event'
+order by record_id, seq
+"""
+# Without the index and the marks of the engine: what must never be.
+HEADLESS = """
+select d.id from deliveries d where d.state = 'held' and not exists (
+  select 1 from deliveries x where x.webhook_id = d.webhook_id and x.record_id = d.record_id
+    and x.origin = 'event' and x.state in ('ready', 'in_flight') and x.seq < d.seq)
+"""
+
+
+async def ordered(db: Database, *records: str) -> str:
+    """Return an ordered webhook with these events."""
+    webhook_id, _ = await add_webhook(db, ring(), URL, ordered=True)
+    await written(db, *records)
+    return webhook_id
+
+
+async def states(db: Database, webhook_id: str) -> dict[str, list[str]]:
+    """Return the states of the deliveries of each record, in the order of their events."""
+    found: dict[str, list[str]] = {}
+    for row in await db.read(rows, STATES, webhook_id):
+        found.setdefault(row["record_id"], []).append(row["state"])
+    assert await db.read(rows, HEADLESS) == []
+    return found
+
+
+async def execute(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def test_of_each_record_only_the_first_is_ready(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "b", "a", "a", "c")
+    await written(db, "a", "b")
+    assert await states(db, webhook_id) == {
+        "a": ["ready", "held", "held", "held"], "b": ["ready", "held"], "c": ["ready"],
+    }  # fmt: skip
+    assert len(await taken(db, webhook_id)) == 3
+    assert await taken(db, webhook_id, "claim-2") == []
+
+
+async def test_other_webhooks_have_no_lines(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a", "a")
+    assert await states(db, webhook_id) == {"a": ["ready", "ready"]}
+    assert len(await taken(db, webhook_id)) == 2
+
+
+@pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "dead"])
+async def test_the_next_is_ready_when_a_head_ends(db: Database, end: str) -> None:
+    webhook_id = await ordered(db, "a", "a", "b")
+    await settled(db, await taken(db, webhook_id), end)
+    assert await states(db, webhook_id) == {"a": [end, "ready"], "b": [end]}
+    if end != "gone":
+        await settled(db, await taken(db, webhook_id, "claim-2"), "delivered")
+        assert await states(db, webhook_id) == {"a": [end, "delivered"], "b": [end]}
+
+
+async def test_followers_wait_while_a_head_waits_for_its_next_attempt(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a", "b", "b")
+    first = await taken(db, webhook_id)
+    head = [d for d in first if d.event_id == min(d.event_id for d in first)]
+    await settled(db, head, "ready", 3_600_000_000)
+    await settled(db, [d for d in first if d not in head], "delivered")
+    assert await states(db, webhook_id) == {"a": ["ready", "held"], "b": ["delivered", "ready"]}
+    [other] = await taken(db, webhook_id, "claim-2")
+    assert other.id not in {d.id for d in first}
+    await written(db, "a")
+    assert (await states(db, webhook_id))["a"] == ["ready", "held", "held"]
+
+
+async def test_a_rescued_head_stays_the_head(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a")
+    for number in range(MOST_RESCUES - 1):
+        [head] = await taken(db, webhook_id, f"claim-{number}")
+        assert len(await db.write(rescue, "node")) == 1
+        assert await states(db, webhook_id) == {"a": ["ready", "held"]}
+    [head] = await taken(db, webhook_id, "last")
+    [gone] = await db.write(rescue, "node")
+    assert gone.state == "dead"
+    assert await states(db, webhook_id) == {"a": ["dead", "ready"]}
+    [following] = await taken(db, webhook_id, "after")
+    assert following.id != head.id
+
+
+async def test_replays_and_tests_stand_outside(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a")
+    [head] = await taken(db, webhook_id)
+    await db.write(replay, head.id, OWNER)
+    [again] = await taken(db, webhook_id, "claim-2")
+    assert (again.origin, again.event_id) == ("replay", head.event_id)
+    await settled(db, [again], "delivered")
+    assert await states(db, webhook_id) == {"a": ["in_flight", "held"]}
+
+
+async def test_retention_at_an_inactive_webhook_ends_heads(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a", "a")
+    await db.write(parking.pause, webhook_id)
+    ids = [r["id"] for r in await db.read(rows, "select id from deliveries order by seq")]
+    assert (await db.write(retention.expire_parked, ids[:1], db.clock))[0] == 1
+    assert await states(db, webhook_id) == {"a": ["cancelled", "ready", "held"]}
+    await db.write(retention.expire_parked, ids, db.clock)
+    assert await states(db, webhook_id) == {"a": ["cancelled"] * 3}
+
+
+@pytest.mark.parametrize("choice", ["none", "newest", "all"])
+async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
+    webhook_id = await ordered(db, "a", "b", "a", "a", "b")
+    await db.write(parking.pause, webhook_id)
+    await written(db, "a", "c")
+    assert await db.read(parking.count, webhook_id, 100) == 7
+    assert await parking.activate(db, webhook_id, choice)
+    cancelled = "cancelled"
+    assert await states(db, webhook_id) == {
+        "none": {"a": [cancelled] * 4, "b": [cancelled] * 2, "c": [cancelled]},
+        "newest": {"a": [*[cancelled] * 3, "ready"], "b": [cancelled, "ready"], "c": ["ready"]},
+        "all": {"a": ["ready", "held", "held", "held"], "b": ["ready", "held"], "c": ["ready"]},
+    }[choice]  # fmt: skip
+    due = (await db.read(rows, "select due_at from lanes"))[0]["due_at"]
+    assert (due is None) == (choice == "none")
+
+
+async def test_a_removal_that_stops_half_way_leaves_each_line_its_head(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook_id = await ordered(db, *["a"] * 700)
+    await db.write(parking.pause, webhook_id)
+
+    class Died(Exception):
+        """The process ends here."""
+
+    writes = 0
+    write = db.write
+
+    async def dying(unit: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal writes
+        writes += 1
+        if writes == 2:
+            raise Died
+        return await write(unit, *args, **kwargs)
+
+    monkeypatch.setattr(db, "write", dying)
+    with pytest.raises(Died):
+        await parking.activate(db, webhook_id, "none")
+    monkeypatch.undo()
+    found = await states(db, webhook_id)
+    assert (found["a"].count("cancelled"), found["a"].count("ready")) == (500, 1)
+    assert await parking.activate(db, webhook_id, "all")
+    assert (await states(db, webhook_id))["a"].count("held") == 199
+
+
+async def test_a_backlog_joins_lines_when_the_order_is_turned_on(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a", "b", "a", "a", "b", "c")
+    assert await ordering.turn(db, webhook_id, True)
+    await written(db, "c", "d")
+    assert await states(db, webhook_id) == {
+        "a": ["ready", "held", "held"], "b": ["ready", "held"], "c": ["ready", "held"],
+        "d": ["ready"],
+    }  # fmt: skip
+    assert len(await taken(db, webhook_id)) == 4
+
+
+async def test_requests_under_way_end_before_the_order_begins(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a", "a", "a")
+    capacity = Capacity("node", "claim-1", 2, 2, 2, {webhook_id: 32}, 1_000_000)
+    first, second = (await db.write(claim, capacity, {})).claimed
+    assert not await ordering.turn(db, webhook_id, True)
+    await db.write(make, "a")
+    await fanned(db)
+    assert await taken(db, webhook_id, "claim-2") == [], "the lane waits"
+    assert await ordering.any_turning(db)
+    await settled(db, [second], "delivered")
+    await settled(db, [first], "ready", 0)
+    await ordering.finish_all(db)
+    assert not await ordering.any_turning(db)
+    assert await states(db, webhook_id) == {"a": ["ready", "delivered", "held", "held"]}
+    assert [d.id for d in await taken(db, webhook_id, "claim-3")] == [first.id]
+
+
+async def test_what_waits_leaves_its_lines_when_the_order_is_turned_off(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a", "a", "b", "b")
+    [head, *_] = await taken(db, webhook_id)
+    assert await ordering.turn(db, webhook_id, False)
+    found = await states(db, webhook_id)
+    assert "held" not in found["a"] + found["b"]
+    assert (
+        await db.read(rows, "select id from deliveries where ordered and finished_at is null") == []
+    )
+    assert len(await taken(db, webhook_id, "claim-2")) == 3
+    await settled(db, [head], "delivered")
+    assert await ordering.turn(db, webhook_id, True) is False
+
+
+@pytest.mark.parametrize("on", [True, False])
+async def test_the_duty_continues_a_turn_whose_process_died(db: Database, on: bool) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL, ordered=not on)
+    await written(db, "a", "a", "b")
+    assert await db.write(ordering.begin, webhook_id, on)
+    assert await ordering.any_turning(db)
+    await written(db, "b")
+    await ordering.finish_all(db)
+    assert not await ordering.any_turning(db)
+    following = "held" if on else "ready"
+    assert await states(db, webhook_id) == {"a": ["ready", following], "b": ["ready", following]}
+    assert len(await taken(db, webhook_id)) == (2 if on else 4)
+
+
+async def test_an_activation_does_not_open_a_lane_that_is_being_turned(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a", "a")
+    await db.write(parking.pause, webhook_id)
+    assert await db.write(ordering.begin, webhook_id, True)
+    assert await parking.activate(db, webhook_id, "all")
+    assert await taken(db, webhook_id) == []
+    await ordering.finish_all(db)
+    assert len(await taken(db, webhook_id)) == 1
+
+
+async def test_a_paused_webhook_stays_paused_when_it_is_turned(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await db.write(parking.pause, webhook_id)
+    await written(db, "a", "a")
+    assert await ordering.turn(db, webhook_id, True)
+    assert await taken(db, webhook_id) == []
+    assert await states(db, webhook_id) == {"a": ["ready", "held"]}
+
+
+async def test_a_line_without_a_head_is_repaired(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordering, "HELD", ordering.HELD.replace("limit 2000", "limit 3"))
+    monkeypatch.setattr(ordering, "PAGE", 3)
+    webhook_id = await ordered(db, *"abcde" * 3)
+    sql = "update deliveries set state = 'cancelled', finished_at = 1 where state = 'ready'"
+    assert await db.write(execute, f"{sql} and record_id <> 'b'") == 4
+    assert await ordering.heal(db) == 4
+    assert await ordering.heal(db) == 0
+    found = await states(db, webhook_id)
+    assert found.pop("b") == ["ready", "held", "held"]
+    assert list(found.values()) == [["cancelled", "ready", "held"]] * 4
+    assert len(await taken(db, webhook_id)) == 5
+
+
+@POSTGRES
+async def test_a_settle_and_a_fan_out_at_once_leave_no_line_without_a_head(db: Database) -> None:
+    """Fan-out sees a head that ends before fan-out commits; the settle does not see the new row."""
+    webhook_id = await ordered(db, "a")
+    [head] = await taken(db, webhook_id)
+    await db.write(make, "a")
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(tx: Tx) -> None:
+        await settle(tx, [result(head, "delivered")])
+        locked.set()
+        await go_on.wait()
+
+    settling = asyncio.create_task(db.write(slowly))
+    await locked.wait()
+    assert (await db.write(fan_out, NONE)).noted
+    go_on.set()
+    await settling
+    found = await db.read(rows, STATES, webhook_id)
+    assert [row["state"] for row in found] == ["delivered", "held"]
+    assert not await db.write(lanes.wake_noted)
+    assert await states(db, webhook_id) == {"a": ["delivered", "ready"]}
+    assert await db.read(rows, "select * from wakes") == []
+    assert len(await taken(db, webhook_id, "claim-2")) == 1
+
+
+STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "promote": (heads.PROMOTE, ('["d"]',)),
+    "join": (ordering.JOIN, ("w",)),
+    "under way": (ordering.UNDER_WAY, ("w",)),
+    "leave": (ordering.LEAVE, ("w",)),
+    "leave as head": (ordering.LEAVE_AS_HEAD, ("w",)),
+    "turning": (ordering.UNFINISHED, ()),
+    "held": (ordering.HELD, ("w", "", 0)),
+    "headless": (ordering.HEADLESS, ('["d"]',)),
+}
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_no_statement_walks_a_table_on_sqlite(db: Database, name: str) -> None:
+    statement, given = STATEMENTS[name]
+    plan = [
+        str(row["detail"]) for row in await db.read(rows, f"explain query plan {statement}", *given)
+    ]
+    walked = [
+        step for step in plan
+        if step.startswith("SCAN") and "VIRTUAL" not in step and "CONSTANT" not in step
+        and not any(i in step for i in ("deliveries_claimed", "lanes_turning", "deliveries_held"))
+    ]  # fmt: skip
+    assert walked == [], plan

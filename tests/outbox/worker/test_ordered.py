@@ -1,0 +1,135 @@
+"""Ordered webhooks with a real drain: requests of a record arrive in the order of its writes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+
+from aiohttp import web
+
+from outbox.database.transaction import Database, Tx
+from outbox.queue import ordering, parking
+from tests.support.drain import Drain, Inbox, drain, inbox, make, ring, rows
+
+UNFINISHED = "select id from deliveries where finished_at is null"
+SEQS = "select e.id, e.record_id from events e order by e.seq"
+
+
+async def make_for(tx: Tx, records: list[str]) -> None:
+    for record in records:
+        await make(tx, record)
+
+
+async def until_done(running: Drain) -> None:
+    finished = 0
+    while await running.db.read(rows, UNFINISHED) or await running.db.read(
+        rows, "select id from events where seq is null"
+    ):
+        finished = running.watch.counts.get("delivery_finished", 0)
+        await running.watch.until("delivery_finished", finished + 1, seconds=30)
+
+
+async def disorder(db: Database, box: Inbox) -> int:
+    """Return the arrivals that came after a later event of their record."""
+    seqs = {row["id"]: n for n, row in enumerate(await db.read(rows, SEQS))}
+    records = {row["id"]: row["record_id"] for row in await db.read(rows, SEQS)}
+    last: dict[str, int] = {}
+    wrong = 0
+    for got in box.got:
+        event = got.headers["X-Webhook-Id"]
+        wrong += seqs[event] < last.get(records[event], -1)
+        last[records[event]] = max(seqs[event], last.get(records[event], -1))
+    return wrong
+
+
+class Moody:
+    """A receiver that refuses a third of the requests, and answers each after another time."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.busy: Counter[str] = Counter()
+        self.most = 0
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        record = (await request.json())["data"]["id"]
+        self.busy[record] += 1
+        self.most = max(self.most, self.busy[record])
+        try:
+            await asyncio.sleep(self.dice.uniform(0, 0.01))
+        finally:
+            self.busy[record] -= 1
+        return web.Response(status=500 if self.dice.random() < 0.34 else 200)
+
+
+async def test_each_record_arrives_in_its_order_while_heads_fail(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        moody = Moody(7)
+        box.answer = moody.answer
+        await running.webhook(box.url, ordered=True)
+        dice = random.Random(3)
+        for _ in range(10):
+            await db.write(make_for, [f"record-{dice.randrange(12)}" for _ in range(15)])
+        await until_done(running)
+        ends = Counter(r["state"] for r in await db.read(rows, "select state from deliveries"))
+        assert ends.total() == 150
+        assert set(ends) <= {"delivered", "exhausted"}
+        assert await disorder(db, box) == 0
+        assert moody.most == 1
+        assert len(box.got) > 150
+
+
+async def test_without_the_option_the_order_is_lost(db: Database) -> None:
+    """The receiver above tells order from disorder."""
+    async with inbox() as box, drain(db, ring()) as running:
+        moody = Moody(7)
+        box.answer = moody.answer
+        await running.webhook(box.url)
+        await db.write(make_for, ["record"] * 40)
+        await until_done(running)
+        assert await disorder(db, box)
+
+
+async def test_an_owner_turns_the_order_on_while_requests_are_under_way(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        gate = asyncio.Event()
+
+        async def closed(request: web.Request) -> web.StreamResponse:
+            await gate.wait()
+            return web.Response(status=500)
+
+        box.answer = closed
+        webhook_id = await running.webhook(box.url)
+        await db.write(make_for, ["a", "a", "a", "b"])
+        before = len(await box.until(2))
+        assert not await ordering.turn(db, webhook_id, True)
+        await db.write(make_for, ["a", "b"])
+        moody = Moody(1)
+        box.answer = moody.answer
+        gate.set()
+        while await ordering.any_turning(db) is not False:
+            await ordering.finish_all(db)
+        del box.got[:]
+        assert before >= 2
+        await until_done(running)
+        assert await disorder(db, box) == 0
+        assert moody.most == 1
+
+
+async def test_a_receiver_that_is_gone_leaves_the_rest_parked_in_order(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def gone(request: web.Request) -> web.StreamResponse:
+            return web.Response(status=410)
+
+        box.answer = gone
+        webhook_id = await running.webhook(box.url, ordered=True)
+        await db.write(make_for, ["a", "a", "a"])
+        await running.watch.until("delivery_finished")
+        states = await db.read(rows, "select state from deliveries order by seq")
+        assert [row["state"] for row in states] == ["gone", "ready", "held"]
+        box.answer = None
+        assert await parking.activate(db, webhook_id, "all")
+        await until_done(running)
+        assert await disorder(db, box) == 0
+        assert len(box.got) == 3
