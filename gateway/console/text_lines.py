@@ -22,8 +22,5 @@ SENTENCES: Mapping[str, str] = {
     "lines.place_head": "an earlier delivery of this record",
     "lines.place_behind": "Waiting for this",
     "lines.place_count": "{count} later deliveries of this record",
-    "webhook.order": "Order",
-    "webhook.order_kept": "Kept for each record: the next delivery is sent when the one before it"
-    " has ended.",
     "done.skipped": "Delivery skipped. The next one of its record is sent now.",
 }

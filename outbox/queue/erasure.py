@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.queue import lanes
+from outbox.queue import heads, lanes
 from outbox.queue.chain import answer_of
 from outbox.queue.retention import Ledger, NoLedger
 
@@ -59,7 +59,7 @@ TAKE = f"select id from events where id in {IDS} /*postgres for update*/"
 DELIVERIES = f"select id, webhook_id, state from {OF_EVENTS} order by id"
 CANCEL = f"""
 update deliveries set state = 'cancelled', reason = '{REASON}', finished_at = $2
-where id in {IDS} and state in ('ready', 'held') returning webhook_id
+where id in {IDS} and state in ('ready', 'held') returning id, webhook_id, ordered
 """
 ERASE = f"""
 update events set body = null, erased_at = $2
@@ -154,6 +154,7 @@ async def erase_events(tx: Tx, event_ids: Sequence[str]) -> tuple[bool, Counter[
         if row["state"] in ("ready", "held") and row["webhook_id"] in names
     ]  # fmt: skip
     cancelled = await tx.all(CANCEL, items(waiting), tx.now) if waiting else []
+    await heads.promote(tx, [row["id"] for row in cancelled if row["ordered"]])
     await tx.run(ERASE, ids, tx.now)
     await lanes.rest(tx, locked)
     ended = set(waiting)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.errors import OutboxError
-from outbox.queue import lanes
+from outbox.queue import heads, lanes
 
 CANCELLED = "user"
 """The reason of a delivery that somebody cancelled."""
@@ -28,7 +28,7 @@ where id = $1
 """
 END = f"""
 update deliveries set state = 'cancelled', reason = '{CANCELLED}', finished_at = $2
-where id in {IDS}
+where id in {IDS} returning id, ordered
 """
 
 
@@ -67,7 +67,8 @@ async def cancel(tx: Tx, delivery_ids: Sequence[str]) -> list[str]:
         if row["state"] in ("ready", "held")
     ]
     if waiting:
-        await tx.run(END, items([row["id"] for row in waiting]), tx.now)
+        ended = await tx.all(END, items([row["id"] for row in waiting]), tx.now)
+        await heads.promote(tx, [row["id"] for row in ended if row["ordered"]])
         await lanes.rest(tx, {row["webhook_id"] for row in waiting})
     return [row["webhook_id"] for row in waiting]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue import heads, lanes, ordering, parking, retention
+from outbox.queue import erasure, heads, lanes, ordering, parking, retention, steering
 from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
@@ -123,6 +125,43 @@ async def test_retention_at_an_inactive_webhook_ends_heads(db: Database) -> None
     assert await states(db, webhook_id) == {"a": ["cancelled", "ready", "held"]}
     await db.write(retention.expire_parked, ids, db.clock)
     assert await states(db, webhook_id) == {"a": ["cancelled"] * 3}
+
+
+async def test_the_next_is_ready_when_an_owner_cancels_a_head(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a", "a", "b")
+    head, second, third, _ = await db.read(rows, "select id from deliveries order by seq")
+    assert await db.write(steering.cancel, [second["id"]]) == [webhook_id]
+    assert await states(db, webhook_id) == {"a": ["ready", "cancelled", "held"], "b": ["ready"]}
+    await db.write(steering.cancel, [head["id"]])
+    assert (await states(db, webhook_id))["a"] == ["cancelled", "cancelled", "ready"]
+    assert third["id"] in {delivery.id for delivery in await taken(db, webhook_id)}
+
+
+async def test_the_next_is_ready_when_the_event_of_a_head_is_erased(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a", "b")
+    events = await db.read(rows, "select id from events order by seq")
+    await db.write(erasure.erase_events, [events[0]["id"]])
+    assert await states(db, webhook_id) == {"a": ["cancelled", "ready"], "b": ["ready"]}
+    assert len(await taken(db, webhook_id)) == 2
+
+
+ENDS = re.compile(r"update deliveries\s+set (?:\S+ = [^,]+,\s*)*state =")
+TESTED = {
+    "settle", "rescue", "retention", "steering", "erasure", "older", "lines",
+    # All that waits at a webhook ends there, heads last.
+    "parking",
+    # These only take claims back, or move deliveries into lines and out of them.
+    "claim", "loading", "moving", "heads", "ordering",
+}  # fmt: skip
+
+
+def test_whoever_may_end_a_head_is_tested_here() -> None:
+    """A new statement that changes states must promote the followers of the heads that it ends."""
+    found = {
+        path.stem for path in Path(heads.__file__).parent.glob("*.py")
+        if ENDS.search(path.read_text())
+    }  # fmt: skip
+    assert found == TESTED
 
 
 @pytest.mark.parametrize("choice", ["none", "newest", "all"])
