@@ -49,6 +49,12 @@ async def states(db: Database, webhook_id: str) -> dict[str, list[str]]:
     return found
 
 
+WAITS_FOR_FAN_OUT = """
+select 1 from pg_locks where locktype = 'advisory' and not granted
+  and database = (select oid from pg_database where datname = current_database())
+"""
+
+
 async def execute(tx: Tx, sql: str, *args: Any) -> int:
     return await tx.run(sql, *args)
 
@@ -82,8 +88,9 @@ async def test_the_next_is_ready_when_a_head_ends(db: Database, end: str) -> Non
 
 async def test_followers_wait_while_a_head_waits_for_its_next_attempt(db: Database) -> None:
     webhook_id = await ordered(db, "a", "a", "b", "b")
+    [oldest] = await db.read(rows, "select id from deliveries order by seq limit 1")
     first = await taken(db, webhook_id)
-    head = [d for d in first if d.event_id == min(d.event_id for d in first)]
+    head = [d for d in first if d.id == oldest["id"]]
     await settled(db, head, "ready", 3_600_000_000)
     await settled(db, [d for d in first if d not in head], "delivered")
     assert await states(db, webhook_id) == {"a": ["ready", "held"], "b": ["delivered", "ready"]}
@@ -328,6 +335,41 @@ async def test_a_settle_and_a_fan_out_at_once_leave_no_line_without_a_head(db: D
     assert await states(db, webhook_id) == {"a": ["delivered", "ready"]}
     assert await db.read(rows, "select * from wakes") == []
     assert len(await taken(db, webhook_id, "claim-2")) == 1
+
+
+@POSTGRES
+async def test_a_fan_out_that_has_not_seen_the_option_commits_before_it_holds(db: Database) -> None:
+    """The lane was locked, so fan-out only notes it: the lane's lock does not part the two."""
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a")
+    await db.write(make, "a")
+    locked, free, fanned_out, commit = (asyncio.Event() for _ in range(4))
+
+    async def stranger(tx: Tx) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await free.wait()
+
+    async def slowly(tx: Tx) -> None:
+        assert (await fan_out(tx, NONE)).noted
+        fanned_out.set()
+        await commit.wait()
+
+    holding = asyncio.create_task(db.write(stranger))
+    await locked.wait()
+    fanning = asyncio.create_task(db.write(slowly))
+    await fanned_out.wait()
+    free.set()
+    await holding
+    turning = asyncio.create_task(ordering.turn(db, webhook_id, True))
+    async with asyncio.timeout(30):
+        while not turning.done() and not await db.read(rows, WAITS_FOR_FAN_OUT):
+            await asyncio.sleep(0)
+    commit.set()
+    await fanning
+    assert await turning
+    assert not await db.write(lanes.wake_noted)
+    assert await states(db, webhook_id) == {"a": ["ready", "held"]}
 
 
 STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
