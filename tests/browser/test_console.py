@@ -339,7 +339,7 @@ async def test_what_refreshes_itself_leaves_the_reader_alone(
         await page.locator("#webhook-health .answer.bad").first.wait_for()
         await page.locator("#webhook-health tbody a").first.click()
         await page.locator(".badge.is-scheduled").wait_for()
-        await page.locator("#attempt-1 summary").click()
+        await page.locator("#attempt-1 > summary").click()
         assert not await page.locator("#attempt-1").evaluate("e => e.open")
         async with page.expect_response(lambda r: "seen=" in r.url) as asked:
             pass
