@@ -48,6 +48,7 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
         "found": found, "asked": asked, "states": STATES, "groups": groups(), "after": after,
         "this": _address(DELIVERIES, asked), "urls": {one.id: one.url for one in found.webhooks},
         "state_of": lambda one: display.delivery_state(one, found.active(one)),
+        "selecting": "select" in request.query and bool(found.deliveries),
     }  # fmt: skip
     return pages.live(request, visitor, "history.html", "parts/history_rows.html", context)
 

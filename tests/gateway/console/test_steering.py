@@ -123,6 +123,26 @@ async def test_all_or_none(console: Site, maria: Guest) -> None:
     assert len(await states(console.db, webhook_id)) == 2
 
 
+async def test_deliveries_of_several_webhooks_are_selected_at_once(
+    console: Site, maria: Guest
+) -> None:
+    one, ids = await waiting(console, maria, 2, "exhausted", "dead")
+    made = await maria.webhook("http://127.0.0.1:9999/two", "contact.created")
+    await console.db.write(
+        run, "update deliveries set webhook_id = $2 where id = $1", ids[1], made.id
+    )
+    path = "/console/deliveries?state=failed"
+    assert "select=1" in (await maria.get(path)).html
+    page = await maria.get(f"{path}&select=1")
+    assert all(f'name="delivery" value="{each}"' in page.html for each in ids)
+    done = await maria.submit(
+        "/console/deliveries/selected", at=path + "&select=1", delivery=ids, act="replay",
+        back=path,
+    )  # fmt: skip
+    assert done.path.startswith(path)
+    assert len(await states(console.db, one)) == len(await states(console.db, made.id)) == 2
+
+
 async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
     webhook_id, ids = await waiting(console, maria, 3, "delivered")
     path = f"/console/webhooks/{webhook_id}/deliveries?select=1"
