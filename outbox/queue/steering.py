@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.errors import OutboxError
-from outbox.queue import heads, lanes
+from outbox.queue import circuits, heads, lanes
 
 CANCELLED = "user"
 """The reason of a delivery that somebody cancelled."""
@@ -39,8 +39,8 @@ class NotWaiting(OutboxError):
 async def try_now(tx: Tx, delivery_id: str) -> None:
     """Make a waiting delivery the next one of its webhook. Raise NotWaiting.
 
-    It keeps its tries, and its next failure continues the schedule. While the receiver has asked
-    the whole webhook to wait, it waits too.
+    It keeps its tries, and its next failure continues the schedule. It does not wait for an open
+    circuit. While the receiver has asked the whole webhook to wait, it waits too.
     """
     row = await _locked(tx, delivery_id)
     if row["state"] == "held":
@@ -49,6 +49,7 @@ async def try_now(tx: Tx, delivery_id: str) -> None:
         raise NotWaiting("Activate the webhook first; until then its deliveries are parked.")
     due = await lanes.due_now(tx)
     await tx.run(HASTEN, delivery_id, due)
+    await circuits.let_pass(tx, [(delivery_id, row["webhook_id"])])
     await lanes.wake(tx, [row["webhook_id"]], due)
     tx.wake = True
 

@@ -12,7 +12,7 @@ import pytest
 
 from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
-from outbox.queue import parking, replay
+from outbox.queue import parking, replay, steering
 from outbox.queue.circuits import (
     DISABLED_AFTER,
     FAILURES,
@@ -300,7 +300,16 @@ async def ask_for_test(tx: Tx, webhook_id: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("origin", ["replay", "test"])
+async def newest(db: Database) -> str:
+    """Return the delivery that would be the last one to be sent."""
+    [row] = await db.read(
+        rows, "select id from deliveries where tries = 0 and state = 'ready' order by next_at desc"
+        " limit 1",
+    )  # fmt: skip
+    return str(row["id"])
+
+
+@pytest.mark.parametrize("origin", ["replay", "test", "event"])
 @pytest.mark.parametrize("outcome", ["success", "http_5xx"])
 async def test_what_somebody_asks_for_passes_an_open_circuit_once(
     db: Database, origin: str, outcome: OutcomeName
@@ -309,9 +318,11 @@ async def test_what_somebody_asks_for_passes_an_open_circuit_once(
     for number in range(2):
         if origin == "replay":
             await db.write(replay.one, await finished(db), "user")
-        else:
+        elif origin == "test":
             await db.write(ask_for_test, webhook_id)
             await fanned(db)
+        else:
+            await db.write(steering.try_now, await newest(db))
         [delivery] = await node.claim()
         assert (delivery.origin, delivery.probe, delivery.tries) == (origin, False, 0)
         if number == 0:
