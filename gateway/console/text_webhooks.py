@@ -107,10 +107,14 @@ SENTENCES: Mapping[str, str] = {
     " webhook.",
     "webhook.banner.disabled": "Disabled: no events are sent. They are parked until you activate"
     " the webhook.",
-    "webhook.banner.reason": "Reason: {reason}.",
+    "webhook.disabled.gone": "Its receiver answered 410 Gone, which asks for no more events.",
+    "webhook.disabled.failing": "Every attempt of five days failed.",
     "webhook.banner.open": "The receiver failed many times in a row. The server sends only a"
     " probe now and then until one succeeds. No event is lost: waiting deliveries stay in the"
-    " queue.",
+    " queue and use up no attempts.",
+    "webhook.banner.probe": "Next probe:",
+    "webhook.banner.close": "When your receiver is back, send a test event: its success lets"
+    " everything flow again. After five days of failures the webhook is disabled.",
     "activate.title": "Activate this webhook?",
     "activate.lead": "This webhook has parked deliveries: {count}. What should happen to them?",
     "activate.none_parked": "There are no parked deliveries. Events are sent again from now on.",

@@ -14,7 +14,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS
 from outbox.database.transaction import Tx
-from outbox.queue import log, ordering, parking, series
+from outbox.queue import circuits, log, ordering, parking, series
 from outbox.queue.figures import FILTERED
 from outbox.queue.series import Figures, Pending
 from outbox.sending.request import SECRET_BYTES, new_secret
@@ -78,6 +78,8 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         pings.schedule_of, webhook_id, doctor.usual_schedule(request)
     )
     context["retries"] = doctor.retries(schedule, request.app[DB].clock.wall())
+    wait = await request.app[DB].read(circuits.next_probe, webhook_id)
+    context["next_probe"] = None if wait is None else request.app[DB].clock.wall() + wait
     context["secret"] = await reveal.now(request, visitor, webhook_id)
     context["programs"] = guide.with_secret(request, context["secret"])
     context |= await lines.shown(request, webhook)

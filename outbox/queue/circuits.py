@@ -76,6 +76,10 @@ insert into passes (delivery_id, webhook_id)
 select $1, l.webhook_id from lanes l where l.webhook_id = $2 and l.probe_at is not null
 on conflict (delivery_id) do nothing
 """
+_NEXT = """
+select coalesce(due_at, probe_at) - due_now() as wait from lanes
+where webhook_id = $1 and probe_at is not null
+"""
 _DISABLE = """
 update webhooks set state = 'disabled', disabled_reason = $2, version = version + 1,
   updated_at = $3
@@ -134,6 +138,12 @@ async def let_pass(tx: Tx, deliveries: Sequence[tuple[str, str]]) -> None:
     """
     if deliveries:
         await tx.many(_ADMIT, deliveries)
+
+
+async def next_probe(tx: Tx, webhook_id: str) -> int | None:
+    """Return microseconds until the next probe, 0 for now; None while the circuit is closed."""
+    row = await tx.one(_NEXT, webhook_id)
+    return None if row is None else max(int(row["wait"]), 0)
 
 
 async def forget_passes(tx: Tx, webhook_id: str) -> None:

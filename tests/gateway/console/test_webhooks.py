@@ -297,3 +297,36 @@ async def test_htmx_is_redirected_after_the_end_of_the_session(nobody: Guest) ->
     answer = await nobody.get(LIST, HX_Request="true")
     assert answer.status == 401
     assert answer.headers["HX-Redirect"] == "/console/sign-in"
+
+
+@pytest.mark.parametrize("wait", [240_000_000, -1])
+async def test_an_open_circuit_is_shown_with_its_next_probe(maria: Guest, wait: int) -> None:
+    page = await maria.webhook(URL)
+    closed = await maria.get(f"{LIST}/{page.id}")
+    assert "Next probe" not in closed.html
+
+    async def open_circuit(tx: Tx) -> None:
+        await tx.run("update webhooks set circuit = 'open', failures = 12, failing_since = 1")
+        await tx.run("update lanes set failing = true, probe_at = due_now() + $1", wait)
+
+    await maria.site.db.write(open_circuit)
+    shown = await maria.get(f"{LIST}/{page.id}")
+    assert "sends only a probe now and then" in shown.html
+    assert "Next probe:" in shown.html
+    assert ("in 4 min" in shown.html) is (wait > 0)
+    assert "Probing" in (await maria.get(LIST)).html
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("failing", "Every attempt of five days failed."), ("gone", "answered 410 Gone")],
+)
+async def test_a_disabled_webhook_says_why(maria: Guest, reason: str, words: str) -> None:
+    page = await maria.webhook(URL)
+
+    async def disable(tx: Tx) -> None:
+        await tx.run("update webhooks set state = 'disabled', disabled_reason = $1", reason)
+        await tx.run("update lanes set active = false")
+
+    await maria.site.db.write(disable)
+    assert words in (await maria.get(f"{LIST}/{page.id}")).html
