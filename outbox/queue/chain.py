@@ -27,17 +27,17 @@ HEADERS, BODY = COVERED.index("response_headers"), COVERED.index("response_body"
 
 Head = tuple[int, str]
 """The end of a chain: the place of its last row, 0 without one, and its digest in hex."""
-Link = tuple[int, bytes, bytes]
 
 _json = msgspec.json.Encoder()
 
 
 def link(
-    rows: Iterable[tuple[Sequence[Any], str]], heads: Mapping[str, Head]
+    rows: Iterable[tuple[Sequence[Any], str]], heads: Mapping[str, str | None]
 ) -> tuple[list[tuple[Any, ...]], dict[str, Head]]:
     """Return the rows of attempts with their LINK, and the new heads of their webhooks.
 
-    `rows` have the values of COVERED and the hex digest of the body; `heads` are those before.
+    `rows` have the values of COVERED and the hex digest of the body; `heads` are the places and
+    digests before, as `lanes.CHAIN` reads them.
     """
     ends: dict[str, tuple[int, bytes]] = {}
     linked = []
@@ -46,14 +46,15 @@ def link(
         if webhook_id in ends:
             place, before = ends[webhook_id]
         else:
-            place, before = heads[webhook_id][0], bytes.fromhex(heads[webhook_id][1])
+            last, _, digest = (heads[webhook_id] or "0").partition(" ")
+            place, before = int(last), bytes.fromhex(digest)
         body_digest = packed(sent)
-        digest = digest_of(
+        own = digest_of(
             before, values, answer_of(values[HEADERS], values[BODY]), place + 1, body_digest
         )
-        ends[webhook_id] = place + 1, digest
-        linked.append((*values, place + 1, body_digest, digest))
-    return linked, {one: (place, digest.hex()) for one, (place, digest) in ends.items()}
+        ends[webhook_id] = place + 1, own
+        linked.append((*values, place + 1, body_digest, own))
+    return linked, {one: (place, own.hex()) for one, (place, own) in ends.items()}
 
 
 def digest_of(

@@ -83,7 +83,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
-    held = {row["id"]: (int(row["place"]), str(row["digest"])) for row in rows}
+    held = {row["id"]: row["chain"] for row in rows}
     await follow(tx, rows)
     settled = [s for s in batch if s.delivery.id in held]
     made, heads = chain.link(

@@ -79,7 +79,8 @@ class OldRows:
             ))  # fmt: skip
         # Results come in another order than deliveries were made.
         self._random.shuffle(attempts)
-        linked, heads = chain.link([(row, DIGEST) for row in attempts], self._heads)
+        before = {one: f"{place} {digest}" for one, (place, digest) in self._heads.items()}
+        linked, heads = chain.link([(row, DIGEST) for row in attempts], before)
         self._heads |= heads
         await sql.insert(tx, "events", EVENT, events)
         await sql.insert(tx, "deliveries", DELIVERY, deliveries)
