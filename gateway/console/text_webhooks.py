@@ -204,6 +204,8 @@ SENTENCES: Mapping[str, str] = {
     "attempt.empty_body": "The response had no body.",
     "attempt.no_answer": "No response.",
     "attempt.truncated": "Only the beginning is stored.",
+    "attempt.place": "Place in the log, digest",
+    "attempt.erased": "The response was erased with the person's data. Its digest:",
     "attempt.probe": "probe",
     # States and outcomes; docs/events.md defines the words for a delivery's state.
     "state.active": "Active",

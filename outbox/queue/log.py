@@ -88,6 +88,11 @@ class Attempt:
     response_headers: list[tuple[str, str]]
     response_body: bytes | None
     truncated: bool
+    place: int | None = None
+    """Its place in the chain of the webhook, and its digest; None in older rows."""
+    digest: bytes | None = None
+    answer_digest: bytes | None = None
+    """Stands for a response that was erased with a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.server.config import Config
 from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
-from outbox.queue import log
+from outbox.queue import erasure, log
 from outbox.queue.log import Delivery
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, add_webhook, inbox
@@ -121,6 +121,29 @@ async def test_a_response_is_shown_inert(console: Site, maria: Guest, box: Inbox
         "\x07", "⟨0007⟩"
     )
     assert "server error" in page.html
+
+
+async def test_an_attempt_shows_its_digest_and_an_erased_response_its_own(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    made = await maria.webhook(f"{box.url}/hook")
+    at = f"/console/webhooks/{made.id}"
+    await maria.submit(f"{at}/test", at=at, event="contact.created")
+    [delivery] = await ended(console, made.id)
+    path = f"/console/deliveries/{delivery.id}"
+    [attempt] = await console.db.read(log.attempts, delivery.id)
+    assert attempt.place == 1
+    assert attempt.digest is not None
+    page = await maria.get(path)
+    assert page.test_id("digest") == f"{attempt.digest.hex()[:16]}…"
+    assert page.test_id("erased-response") is None
+    await console.db.write(erasure.erase_events, [delivery.event_id])
+    await console.db.write(erasure.erase_answers, [delivery.event_id], 10)
+    page = await maria.get(path)
+    assert page.test_id("response-body") is None
+    [attempt] = await console.db.read(log.attempts, delivery.id)
+    assert attempt.answer_digest is not None
+    assert page.test_id("erased-response") == f"{attempt.answer_digest.hex()[:16]}…"
 
 
 async def test_replay_sends_the_same_bytes_again(console: Site, maria: Guest, box: Inbox) -> None:
