@@ -50,6 +50,7 @@ SENTENCES: Mapping[str, str] = {
     "course.now": "Attempt {number} of {total} is due now.",
     "course.ends": "If all attempts fail, it gives up around {at}.",
     "course.last": "It is the last one.",
+    "course.probing": "The receiver failed many times in a row: it waits until a probe succeeds.",
     "course.earlier": "Earlier attempts: {count}",
     "course.step_next": "Attempt {number}",
     "course.step_last": "Attempt {number}, the last one",

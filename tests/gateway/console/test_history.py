@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from aiohttp import web
 
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox, inbox
 from tests.support.site import Site, serving
@@ -196,3 +196,27 @@ async def _full(guest: Guest) -> bool:
     page = await guest.get(page.link("Next page")) if "next-page" in page.html else page
     page = await guest.get(page.link("Next page")) if "next-page" in page.html else page
     return page.html.count(ROW) == 10
+
+
+async def test_a_delivery_behind_an_open_circuit_says_so(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=500)
+
+    box.answer = refuse
+    key = await key_of(maria)
+    made = await maria.webhook(f"{box.url}/down", "contact.created")
+    await contact(console, key)
+    await until(lambda: _is(maria, {"state": "scheduled"}, 1))
+    page = await maria.get("/console/deliveries?state=scheduled")
+    path = f"/console/deliveries/{_ids(page.html)[0].removeprefix('d-')}"
+    assert "until a probe succeeds" not in (await maria.get(path)).html
+
+    async def opened(tx: Tx) -> None:
+        await tx.run("update webhooks set circuit = 'open' where id = $1", made.id)
+
+    await console.db.write(opened)
+    shown = await maria.get(path)
+    assert "until a probe succeeds" in shown.html
+    assert " of 10, next at " in shown.html
