@@ -18,8 +18,9 @@ from outbox.webhooks import Webhook
 
 PAGE = 50
 SECONDS = 0.15
+"""A page that matches few rows searches further during this time."""
 ROUNDS = 4
-"""A page that matches few rows searches further during this time, and this often at least."""
+"""A search for a record or a request goes this far at least, past the events without marks."""
 LONGEST_SEARCH = 200
 
 
@@ -72,13 +73,11 @@ async def deliveries(
         ]
         return Found(fitting, listed, found.after, found.searched)
     began, rows = clock.monotonic(), list[Delivery]()
-    for done in count(1):
+    while True:
         page = await across.page(tx, chosen, wanted, after, PAGE - len(rows))
         rows += page.deliveries
         after = page.after or ""
-        if not page.searched or len(rows) == PAGE:
-            break
-        if done >= ROUNDS and clock.monotonic() - began > SECONDS:
+        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
             break
     searched = page.searched and len(rows) < PAGE
     return Found(rows, listed, page.after, _moment(after.rpartition("-")[2]) if searched else None)
@@ -98,13 +97,14 @@ async def events(
         if event is not None:
             return await _with_deliveries(tx, actor, [event], listed, None, None)
     began, rows = clock.monotonic(), list[Listed]()
+    least = ROUNDS if wanted.cause else 1
     for done in count(1):
         page = await history.page(tx, actor.owner_id, wanted, after, PAGE - len(rows))
         rows += page.events
         after = page.after
         if not page.searched or len(rows) == PAGE:
             break
-        if done >= ROUNDS and clock.monotonic() - began > SECONDS:
+        if done >= least and clock.monotonic() - began > SECONDS:
             break
     searched = page.examined if page.searched and len(rows) < PAGE else None
     return await _with_deliveries(tx, actor, rows, listed, page.after, searched)
