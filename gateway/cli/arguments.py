@@ -150,6 +150,11 @@ def verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def erase(parser: argparse.ArgumentParser) -> None:
+    email(parser)
+    parser.add_argument("contact", metavar="CONTACT", help="the id of the contact")
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)

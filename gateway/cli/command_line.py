@@ -79,6 +79,11 @@ COMMANDS: tuple[Command, ...] = (
         arguments.verify,
     ),
     Command(
+        "erase", "Erase a contact, also from events and from the log of deliveries.",
+        "carteiro erase maria@example.com 019a6e1d4b7f5c2d9e3a1b0f", _from("erase", "erase"),
+        arguments.erase,
+    ),
+    Command(
         "listen", "Print the events of an account as they happen, and forward them, signed.",
         "carteiro listen --key crt_4kYb91Qx --forward http://localhost:9000/hook",
         _from("listening.listen", "listen"), arguments.listen,

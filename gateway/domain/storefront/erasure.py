@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.accounts.users import fold_email
-from gateway.domain.contacts import upsert
+from gateway.domain.contacts import erasure, upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import order_privacy
 from gateway.domain.storefront import addresses, carts, customers, reviews
@@ -30,7 +30,6 @@ from gateway.records.record import Record
 from gateway.records.values import dates
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
-from outbox.queue import erasure
 
 _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
@@ -124,8 +123,7 @@ async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
     if await tx.one(_ELSEWHERE, folded, customer.owner_id) is not None:
         return
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
-        await erasure.request(tx, contact.owner_id, [contact.id], ["contact.deleted"])
-        await actions.remove(tx, actor, CONTACTS, contact.id)
+        await erasure.erase(tx, actor, contact.id)
         return
     kept = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
     changes = actions.changes_of(contact, {"tags": dumps(kept), "consent": False})
