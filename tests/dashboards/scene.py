@@ -25,6 +25,7 @@ from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
 from tests.benchmarks.product import Product
 from tests.benchmarks.staging import Stage
 from tests.support.databases import PostgresServer
@@ -81,8 +82,10 @@ async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], stage: Stage)
     await keys.add(
         tx, owner_id=owner, name="load", text=key, scopes=["read", "write"], expires_at=None
     )
-    for url in urls:
-        draft = Draft(url=url, events=EVENTS)
+    drafts = [Draft(url=url, events=EVENTS) for url in urls]
+    # It gets nothing: what its conditions leave out is counted.
+    drafts.append(Draft(url=urls[0], events=EVENTS, conditions=(Condition("name", "nobody"),)))
+    for draft in drafts:
         await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=stage.ring())
 
 

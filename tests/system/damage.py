@@ -63,6 +63,8 @@ WEBHOOKS: dict[str, tuple[str, Value]] = {
     "headers are numbers": ("headers", _sealed(b"[[1, 2]]")),
     "events is not JSON": ("events", _plain("not JSON")),
     "events is a number": ("events", _plain("5")),
+    "conditions are not JSON": ("conditions", _plain("not JSON")),
+    "conditions are numbers": ("conditions", _plain("[[1, 2]]")),
 }
 """The damaged column of a webhook, and its damaged value."""
 EVENTS: dict[str, bytes | None] = {
