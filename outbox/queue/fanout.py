@@ -250,9 +250,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     noted = await lanes.wake_or_note(tx, now.ready, now.due)
     if now.lined:
         await sql.insert(tx, "deliveries", IN_LINE, now.lined, ONCE)
-        ready, busy = await lanes.line_up(
-            tx, {to: list(each.values()) for to, each in now.followers.items()}, now.due
-        )
+        ready, busy = await lanes.line_up(tx, now.followers, now.due)
         now.ready |= ready
         noted = noted or busy
     return FannedOut(

@@ -164,19 +164,19 @@ async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
 
 
 async def line_up(
-    tx: Tx, followers: Mapping[str, Sequence[str]], due: int
+    tx: Tx, followers: Mapping[str, Mapping[str, str]], due: int
 ) -> tuple[set[str], bool]:
-    """Find the heads of new held deliveries, by webhook, and wake their lanes.
+    """Find the heads of new held deliveries, by webhook and record, and wake their lanes.
 
     Return the webhooks with a delivery ready, and whether any lane was locked: its deliveries are
     noted for `wake_noted`. Waits for no lock.
     """
     free, held = await try_lock(tx, followers)
-    ready = set(await heads.promote(tx, [one for lane in free for one in followers[lane]]))
+    ready = set(await heads.promote(tx, [one for lane in free for one in followers[lane].values()]))
     if ready:
         await tx.run(WAKE, items(sorted(ready)), due)
     if held:
-        await tx.many(NOTE, [(lane, one) for lane in held for one in followers[lane]])
+        await tx.many(NOTE, [(lane, one) for lane in held for one in followers[lane].values()])
     return ready, bool(held)
 
 

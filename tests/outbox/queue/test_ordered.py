@@ -157,8 +157,8 @@ TESTED = {
     "settle", "rescue", "retention", "steering", "erasure", "older", "lines",
     # All that waits at a webhook ends there, heads last.
     "parking",
-    # These only take claims back, or move deliveries into lines and out of them.
-    "claim", "loading", "moving", "heads", "ordering",
+    # These only claim or take claims back, or move deliveries into lines and out of them.
+    "claim", "probes", "loading", "moving", "heads", "ordering",
 }  # fmt: skip
 
 
