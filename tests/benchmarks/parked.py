@@ -1,4 +1,4 @@
-"""A drain beside a million waiting rows: parked at a paused webhook, or scheduled for later."""
+"""A drain beside a million rows parked at a paused webhook, and a million scheduled for later."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def parked(size: Size) -> Verdict:
                     shutil.copyfile(folder / f"{what}.db", folder / "run.db")
                     spec = {"environment": stage.environment(port), "count": size.events}
                     found.append(answer_of("tests.benchmarks.drain", log, spec))
-    verdict.figures["waiting"] = size.parked
+    verdict.figures |= {"parked": size.parked, "scheduled": size.parked}
     rates = {
         what: median([size.events / run["seconds"] for run in found])
         for what, found in runs.items()
@@ -85,14 +85,13 @@ async def _stage(folder: Path, url: str, size: Size) -> None:
 
 
 async def _let_wait(tx: Tx, owner_id: str, count: int) -> None:
-    """Insert half of the rows at a paused webhook, half as retries of an active one, days ahead."""
+    """Insert rows at a paused webhook, and as many retries of an active one, days ahead."""
     paused, active = [webhook.id for webhook in await webhooks.listed(tx, owner_id)]
     await parking.pause(tx, paused)
     event = await tx.one("select id from events limit 1")
     assert event is not None
-    half = count // 2
     ahead = DAYS * MICROSECONDS_A_DAY
-    await tx.run(WAITING, paused, event["id"], half, False, 0)
-    await tx.run(WAITING, active, event["id"], half, True, ahead)
+    await tx.run(WAITING, paused, event["id"], count, False, 0)
+    await tx.run(WAITING, active, event["id"], count, True, ahead)
     await tx.run("update lanes set due_at = due_now() + $2 where webhook_id = $1", active, ahead)
     await tx.run("update lanes set due_at = due_now() where webhook_id = $1", paused)
