@@ -34,7 +34,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from outbox.database.transaction import Database, Tx
 from outbox.events.marks import Marks
-from outbox.queue import jobs, ordering, retention
+from outbox.queue import jobs, notices, ordering, retention
 from outbox.queue.erasure import Erasure
 from outbox.queue.gauges import Readings
 from outbox.queue.retention import Retention
@@ -80,6 +80,7 @@ BATCHES = (
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("nonces", 3600.0, nonces.purge, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
+    Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
     Batches("api-keys", 86_400.0, keys.purge, 200, "api_keys"),
 )

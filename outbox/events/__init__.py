@@ -20,13 +20,14 @@ class Cause:
 
 cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - it is frozen
 
-INSERT = Insert(
-    "events",
-    ("id", "owner_id", "name", "record_id", "record_version", "webhook_id", "occurred_at",
-     "request_id", "traceparent", "body", "body_digest"),
-    found="select exists (select 1 from events where id = $1) as found",
-    referred=False,
+COLUMNS = (
+    "id", "owner_id", "name", "record_id", "record_version", "webhook_id", "occurred_at",
+    "request_id", "traceparent", "body", "body_digest",
 )  # fmt: skip
+FOUND = "select exists (select 1 from events where id = $1) as found"
+INSERT = Insert("events", COLUMNS, found=FOUND, referred=False)
+# Apart from the events of records, which so pay nothing for its column.
+INSERT_ABOUT = Insert("events", (*COLUMNS, "about_id"), found=FOUND, referred=False)
 
 
 def enqueue(
@@ -38,20 +39,24 @@ def enqueue(
     record_version: int,
     data: Mapping[str, Any],
     webhook_id: str | None = None,
+    about_id: str | None = None,
 ) -> str:
     """Write an event in the transaction of its change; return the event's id.
 
     The body `{"event","timestamp","data"}` is frozen here, byte for byte as receivers get it.
-    `webhook_id` makes it a test event for that webhook alone. Raise ValueError for data that JSON
-    cannot represent.
+    `webhook_id` makes it a test event for that webhook alone; together with `about_id`, an event
+    for it about that other webhook. Raise ValueError for data that JSON cannot represent.
     """
     event_id = tx.new_id()
     body = message(name, tx.now, data)
     behind = cause.get()
-    tx.later(
-        INSERT,
-        (event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
-         behind.request_id, behind.traceparent, body, hashlib.sha256(body).hexdigest()),
+    row = (
+        event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
+        behind.request_id, behind.traceparent, body, hashlib.sha256(body).hexdigest(),
     )  # fmt: skip
+    if about_id is None:
+        tx.later(INSERT, row)
+    else:
+        tx.later(INSERT_ABOUT, (*row, about_id))
     tx.wake = True
     return event_id

@@ -37,7 +37,7 @@ TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ a
 
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body_digest, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
+  traceparent, body_digest, about_id, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
   case when length(body) <= {PRECLAIMED_BYTES} then body end as body
 from events where seq is null order by pos limit {EVENTS_AT_ONCE}
 """
@@ -159,7 +159,7 @@ class _Round:
     def add(self, event: Row, seq: int, to: _Subscriber) -> None:
         """Add one delivery of `event`: claimed, ready behind the lane's queue, held, or dead."""
         delivery_id = self._tx.new_id()
-        origin: Origin = "event" if event["webhook_id"] is None else "test"
+        origin: Origin = "test" if event["webhook_id"] and not event["about_id"] else "event"
         state, reason = "ready", None
         if to.names is None or to.conditions is None:
             state, reason = "dead", UNREADABLE if to.names is None else UNJUDGED

@@ -9,7 +9,7 @@ and the owner repeats the request.
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
-from outbox.queue import circuits, figures, gaps, lanes
+from outbox.queue import circuits, figures, gaps, lanes, operational
 from outbox.queue.older import STILL_INACTIVE, end_older
 
 Parked = Literal["none", "newest", "all"]
@@ -44,6 +44,10 @@ where id /*sqlite in (*/ /*postgres = any (array(*/
 PAUSE = """
 update webhooks set state = 'paused', version = version + 1, updated_at = $2
 where id = $1 and state = 'active'
+"""
+
+TROUBLED = """
+select owner_id from webhooks where id = $1 and (state = 'disabled' or circuit <> 'closed')
 """
 
 ACTIVATE = """
@@ -130,8 +134,11 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", 
         return "no"
     if parked == "none" and await _end_some(tx, webhook_id, "parked"):
         return "more"
+    troubled = await tx.one(TROUBLED, webhook_id)
     if not await tx.run(ACTIVATE, webhook_id, tx.now):
         return "no"
+    if troubled is not None:
+        await operational.tell(tx, [operational.activated(webhook_id, troubled["owner_id"])])
     await tx.run(OPEN_LANE, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
     await lanes.rest(tx, [webhook_id])

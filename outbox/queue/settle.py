@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
-from outbox.queue import chain, circuits, figures, lanes
+from outbox.queue import chain, circuits, figures, lanes, operational
 from outbox.queue.chain import Head
 from outbox.queue.circuits import Transition
 from outbox.queue.deliveries import Result
@@ -99,6 +99,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     wait_us, transitions = await _health(tx, by_webhook, heads)
+    await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
     return Settlement(frozenset(held), deferred, wait_us, transitions)
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox.database.transaction import Row, Tx
-from outbox.webhooks import conditions
+from outbox.webhooks import conditions, operational
 from outbox.webhooks.conditions import Condition
+from outbox.webhooks.operational import is_operational
 from outbox.webhooks.secrets import KeyRing
 
 State = Literal["active", "paused", "disabled"]
@@ -60,13 +61,14 @@ class Webhook:
     last_status: int | None
     last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
+    operational: bool
 
 
-READ = frozenset({"events", "ordered", "conditions"})
+READ = frozenset({"events", "ordered", "conditions", "operational"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit"""
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -74,8 +76,8 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 INSERT = """
 insert into webhooks
   (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12,
+   ordered, conditions, operational, since_pos, since_snapshot, created_at, updated_at)
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
@@ -97,8 +99,18 @@ where id = $1 and version = $2
 """
 
 
+COUNT = """
+select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0) as listening
+from webhooks where owner_id = $1
+"""
+
+
 class TooMany(Exception):
-    """The owner has the maximum number of webhooks."""
+    """The owner has the maximum number of webhooks, or of operational ones: `most`."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
 
 
 async def create(
@@ -107,20 +119,25 @@ async def create(
     """Create an active webhook with its lane; return its id.
 
     It receives the events whose transactions this one cannot see, in whatever order they commit.
-    `secret` is the `whsec_…` string. Raise TooMany above `most` webhooks per owner (0: no limit).
+    Its events decide whether it is operational. `secret` is the `whsec_…` string. Raise TooMany
+    above `most` webhooks per owner (0: no limit).
     """
-    if most:
+    listens = is_operational(draft.events)
+    if most or listens:
         await tx.one(ONE_AT_A_TIME, owner_id)
-        row = await tx.one("select count(*) as had from webhooks where owner_id = $1", owner_id)
-        if row is not None and row["had"] >= most:
-            raise TooMany
+        row = await tx.one(COUNT, owner_id)
+        assert row is not None
+        if most and row["had"] >= most:
+            raise TooMany(most)
+        if listens and row["listening"] >= operational.MOST:
+            raise TooMany(operational.MOST)
     webhook_id = tx.new_id()
     await tx.one(NO_FAN_OUT)
     await tx.run(
         INSERT,
         webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id),
-        ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft),
+        ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft), listens,
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id)
     # A fan-out that skipped its turn because of this lock runs again after this commit.
@@ -180,7 +197,7 @@ def _webhook(row: Row) -> Webhook:
     }
     read = {
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
-        "conditions": conditions.of(row),
+        "conditions": conditions.of(row), "operational": bool(row["operational"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

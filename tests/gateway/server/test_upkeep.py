@@ -49,6 +49,7 @@ TEMPORARY = {
     "customer_tokens": "customer-tokens",
     "used_nonces": "nonces",
     "mails": "given-up-mails",
+    "notices": "notices",
     "carts": "carts",
     "coupons": "coupons",
     "quotes": "quotes",
@@ -211,6 +212,11 @@ async def _everything_old(db: Database) -> None:
             "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
             " values ('m', $1, 'reset', 1, 7, 1)",
             customer_id,
+        )
+        await tx.run(
+            "insert into notices (id, owner_id, webhook_id, kind, reason, created_at, attempts)"
+            " values ('n', $1, 'w', 'failing', 'timeout', 1, 1)",
+            user_id,
         )
         await tx.run(
             "insert into carts (id, owner_id, store_id, digest, state, lines, created_at,"
