@@ -86,7 +86,9 @@ def build_app(
     doctor = doctor_of(config, guard, clock, ids)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)
-    mailer = Mailer(db, config.mail, metrics.mail)
+    mailer = Mailer(
+        db, config.mail, metrics.mail, service=config.service.name, site=config.server.public_url
+    )
     upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
 
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))

@@ -19,6 +19,7 @@ from outbox.events.history import Wanted as WantedEvents
 from outbox.ids import is_id
 from outbox.queue import across, log
 from outbox.queue.across import NO_TIME
+from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 DELIVERIES = "/console/deliveries"
 EVENTS = "/console/events"
@@ -45,7 +46,8 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
         asked.get("webhook", ""), wanted, after,
     )  # fmt: skip
     context = {
-        "found": found, "asked": asked, "states": STATES, "groups": groups(), "after": after,
+        "found": found, "asked": asked, "states": STATES, "groups": {**groups(), **groups(True)},
+        "after": after,
         "this": _address(DELIVERIES, asked), "urls": {one.id: one.url for one in found.webhooks},
         "state_of": lambda one: display.delivery_state(one, found.active(one)),
         "selecting": "select" in request.query and bool(found.deliveries),
@@ -95,7 +97,7 @@ def _asked(request: web.Request, *names: str) -> Mapping[str, str]:
     """Return the filters of the query that say something."""
     asked = {name: request.query.get(name, "").strip() for name in names}
     asked["q"] = "".join(filter(str.isprintable, asked["q"]))[: history.LONGEST_SEARCH]
-    if asked.get("event") not in EVENT_NAMES:
+    if asked.get("event") not in (*EVENT_NAMES, *OPERATIONAL):
         asked["event"] = ""
     if asked.get("state") not in STATES or asked.get("state") == "all":
         asked["state"] = ""

@@ -9,7 +9,6 @@ from aiohttp import web
 from gateway.console import doctor, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
 from gateway.server.keys import CONFIG, DB, GUARD, KEYRING
@@ -27,22 +26,25 @@ EMPTY: Mapping[str, Any] = {
     "schedule": "",
     "ordered": False,
     "conditions": "",
+    "listens": False,
 }
+OPERATIONAL = "operational"
 
 
-def groups() -> Mapping[str, Sequence[str]]:
-    """Return the events of the catalogue, grouped by record type."""
+def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
+    """Return the events that a webhook can get, by record; `listens`: an operational one."""
     found: dict[str, list[str]] = {}
-    for name in EVENT_NAMES:
+    for name in webhooks.names_of(listens):
         found.setdefault(name.partition(".")[0], []).append(name)
     return found
 
 
-def typed_in(form: Form) -> Mapping[str, Any]:
-    """Return what was typed into the form."""
+def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
+    """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
     texts = ("url", "description", "timeout", "headers", "schedule", "conditions")
+    listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
-        **{name: form.text(name) for name in texts},
+        **{name: form.text(name) for name in texts}, "listens": listens,
         "events": tuple(form.all("events")), "ordered": form.text("ordered") == "1",
     }  # fmt: skip
 
@@ -54,6 +56,7 @@ def typed_for(webhook: Webhook, kept: Sequence[Header]) -> Mapping[str, Any]:
         "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
         "headers": webhooks.shown(kept), "schedule": schedules.of_column(webhook.schedule),
         "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
+        "listens": webhook.operational,
     }  # fmt: skip
 
 
@@ -85,7 +88,7 @@ def page(
     if outlook is None and (typed["conditions"] or typed["schedule"]):
         outlook = _outlook(request, typed)
     context = {
-        "webhook": webhook, "typed": typed, "groups": groups(),
+        "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
         "faults": {fault.field: fault.message for fault in refusal.faults} if refusal else {},
         "refusal": refusal.message if refusal and not refusal.faults else "",
         "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
@@ -126,7 +129,7 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
 def _preview(
     request: web.Request, visitor: Visitor, webhook: Webhook | None, form: Form
 ) -> web.Response:
-    typed = typed_in(form)
+    typed = typed_in(form, webhook)
     outlook = _outlook(request, typed)
     if "HX-Request" in request.headers:
         return pages.render(request, visitor, "parts/webhook_outlook.html", {"outlook": outlook})

@@ -13,10 +13,11 @@ import jinja2
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.console import display, guard
+from gateway.console import display, guard, troubles
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.console.text import ENGLISH, translate
+from gateway.console.troubles import Troubles
 from gateway.records.errors import Refusal
 from gateway.server.keys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
@@ -26,6 +27,7 @@ from outbox.ids import is_id
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 ENVIRONMENT = web.AppKey("CONSOLE_TEMPLATES", jinja2.Environment)
+TROUBLES = web.RequestKey("CONSOLE_TROUBLES", Troubles)
 FILES = web.AppKey("CONSOLE_FILES", dict[str, tuple[Path, str]])
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -117,6 +119,7 @@ def render(
         "done": f"done.{done}" if f"done.{done}" in ENGLISH else None,
         "when": lambda micros: display.when(micros, now, t),
         "now": now,
+        "troubles": request.get(TROUBLES, Troubles()),
     }
     return aiohttp_jinja2.render_template(
         template, request, values | dict(context or {}), app_key=ENVIRONMENT, status=status
@@ -181,6 +184,7 @@ async def _answer(
         visitor = await guard.recognise(request)
         if visitor.session is not None:
             request[CALLER] = visitor.actor
+            request[TROUBLES] = await troubles.of(request, visitor)
         if visitor.session is None and not public:
             response = to_sign_in(request)
         else:

@@ -36,8 +36,11 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 
 async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Show an empty form."""
-    return options.page(request, visitor, None, options.EMPTY)
+    """Show an empty form; with `kind=operational`, that of an operational webhook."""
+    listens = request.query.get("kind") == options.OPERATIONAL
+    every = webhooks.names_of(True) if listens else ()
+    typed = {**options.EMPTY, "listens": listens, "events": every}
+    return options.page(request, visitor, None, typed)
 
 
 async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -66,7 +69,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
-        "cap": log.CAP, "groups": options.groups(),
+        "cap": log.CAP, "groups": options.groups(webhook.operational),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
         "found": None, "attempt": None,
     }  # fmt: skip
@@ -97,7 +100,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     """Save an edited webhook unless it has changed since the form was loaded."""
     webhook_id = pages.id_of(request)
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
-    typed = options.typed_in(form)
+    typed = options.typed_in(form, webhook)
     seen = form.text("version")
     kept = open_headers(webhook.headers, request.app[KEYRING], webhook_id)
     try:

@@ -1,4 +1,7 @@
-"""Sends the queued mails to customers by SMTP, on the leading node, one after the other."""
+"""Sends the queued mails by SMTP, on the leading node, one after the other.
+
+They go to customers of stores, and to the owners of webhooks.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,13 @@ from typing import Literal
 
 import aiosmtplib
 
+from gateway.domain.letters import Letter, Queue
 from gateway.domain.storefront import mail_texts, mail_tokens, mails
-from gateway.domain.storefront.mail_texts import Letter
+from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Database
+from outbox.queue import notices
 
 MOST = 50
 """Mails of one run of the duty; the next look continues."""
@@ -26,17 +31,22 @@ FINAL = (aiosmtplib.SMTPRecipientRefused, aiosmtplib.SMTPDataError)
 """Refusals that concern one mail; every other failure may end when the operator mends it."""
 
 Result = Literal["sent", "put_off", "given_up"]
-Count = Callable[[mails.Kind, Result], None]
+Count = Callable[[str, Result], None]
 """Counts an attempt at a mail."""
 
 
 class Mailer:
     """The sender of mails; without a host in the settings it sends none."""
 
-    def __init__(self, db: Database, settings: Mail, count: Count) -> None:
+    def __init__(
+        self, db: Database, settings: Mail, count: Count, *, service: str = "", site: str = ""
+    ) -> None:
+        """`service` and `site` are the name and the address of this installation."""
         self._db = db
         self._settings = settings
         self._count = count
+        self._service = service
+        self._site = site.rstrip("/")
 
     @property
     def enabled(self) -> bool:
@@ -44,18 +54,27 @@ class Mailer:
 
     async def any_due(self) -> bool:
         """Return whether there is a mail to send now."""
-        return self.enabled and await self._db.read(mails.any_due)
+        return self.enabled and (
+            await self._db.read(mails.any_due) or await self._db.read(notices.any_due)
+        )
 
     async def run_once(self) -> None:
         """Send the mails that are due."""
         for _ in range(MOST):
-            token = mail_tokens.make(self._db.ids)
-            letter = await self._db.write(mail_texts.next_letter, token)
-            if letter is None:
+            found = await self._next()
+            if found is None:
                 return
-            await self._attempt(letter)
+            await self._attempt(*found)
 
-    async def _attempt(self, letter: Letter) -> None:
+    async def _next(self) -> tuple[Queue, Letter] | None:
+        token = mail_tokens.make(self._db.ids)
+        letter = await self._db.write(mail_texts.next_letter, token)
+        if letter is not None:
+            return mails, letter
+        letter = await self._db.write(notice_mails.next_letter, self._service, self._site)
+        return None if letter is None else (notice_mails, letter)
+
+    async def _attempt(self, queue: Queue, letter: Letter) -> None:
         mail = letter.mail
         told = {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
         try:
@@ -63,12 +82,12 @@ class Mailer:
                 await self._send(letter)
         except Exception as error:  # noqa: BLE001 - whatever one mail breaks, the others go on
             reason = _reason(error)
-            again = await self._db.write(mails.failed, mail, reason, final=_is_final(error))
+            again = await self._db.write(queue.failed, mail, reason, final=_is_final(error))
             result: Result = "put_off" if again else "given_up"
             self._count(mail.kind, result)
             logger().warning(f"mail_{result}", error=reason, **told)
             return
-        await self._db.write(mails.sent, mail)
+        await self._db.write(queue.sent, mail)
         self._count(mail.kind, "sent")
         logger().info("mail_sent", **told)
 
@@ -90,7 +109,7 @@ class Mailer:
     def _message(self, letter: Letter) -> EmailMessage:
         sender = self._settings.from_address
         message = EmailMessage(policy=SMTP)
-        message["From"] = Address(letter.store, addr_spec=sender)
+        message["From"] = Address(letter.sender, addr_spec=sender)
         message["To"] = letter.to
         message["Subject"] = letter.subject
         message["Date"] = datetime.fromtimestamp(self._db.clock.wall() // 1_000_000, UTC)

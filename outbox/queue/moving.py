@@ -166,6 +166,7 @@ async def pause_all(tx: Tx) -> None:
     """Pause every webhook, so that a second installation sends nothing by itself."""
     await tx.run(_PAUSE, tx.now)
     await tx.run("update lanes set active = false")
+    await tx.run("update notices set due_at = null")
 
 
 async def _give_snapshots(tx: Tx) -> None:

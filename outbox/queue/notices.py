@@ -72,16 +72,16 @@ async def take(tx: Tx) -> Notice | None:
     return None if row is None else Notice(**{name: row[name] for name in Notice.__slots__})
 
 
-async def sent(tx: Tx, notice: Notice) -> None:
+async def sent(tx: Tx, notice_id: str) -> None:
     """End a notice that was sent, or that nobody can get any more."""
-    await tx.run("update notices set due_at = null where id = $1", notice.id)
+    await tx.run("update notices set due_at = null where id = $1", notice_id)
 
 
-async def failed(tx: Tx, notice: Notice, error: str, wait_us: int | None) -> None:
-    """Plan the next attempt in `wait_us`; None ends the notice."""
+async def failed(tx: Tx, notice_id: str, attempts: int, error: str, wait_us: int | None) -> None:
+    """Plan the attempt after this one in `wait_us`; None ends the notice."""
     await tx.run(
         "update notices set due_at = $2, error = $3 where id = $1 and attempts = $4",
-        notice.id, None if wait_us is None else tx.now + wait_us, error, notice.attempts,
+        notice_id, None if wait_us is None else tx.now + wait_us, error, attempts,
     )  # fmt: skip
 
 

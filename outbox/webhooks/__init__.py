@@ -106,11 +106,12 @@ from webhooks where owner_id = $1
 
 
 class TooMany(Exception):
-    """The owner has the maximum number of webhooks, or of operational ones: `most`."""
+    """The owner has the maximum number of webhooks, `most`; `listens`: of operational ones."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, listens: bool = False) -> None:
         super().__init__(most)
         self.most = most
+        self.listens = listens
 
 
 async def create(
@@ -130,7 +131,7 @@ async def create(
         if most and row["had"] >= most:
             raise TooMany(most)
         if listens and row["listening"] >= operational.MOST:
-            raise TooMany(operational.MOST)
+            raise TooMany(operational.MOST, listens)
     webhook_id = tx.new_id()
     await tx.one(NO_FAN_OUT)
     await tx.run(

@@ -1,24 +1,11 @@
 """Writes the mails to customers, in Portuguese and English, when they are sent."""
 
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from gateway.domain.letters import Letter, line
 from gateway.domain.storefront import mail_tokens, mails
-from gateway.domain.storefront.mails import Kind, Taken
+from gateway.domain.storefront.mails import Kind
 from outbox.database.transaction import Tx
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A mail in plain text."""
-
-    mail: Taken
-    to: str
-    store: str
-    """The name of the store, which is the name of the sender."""
-    subject: str
-    text: str
-
 
 _FOUND = """
 select c.id, c.email, s.name, s.hostname, s.password_reset_url, s.email_verification_url
@@ -74,7 +61,7 @@ async def next_letter(tx: Tx, token: str) -> Letter | None:
         elif mail.kind == "verify":
             link = _link(row["email_verification_url"], row["hostname"], "verify-email", token)
             await mail_tokens.add(tx, mail.customer_id, "verify", token)
-        store = _line(row["name"])
+        store = line(row["name"])
         return Letter(
             mail, row["email"], store, f"{SUBJECTS[mail.kind]} - {store}",
             TEXTS[mail.kind].format(store=store, link=link),
@@ -91,8 +78,3 @@ def _link(page: str | None, hostname: str, path: str, token: str) -> str:
     before, hash_sign, fragment = address.partition("#")
     joint = "&" if "?" in before else "?"
     return f"{before}{joint}{urlencode({'token': token})}{hash_sign}{fragment}"
-
-
-def _line(text: str) -> str:
-    """Return text for a header: one line without control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

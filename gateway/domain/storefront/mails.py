@@ -7,11 +7,11 @@ starts: a process that ends in the middle of it leaves the mail to the next atte
 
 from typing import Literal, NamedTuple
 
+from gateway.domain import letters
+from gateway.domain.letters import Queued
 from outbox.database.transaction import Tx
 
 Kind = Literal["reset", "verify", "secured"]
-WAITS = (30, 120, 600, 3_600, 14_400, 43_200)
-"""Seconds before the attempts after the first; after the last one the mail is given up."""
 LEASE = 300
 """Seconds after which an attempt that did not end counts as failed."""
 KEPT = 30 * 86_400_000_000
@@ -63,15 +63,15 @@ async def take(tx: Tx) -> Taken | None:
     return Taken(row["id"], row["customer_id"], row["kind"], row["attempts"])
 
 
-async def sent(tx: Tx, mail: Taken) -> None:
+async def sent(tx: Tx, mail: Queued) -> None:
     """Remove a mail that was sent."""
     await tx.run("delete from mails where id = $1", mail.id)
 
 
-async def failed(tx: Tx, mail: Taken, error: str, *, final: bool) -> bool:
+async def failed(tx: Tx, mail: Queued, error: str, *, final: bool) -> bool:
     """Plan the next attempt; return whether there is one. `final`: no attempt can succeed."""
-    if not final and mail.attempts <= len(WAITS):
-        wait = WAITS[mail.attempts - 1] * 1_000_000
+    wait = None if final else letters.wait_after(mail.attempts)
+    if wait is not None:
         await tx.run(
             "update mails set due_at = $2, error = $3 where id = $1 and attempts = $4",
             mail.id, tx.now + wait, error, mail.attempts,

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.catalogue import EVENTS, RESOURCES
+from gateway.domain.webhooks import operational_samples
 from gateway.records.resource import Field, Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import INSTANT
+from outbox.webhooks.operational import NAMES
 
 AHEAD = 14 * dates.DAY
 MARK = " (test)"
@@ -15,8 +17,11 @@ MARK = " (test)"
 def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
     """Return the `data` of a test event, with exactly the fields of real events.
 
-    `now` is microseconds UTC. Raises KeyError for a name that is not in the catalogue.
+    `now` is microseconds UTC. Raises KeyError for a name of no event.
     """
+    for name in NAMES:
+        if event == name:
+            return operational_samples.sample(name, record_id, now)
     wanted, noun = EVENTS[event], event.partition(".")[0]
     [resource] = [one for one in RESOURCES if one.noun == noun]
     at = dates.show(now)

@@ -20,7 +20,7 @@ from outbox.events import enqueue
 from outbox.queue import ordering, parking
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
-from outbox.webhooks import Draft, Webhook
+from outbox.webhooks import Draft, Webhook, operational
 from outbox.webhooks.secrets import KeyRing
 
 T = TypeVar("T")
@@ -29,6 +29,8 @@ LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
 """Limits of a webhook's timeout, in seconds."""
+TOO_MANY = "You have {most} webhooks, the limit of this installation; delete one first."
+TOO_MANY_LISTEN = "You have {most} operational webhooks, the most of an account; delete one first."
 TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
 
 
@@ -45,12 +47,14 @@ def judge(
     conditions: str = "",
     kept: Sequence[Header] = (),
     unread: Sequence[Fault] = (),
+    listens: bool = False,
 ) -> Draft:
     """Check a webhook's settings and return a Draft. Raises validation_error with every fault.
 
     `timeout` is in seconds; None means the default of the installation. The modules schedules and
     conditions read the texts of the same names. A header with the value `***` keeps the value of
-    that name in `kept`. `unread` are the faults that the caller found.
+    that name in `kept`. `unread` are the faults that the caller found. `listens`: it is an
+    operational webhook, which has events of its own.
     """
     faults: list[Fault] = []
     url = url.strip()
@@ -65,7 +69,8 @@ def judge(
         except urls.Refused as refused:
             text = str(refused)
             faults.append(Fault("url", f"refused_{refused.kind}", f"{text[0].upper()}{text[1:]}."))
-    unknown = sorted(set(events) - set(EVENT_NAMES))
+    names = names_of(listens)
+    unknown = sorted(set(events).difference(names))
     if not events:
         faults.append(Fault("events", "required", "Choose at least one event."))
     elif unknown:
@@ -90,7 +95,7 @@ def judge(
     faults += unread
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
-    chosen = tuple(name for name in EVENT_NAMES if name in set(events))
+    chosen = tuple(name for name in names if name in set(events))
     return Draft(
         url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered, asked
     )
@@ -103,6 +108,11 @@ def _read(faults: list[Fault], name: str, read: Callable[[], T]) -> T | None:
     except ValueError as wrong:
         faults.append(Fault(name, "invalid", str(wrong)))
         return None
+
+
+def names_of(listens: bool) -> tuple[str, ...]:
+    """Return the events that a webhook can subscribe to; `listens`: an operational one."""
+    return operational.NAMES if listens else EVENT_NAMES
 
 
 def shown(headers: Sequence[Header]) -> str:
@@ -119,11 +129,9 @@ async def create(
         return await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
         )
-    except webhooks.TooMany:
-        raise Refusal(
-            "conflict",
-            f"You have {most} webhooks, the limit of this installation; delete one first.",
-        ) from None
+    except webhooks.TooMany as refused:
+        text = TOO_MANY_LISTEN if refused.listens else TOO_MANY
+        raise Refusal("conflict", text.format(most=refused.most)) from None
 
 
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
@@ -160,11 +168,11 @@ async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
 async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
     """Enqueue a sample of `event` for this webhook only; return the event's id.
 
-    Raises validation_error for a name that is not in the catalogue, conflict when it is inactive.
+    Raises validation_error for an event of the other kind or of none, conflict when it is inactive.
     """
     actor.must("write")
     webhook = await one(tx, actor, webhook_id)
-    if event not in EVENT_NAMES:
+    if event not in names_of(webhook.operational):
         raise Refusal("validation_error", "Choose one of the events in the list.")
     if webhook.state != "active":
         raise Refusal("conflict", "Activate the webhook before you send a test event.")

@@ -88,7 +88,7 @@ class Instruments:
             "graphql_operations_total", "GraphQL operations.", "type", "outcome"
         )
         self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
-        self._mails = counter("mail_attempts_total", "Mails to customers.", "kind", "result")
+        self._mails = counter("mail_attempts_total", "Mails, by kind.", "kind", "result")
         self.password_hashed = timing(
             "password_hash_duration_seconds",
             "Duration of a password hash, including the wait for its turn.",
@@ -269,7 +269,7 @@ class Instruments:
             self._spans.labels(result)
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]
-        for mail in ("reset", "verify", "secured"):
+        for mail in ("reset", "verify", "secured", "failing", "disabled", "recovered"):
             for result in ("sent", "put_off", "given_up"):
                 self._mails[mail, result]
         for scheme in get_args(Scheme):

@@ -52,7 +52,7 @@ class Metrics(Instruments):
         self._auth[scheme, outcome].inc()
 
     def mail(self, kind: str, result: str) -> None:
-        """Count an attempt at a mail to a customer; `result` is sent, put_off or given_up."""
+        """Count an attempt at a mail; `result` is sent, put_off or given_up."""
         self._mails[kind, result].inc()
 
     def spans(self, result: str, count: int) -> None:

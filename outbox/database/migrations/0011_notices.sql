@@ -25,3 +25,7 @@ create table notices (
 create index notices_due on notices (due_at) where due_at is not null;
 create index notices_owner on notices (owner_id, kind, created_at);
 create index notices_age on notices (created_at);
+
+-- For the banner of each page of the console.
+create index webhooks_troubled on webhooks (owner_id)
+  where state = 'disabled' or circuit <> 'closed';

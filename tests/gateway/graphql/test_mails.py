@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import trustme
 
+from gateway.domain import letters
 from gateway.domain.storefront import mails
 from gateway.server.config import Config, Limits, Mail
 from gateway.server.keys import METRICS
@@ -209,14 +210,14 @@ async def test_a_mail_that_fails_is_tried_again_until_it_is_given_up(
     db = shop.db
     mailer = Mailer(db, settings(box), lambda *_: None)
     await queued(db, shop)
-    box.refusals = ["451 later"] * (len(mails.WAITS) + 2)
-    for attempt in range(1, len(mails.WAITS) + 1):
+    box.refusals = ["451 later"] * (len(letters.WAITS) + 2)
+    for attempt in range(1, len(letters.WAITS) + 1):
         await db.write(all_due)
         await mailer.run_once()
         [row] = await db.read(rows)
         assert (row["attempts"], row["failed_at"]) == (attempt, None)
         assert row["error"] == "SMTPRecipientRefused 451"
-        wait = mails.WAITS[attempt - 1] * 1_000_000
+        wait = letters.WAITS[attempt - 1] * 1_000_000
         assert db.clock.wall() + wait - 20_000_000 < row["due_at"] <= db.clock.wall() + wait
         assert not await mailer.any_due()
     await db.write(all_due)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -16,9 +16,9 @@ from outbox.queue.circuits import Transition
 from outbox.queue.policy import Schedule
 from outbox.webhooks import TooMany
 from outbox.webhooks.operational import MOST, NAMES
+from tests.support.counted import Counted
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, ring, rows
 
-LISTENERS = "select id, operational from webhooks order by id"
 NOTICES = "select webhook_id, kind, reason from notices order by created_at, id"
 
 
@@ -219,6 +219,22 @@ async def test_a_late_success_at_a_disabled_webhook_is_no_recovery(db: Database)
     await db.write(operational.tell, [closed])
     [event] = await events(db)
     assert json.loads(event["body"])["data"]["reason"] == "success"
+
+
+async def test_whoever_is_told_nothing_pays_one_statement(db: Database) -> None:
+    counted = Counted(db)
+    asked = {}
+    watched, once = cast(Database, counted), Schedule(())
+    async with inbox() as box, drain(watched, ring(), schedule=once) as running:
+        await running.webhook(box.url)
+        for number, status in enumerate((200, 500), start=1):
+            box.answer = answers(status)
+            counted.reset()
+            await db.write(make, f"r{number}")
+            await running.watch.until("delivery_finished", number)
+            texts = [text for _, texts in counted.written for text in texts]
+            asked[status] = sum("where operational" in text for text in texts)
+    assert asked == {200: 0, 500: 1}
 
 
 async def test_a_damaged_address_does_not_stop_the_telling(db: Database) -> None:

@@ -17,7 +17,7 @@ from outbox.database import transfer_ends
 from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
-from outbox.queue import erasure, parking, snapshots
+from outbox.queue import erasure, notices, parking, snapshots
 from outbox.queue.deliveries import Capacity
 from outbox.queue.erasure import Erasure
 from outbox.queue.fanout import fan_out
@@ -265,7 +265,9 @@ async def test_a_paused_queue_keeps_its_deliveries(db_url: str) -> None:
     try:
         await db.write(add_webhooks, 1, 2)
         await db.write(_run, "update webhooks set state = 'disabled' where id = 'w000002'")
+        await db.write(notices.add, "owner", "w000001", "failing", "timeout")
         await db.write(pause_all)
+        assert not await db.read(notices.any_due)
         states = await db.read(_rows, "select state, version from webhooks order by id")
         assert states == [
             {"state": "paused", "version": 2}, {"state": "disabled", "version": 1},
