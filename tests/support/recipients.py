@@ -67,8 +67,9 @@ class Recipients:
         """Change the responses from now on.
 
         `latency=[low, high]` seconds; `status`; `failing`, the share of requests answered 500;
-        `hang=[…]`, prefixes of paths whose requests are read and not answered; `release=True`,
-        answer hanging requests now, and let none hang any more.
+        `down=[…]`, prefixes of paths that get 500; `hang=[…]`, prefixes of paths whose requests are
+        read and not answered; `release=True`, answer hanging requests now, and let none hang any
+        more.
         """
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(settings).encode() + b"\n")
@@ -124,6 +125,7 @@ class _House:
         self.status = 200
         self.failing = 0.0
         self.hang: tuple[str, ...] = ()
+        self.down: tuple[str, ...] = ()
         self.hanging: list[_Caller] = []
         self.count = 0
 
@@ -133,6 +135,7 @@ class _House:
         self.status = settings.get("status", self.status)
         self.failing = settings.get("failing", self.failing)
         self.hang = tuple(settings.get("hang", self.hang))
+        self.down = tuple(settings.get("down", self.down))
         if settings.get("release"):
             self.hang = ()
             waiting, self.hanging = self.hanging, []
@@ -150,6 +153,7 @@ class _Caller(asyncio.Protocol):
         self._house = house
         self._buffer = b""
         self._number: int | None = None
+        self._path = ""
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -176,6 +180,7 @@ class _Caller(asyncio.Protocol):
         house, transport = self._house, self._transport
         assert transport is not None
         self._number, house.count = house.count, house.count + 1
+        self._path = path
         house.tell(
             "in",
             transport.get_extra_info("sockname")[1],
@@ -197,7 +202,8 @@ class _Caller(asyncio.Protocol):
         house, transport = self._house, self._transport
         if self._number is None or transport is None or transport.is_closing():
             return
-        status = 500 if house.dice.random() < house.failing else house.status
+        down = self._path.startswith(house.down)
+        status = 500 if down or house.dice.random() < house.failing else house.status
         transport.write(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode())
         if 200 <= status < 300:
             house.tell("out", self._number, time.monotonic())
