@@ -33,9 +33,13 @@ RATE = 50.0
 THEIR_RATE = 1.0
 WARM_WRITES = 50
 OF_NONE = 1.5
+COST_OF_NONE = 3.0
+"""They keep no connection, some speak TLS, some say 64 KiB before they are cut."""
 WITHIN_MS = 1_000.0
 NOISE_MS = 300.0
 LAG_MS = 50.0
+QUIET_SHARE = 0.05
+"""Above this share of a phase, the loop waited for a processor: its times tell of the machine."""
 MORE_MIB = 64.0
 SETTLED_SECONDS = 40.0
 
@@ -48,6 +52,7 @@ OUTCOMES = """
 select a.url, a.outcome, count(*) from attempts a join webhooks w on w.id = a.webhook_id
 where w.url not like '%/owner%' group by a.url, a.outcome
 """
+ATTEMPTS = "select count(*) from attempts where started_at >= {}"
 GONE = "select count(*) from webhooks where state = 'disabled' and disabled_reason is not null"
 
 
@@ -59,7 +64,11 @@ class _Phase:
     deliveries: list[float]
     lag_ms: float
     rss: float
-    cpu_seconds: float
+    seconds: float
+    cpu_ms: float
+    """Processor time of the product by attempts."""
+    queued_seconds: float
+    """How long the loop's thread was ready to run and waited for a processor."""
 
 
 async def run_hostility(engine: Engine, seed: int, *, seconds: float = 20.0) -> dict[str, Any]:
@@ -107,7 +116,8 @@ async def _owners_of(site: Deployed, house: House, first: int, names: Sequence[s
 
 async def _phase(site: Deployed, others: Load, seconds: float) -> _Phase:
     first, before = SystemClock().wall(), len(site.load.milliseconds)
-    lags, spent = await asyncio.to_thread(_lags, site), _cpu_seconds(site)
+    lags = await asyncio.to_thread(_lags, site)
+    spent, queued = _cpu_seconds(site), _queued_seconds(site)
     async with others.writing(site.product.address, rate=THEIR_RATE):
         await others.until_sent(2)
         async with site.load.writing(site.product.address, rate=RATE):
@@ -118,12 +128,15 @@ async def _phase(site: Deployed, others: Load, seconds: float) -> _Phase:
         lag = _quantile_of(lags, await asyncio.to_thread(_lags, site), 0.99)
         await site.until_own(SETTLED_SECONDS)
     rows = await query(site.url, LATENCIES)
+    [(attempts,)] = await query(site.url, ATTEMPTS.format(first))
     return _Phase(
         site.load.milliseconds[before:],
         [float(ms) for ms, at in rows if at >= first],
         lag * 1000,
         max(rss, site.product.rss()),
-        _cpu_seconds(site) - spent,
+        (SystemClock().wall() - first) / 1e6,
+        (_cpu_seconds(site) - spent) * 1000 / attempts,
+        _queued_seconds(site) - queued,
     )
 
 
@@ -131,6 +144,12 @@ def _cpu_seconds(site: Deployed) -> float:
     """Return the processor time of the product so far."""
     words = Path(f"/proc/{site.product.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _queued_seconds(site: Deployed) -> float:
+    pid = site.product.pid
+    words = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
+    return int(words[1]) / 1e9
 
 
 def _lags(site: Deployed) -> dict[float, float]:
@@ -150,6 +169,7 @@ def _quantile_of(before: dict[float, float], after: dict[float, float], share: f
 
 
 def _compare(verdict: Verdict, none: _Phase, beside: _Phase) -> None:
+    quiet = beside.queued_seconds < QUIET_SHARE * beside.seconds
     for what, alone, together in (
         ("write", none.writes, beside.writes),
         ("delivery", none.deliveries, beside.deliveries),
@@ -158,21 +178,24 @@ def _compare(verdict: Verdict, none: _Phase, beside: _Phase) -> None:
         verdict.figures |= {
             f"{what}_none_p99_ms": round(before, 1), f"{what}_p99_ms": round(after, 1)
         }  # fmt: skip
+        late = after > max(OF_NONE * before, before + NOISE_MS) or after > WITHIN_MS
         verdict.find(
-            after > max(OF_NONE * before, before + NOISE_MS) or after > WITHIN_MS,
+            quiet and late,
             f"the p99 of a {what} is {after:.0f} ms beside them and {before:.0f} ms without",
         )
+    lagging = beside.lag_ms > max(LAG_MS, none.lag_ms)
+    verdict.find(quiet and lagging, f"the loop's p99 delay is {beside.lag_ms:.0f} ms")
+    verdict.find(
+        beside.cpu_ms > COST_OF_NONE * none.cpu_ms,
+        f"an attempt takes {beside.cpu_ms:.2f} ms of processor time, without {none.cpu_ms:.2f}",
+    )
+    verdict.find(beside.rss - none.rss > MORE_MIB, f"it takes {beside.rss:.0f} MiB of memory")
     verdict.figures |= {
         "lag_p99_ms": beside.lag_ms, "lag_none_p99_ms": none.lag_ms,
-        "cpu_none_s": round(none.cpu_seconds, 1), "cpu_s": round(beside.cpu_seconds, 1),
+        "cpu_of_none": round(beside.cpu_ms / none.cpu_ms, 2),
+        "quiet": quiet, "queued_s": round(beside.queued_seconds, 1),
         "more_mib": round(beside.rss - none.rss, 1),
     }  # fmt: skip
-    # A machine without a free processor delays the loop of either run.
-    late = beside.lag_ms > max(LAG_MS, none.lag_ms)
-    verdict.find(late, f"the loop's p99 delay is {beside.lag_ms:.0f} ms")
-    costly = beside.cpu_seconds > OF_NONE * none.cpu_seconds
-    verdict.find(costly, f"it took {beside.cpu_seconds:.1f} s of processor time")
-    verdict.find(beside.rss - none.rss > MORE_MIB, "MiB too much memory")
 
 
 def _outcomes(verdict: Verdict, house: House, found: Sequence[Any]) -> int:
