@@ -9,7 +9,7 @@ from math import floor
 from markupsafe import Markup
 
 from gateway.records.values import dates
-from outbox.queue import log
+from outbox.queue import across
 from outbox.queue.log import Attempt, Delivery
 from outbox.webhooks import Webhook
 
@@ -140,7 +140,7 @@ def webhook_state(webhook: Webhook) -> str:
 
 def delivery_state(delivery: Delivery, active: bool) -> str:
     """Return the word for a delivery, one of outbox.queue.log.SHOWN."""
-    return log.shown(delivery, active)
+    return across.shown(delivery, active)
 
 
 def stages(attempt: Attempt) -> Sequence[Stage]:

@@ -15,7 +15,7 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.queue import lanes, log
-from outbox.queue.log import COLUMNS, FAILED, RANGES, WAITING, Delivery, Filter
+from outbox.queue.log import COLUMNS, FAILED, RANGES, SHOWN, WAITING, Delivery, Filter, Shown
 from outbox.webhooks import Webhook
 
 SCANNED = 5_000
@@ -104,6 +104,15 @@ class _Terms:
     def value(self, value: Any) -> str:
         self.values.append(value)
         return f"${len(self.values)}"
+
+
+def shown(delivery: Delivery, active: bool) -> Shown:
+    """Return the state to show; `active` is whether the webhook is."""
+    if delivery.state != "ready":
+        return next(state for state in SHOWN if state == delivery.state)
+    if not active:
+        return "parked"
+    return "scheduled" if delivery.due_in > 0 else "ready"
 
 
 async def page(

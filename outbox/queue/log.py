@@ -121,15 +121,6 @@ class Health:
         return sum(1 for delivery in self.latest if delivery.state == "delivered")
 
 
-def shown(delivery: Delivery, active: bool) -> Shown:
-    """Return the state to show; `active` is whether the webhook is."""
-    if delivery.state != "ready":
-        return next(state for state in SHOWN if state == delivery.state)
-    if not active:
-        return "parked"
-    return "scheduled" if delivery.due_in > 0 else "ready"
-
-
 CAP = 10_000
 
 COLUMNS = """d.id, d.owner_id, d.event_id, e.name as event, d.webhook_id, d.origin, d.state,

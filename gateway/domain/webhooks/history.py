@@ -69,7 +69,7 @@ async def deliveries(
             one
             for one in found.deliveries
             if webhook_id in ("", one.webhook_id)
-            and wanted.fits(one, log.shown(one, found.active(one)))
+            and wanted.fits(one, across.shown(one, found.active(one)))
         ]
         return Found(fitting, listed, found.after, found.searched)
     began, rows = clock.monotonic(), list[Delivery]()

@@ -70,7 +70,7 @@ async def every(tx: Tx, listed: Sequence[Webhook]) -> list[tuple[Delivery, str]]
     )
     active = {one.id: one.state == "active" for one in listed}
     found = [log.delivery_of(row) for row in rows if row["webhook_id"] in active]
-    return [(one, log.shown(one, active[one.webhook_id])) for one in found]
+    return [(one, across.shown(one, active[one.webhook_id])) for one in found]
 
 
 async def walk(db: Database, listed: Sequence[Webhook], wanted: Wanted, size: int) -> list[str]:
