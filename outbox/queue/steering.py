@@ -69,7 +69,8 @@ async def cancel(tx: Tx, delivery_ids: Sequence[str]) -> list[str]:
     ]
     if waiting:
         ended = await tx.all(END, items([row["id"] for row in waiting]), tx.now)
-        await heads.promote(tx, [row["id"] for row in ended if row["ordered"]])
+        if await heads.promote(tx, [row["id"] for row in ended if row["ordered"]]):
+            tx.wake = True
         await lanes.rest(tx, {row["webhook_id"] for row in waiting})
     return [row["webhook_id"] for row in waiting]
 

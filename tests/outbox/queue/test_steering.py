@@ -13,7 +13,7 @@ from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
 from outbox.queue.steering import NotWaiting
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import add_webhook, make_many, ring, rows
+from tests.support.drain import add_webhook, make, make_many, ring, rows
 
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 ONE = Capacity("node", "claim", 1, 1, 1, {}, MOST_BYTES)
@@ -95,3 +95,22 @@ async def test_only_waiting_deliveries_are_cancelled(db: Database) -> None:
     [lane] = await db.read(rows, "select due_at from lanes")
     assert lane["due_at"] is None
     assert await db.write(steering.cancel, ids) == []
+
+
+async def test_a_cancelled_head_lets_the_next_of_its_record_go_at_once(db: Database) -> None:
+    await add_webhook(db, ring(), "http://127.0.0.1:9/", ordered=True)
+    for _ in range(2):
+        await db.write(make, "record")
+        await db.write(fan_out, NONE)
+    head, follower = [
+        row["id"] for row in await db.read(rows, "select id from deliveries order by seq")
+    ]
+    assert (await state_of(db, follower))["state"] == "held"
+
+    async def cancelled(tx: Tx) -> bool:
+        await steering.cancel(tx, [head])
+        return tx.wake
+
+    assert await db.write(cancelled)
+    [first] = (await db.write(claim, ONE, {})).claimed
+    assert first.id == follower
