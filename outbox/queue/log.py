@@ -127,6 +127,7 @@ COLUMNS = """d.id, d.owner_id, d.event_id, e.name as event, d.webhook_id, d.orig
   d.reason, d.retry, d.tries, d.attempts, d.record_id, d.created_at, d.finished_at, d.last_outcome,
   d.last_status, d.replayed_by, d.next_at, d.next_at - due_now() as due_in"""
 
+_ONE = f"select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id = $1"
 # Newest first. The SQLite query names its index, because without statistics SQLite may read the
 # whole log to find a rare state.
 NEWEST = """
@@ -208,12 +209,7 @@ async def _soonest(tx: Tx, webhook_id: str, only: Filter, after: str, size: int)
 
 async def one(tx: Tx, delivery_id: str) -> Delivery | None:
     """Return the delivery of this id, of any owner."""
-    row = await tx.one(
-        f"""
-        select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id = $1
-        """,
-        delivery_id,
-    )
+    row = await tx.one(_ONE, delivery_id)
     return None if row is None else _made(Delivery, row)
 
 
