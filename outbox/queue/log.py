@@ -220,17 +220,12 @@ def delivery_of(row: Row) -> Delivery:
 
 async def event(tx: Tx, event_id: str) -> Announced | None:
     """Return the event of this id; None after retention has removed it."""
-    row = await tx.one(
-        """
-        select id, name, record_id, record_version, occurred_at, request_id, body, erased_at
-        from events where id = $1
-        """,
-        event_id,
-    )
+    row = await tx.one(f"select {_EVENT} from events where id = $1", event_id)
     return None if row is None else _made(Announced, row)
 
 
 # Named columns, so that a newer schema does not change the result.
+_EVENT = ", ".join(column.name for column in fields(Announced))
 _ATTEMPT = ", ".join(column.name for column in fields(Attempt))
 
 
