@@ -26,7 +26,7 @@ FIXED: Mapping[tuple[str, str], Callable[[int], Any]] = {
     ("webhooks", "since_pos"): lambda n: 0,
     ("webhooks", "since_snapshot"): lambda n: None,
 }
-REBUILT = {("lanes", "due_at"), ("events", "xid")}
+REBUILT = {("lanes", "due_at"), ("events", "xid"), ("erasures", "upto_pos")}
 """Columns that another database computes by itself."""
 NOT_MOVED = {"schema_migrations", "nodes"}
 _CHECK = re.compile(r"(\w+) [^,]*?check \((\w+) in\s*\(([^)]*)\)\)", re.S)
