@@ -51,11 +51,12 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Show a delivery: its event, the exact body and every attempt."""
-    delivery, webhook, event, attempts, others, by, schedule, place = await request.app[DB].read(
+    """Show a delivery: its event, the exact body and the latest attempts."""
+    db = request.app[DB]
+    delivery, webhook, event, attempts, made, others, by, schedule, place = await db.read(
         _whole, visitor.actor, pages.id_of(request), usual_schedule(request)
     )
-    now = request.app[DB].clock.wall()
+    now = db.clock.wall()
     active = webhook is not None and webhook.state == "active"
     context = {
         "delivery": delivery, "webhook": webhook, "event": event, "attempts": attempts,
@@ -64,7 +65,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
         "question": _question(delivery), "place": place, "lines_cap": lines.COUNTED,
         "course": course(
-            delivery, attempts, schedule, now, visitor.actor.zone, parked=not active
+            delivery, attempts, schedule, now, visitor.actor.zone, parked=not active, made=made
         ),
         "curl_of": lambda attempt: command(attempt, event.body if event else None),
     }  # fmt: skip
@@ -134,8 +135,8 @@ async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
 async def _whole(
     tx: Tx, actor: Actor, delivery_id: str, usual: Schedule
 ) -> tuple[
-    Delivery, Webhook | None, Announced | None, list[Attempt], list[Delivery], str | None, Schedule,
-    lines.Place | None,
+    Delivery, Webhook | None, Announced | None, list[Attempt], int, list[Delivery], str | None,
+    Schedule, lines.Place | None,
 ]:  # fmt: skip
     delivery = await _own(tx, actor, delivery_id)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
@@ -144,6 +145,7 @@ async def _whole(
         await endpoints.one(tx, delivery.webhook_id),
         await log.event(tx, delivery.event_id),
         await log.attempts(tx, delivery_id),
+        await log.attempted(tx, delivery_id),
         await log.siblings(tx, delivery),
         by["name"] if by is not None else None,
         await pings.schedule_of(tx, delivery.webhook_id, usual),

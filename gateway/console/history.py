@@ -65,7 +65,7 @@ async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     db = request.app[DB]
     found = await db.scan(
         actor.owner_id, history.events, actor, db.clock, asked.get("q", ""), wanted,
-        int(after) if after.isdecimal() else None,
+        history.place_of(after),
     )  # fmt: skip
     active = {one.id for one in found.webhooks if one.state == "active"}
     context = {

@@ -45,7 +45,7 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
         **{name: form.text(name) for name in texts}, "listens": listens,
-        "events": tuple(form.all("events")), "ordered": form.text("ordered") == "1",
+        "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
     }  # fmt: skip
 
 

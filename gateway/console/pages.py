@@ -21,6 +21,7 @@ from gateway.console.troubles import Troubles
 from gateway.records.errors import Refusal
 from gateway.server.keys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
+from outbox.database.places import Crowded
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
 
@@ -191,6 +192,9 @@ async def _answer(
             response = await act(visitor)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
+    except Crowded:
+        wait = Refusal("rate_limited", "error.crowded", facts={"retry_after": 1})
+        response = refused(request, visitor, wait)
     except DatabaseUnavailable as fault:
         logger().warning("console_database", error_kind=fault.kind)
         response = refused(request, visitor, Refusal("unavailable", "error.unavailable_help"))

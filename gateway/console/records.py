@@ -22,7 +22,6 @@ from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.format import of_json
 from gateway.server.keys import DB, DIRECTORY
-from outbox.database.places import Crowded
 from outbox.database.transaction import Database, Tx
 
 LIMIT = 25
@@ -142,10 +141,7 @@ class Section:
         """Read a page of the list; one that looks at many records takes its turn."""
         if costly(self.resource, query) is None:
             return await db.read(self._page, actor, query)
-        try:
-            return await db.scan(actor.owner_id, self._page, actor, query)
-        except Crowded:
-            raise Refusal("rate_limited", "error.crowded", facts={"retry_after": 1}) from None
+        return await db.scan(actor.owner_id, self._page, actor, query)
 
     async def _page(self, tx: Tx, actor: Actor, query: Query) -> Listed:
         found = await actions.page(tx, actor, self.resource, query)

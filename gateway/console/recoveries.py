@@ -10,7 +10,6 @@ from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
 from gateway.server.keys import DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox.database.places import Crowded
 from outbox.queue import jobs
 
 
@@ -28,12 +27,9 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     if asked.draft is None:
         return await _form(request, visitor, asked)
     # A count may read many rows, so it takes the turn of its owner.
-    try:
-        total, complete = await db.scan(
-            visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, asked.draft
-        )
-    except Crowded:
-        raise Refusal("rate_limited", "error.crowded", facts={"retry_after": 1}) from None
+    total, complete = await db.scan(
+        visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, asked.draft
+    )
     if form.text("confirmed") != asked.question:
         webhook, _ = await db.read(recoveries.listed, visitor.actor, webhook_id)
         context = {

@@ -64,4 +64,5 @@ async def _cancel(request: web.Request, visitor: Visitor, ids: list[str]) -> int
 
 def _back(path: str) -> str:
     """Return the page to go back to: one of ours, never an address of somebody else."""
-    return path if path.startswith("/console/") and "\\" not in path else "/console/webhooks"
+    ours = path.startswith("/console/") and path.isascii() and path.isprintable()
+    return path if ours and "\\" not in path else "/console/webhooks"

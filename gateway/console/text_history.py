@@ -52,6 +52,7 @@ SENTENCES: Mapping[str, str] = {
     "course.last": "It is the last one.",
     "course.probing": "The receiver failed many times in a row: it waits until a probe succeeds.",
     "course.earlier": "Earlier attempts: {count}",
+    "course.unshown": "Attempts before these, not shown: {count}.",
     "course.step_next": "Attempt {number}",
     "course.step_last": "Attempt {number}, the last one",
     "copy.event_id": "Copy the event id",

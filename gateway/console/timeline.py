@@ -28,6 +28,8 @@ class Course:
     attempts: Sequence[Attempt]
     """The latest, the oldest of them first."""
     earlier: int
+    unshown: int
+    """Attempts that are too old to be shown in full."""
     number: int
     total: int
     next_at: int | None
@@ -47,9 +49,9 @@ class Course:
 
 def course(
     delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int, zone: str,
-    *, parked: bool,
+    *, parked: bool, made: int,
 ) -> Course:  # fmt: skip
-    """Return the course of a delivery; `attempts` are all of them, the latest first.
+    """Return the course of a delivery; `attempts` are the latest of `made`, the last one first.
 
     `parked` means that nothing is sent until somebody activates the webhook.
     """
@@ -63,8 +65,9 @@ def course(
         ends_at = next_at + round(sum(schedule.waits[delivery.tries :]) * SECOND)
     latest = list(attempts[:SHOWN])[::-1]
     return Course(
-        latest, len(attempts) - len(latest), max(number, 1), total, next_at, ends_at, zone, now
-    )
+        latest, made - len(latest), made - len(attempts), max(number, 1), total, next_at, ends_at,
+        zone, now,
+    )  # fmt: skip
 
 
 def _local(at: int, zone: str) -> datetime:

@@ -25,6 +25,8 @@ WAITING: tuple[Shown, ...] = ("ready", "scheduled", "parked")
 FAILED: tuple[Shown, ...] = ("exhausted", "gone", "dead")
 """The final states that a receiver or a fault causes."""
 FILTERS: tuple[Filter, ...] = ("all", "waiting", "failed", *SHOWN)
+LATEST = 25
+"""Attempts of a delivery that are read in full: a receiver that is down gets hundreds of probes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +232,19 @@ _ATTEMPT = ", ".join(column.name for column in fields(Attempt))
 
 
 async def attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
-    """Return the attempts of a delivery, the latest first."""
+    """Return the LATEST attempts of a delivery, the last one first."""
     rows = await tx.all(
-        f"select event_id, {_ATTEMPT} from attempts where delivery_id = $1 order by number desc",
+        f"select event_id, {_ATTEMPT} from attempts where delivery_id = $1"
+        f" order by number desc limit {LATEST}",
         delivery_id,
     )
     return [_made(Attempt, row) for row in rows]
+
+
+async def attempted(tx: Tx, delivery_id: str) -> int:
+    """Return how many attempts of a delivery the log has."""
+    row = await tx.one("select count(*) as made from attempts where delivery_id = $1", delivery_id)
+    return 0 if row is None else int(row["made"])
 
 
 async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:

@@ -36,7 +36,8 @@ def read(text: str, events: Sequence[str]) -> tuple[Condition, ...]:
     Raise ValueError for the first fault.
     """
     found: dict[str, Condition] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
+    # A line costs a look at all fields of all events, so a repeated one is read once.
+    for line in dict.fromkeys(filter(None, map(str.strip, text.splitlines()))):
         condition = _condition(line, events)
         known = found.get(condition.field)
         if known is None or known.value is None:

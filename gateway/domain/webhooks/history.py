@@ -126,6 +126,12 @@ async def event(
     )
 
 
+def place_of(after: str) -> int | None:
+    """Return the place in the order of events that a text names; None for any other text."""
+    # An id may consist of digits, and has more of them than a column holds.
+    return int(after) if after.isascii() and after.isdigit() and len(after) < 19 else None
+
+
 async def _of_id(
     tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str
 ) -> Found:
@@ -133,7 +139,7 @@ async def _of_id(
         delivery = await log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return Found([delivery], listed)
-    place = int(after) if after.isascii() and after.isdigit() and len(after) < 19 else None
+    place = place_of(after)
     page = await events(tx, actor, clock, search, history.Wanted(cause=search), place)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (

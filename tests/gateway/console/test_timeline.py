@@ -28,11 +28,11 @@ ATTEMPT = Attempt(
 
 
 def made(delivery: Delivery = DELIVERY, schedule: Schedule | None = None, **options: Any) -> Any:
-    defaults: dict[str, Any] = {"parked": False, "zone": "UTC", "attempts": [ATTEMPT]}
+    defaults: dict[str, Any] = {"parked": False, "zone": "UTC", "attempts": [ATTEMPT], "older": 0}
     options = defaults | options
     return course(
         delivery, options["attempts"], schedule or Schedule(), SUNDAY, options["zone"],
-        parked=options["parked"],
+        parked=options["parked"], made=len(options["attempts"]) + options["older"],
     )  # fmt: skip
 
 
@@ -77,7 +77,9 @@ def test_a_schedule_that_was_made_shorter_is_not_exceeded() -> None:
 def test_of_many_attempts_the_latest_are_listed() -> None:
     attempts = [replace(ATTEMPT, number=n) for n in range(SHOWN + 3, 0, -1)]
     found = made(attempts=attempts)
-    assert found.earlier == 3
+    assert (found.earlier, found.unshown) == (3, 0)
+    found = made(attempts=attempts, older=100)
+    assert (found.earlier, found.unshown) == (103, 100)
     assert [one.number for one in found.attempts] == list(range(4, SHOWN + 4))
 
 
