@@ -36,9 +36,9 @@ def read(text: str, events: Sequence[str]) -> tuple[Condition, ...]:
     Raise ValueError for the first fault.
     """
     found: dict[str, Condition] = {}
-    # A line costs a look at all fields of all events, so a repeated one is read once.
+    fields = fields_of(events)
     for line in dict.fromkeys(filter(None, map(str.strip, text.splitlines()))):
-        condition = _condition(line, events)
+        condition = _condition(line, fields, events)
         known = found.get(condition.field)
         if known is None or known.value is None:
             found[condition.field] = condition
@@ -101,13 +101,12 @@ def _possible(condition: Condition, event: str) -> bool:
         return False
 
 
-def _condition(line: str, events: Sequence[str]) -> Condition:
+def _condition(line: str, fields: Sequence[str], events: Sequence[str]) -> Condition:
     present, equal = PRESENT.fullmatch(line), EQUAL.fullmatch(line)
     match = present or equal
     if match is None:
         raise ValueError(SYNTAX)
     name = match[1]
-    fields = fields_of(events)
     if name not in fields:
         text = UNKNOWN.format(field=repr(name[:80])[1:-1], fields=", ".join(fields))
         raise ValueError(text)

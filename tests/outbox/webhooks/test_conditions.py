@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from outbox.events.body import message
 from outbox.webhooks import conditions
@@ -59,3 +60,12 @@ def test_stored_conditions_are_read_again() -> None:
 def test_damaged_conditions_are_refused(text: str) -> None:
     with pytest.raises(Unreadable):
         conditions.parse(text)
+
+
+@pytest.mark.parametrize("text", [b"[", b"{"])
+def test_a_list_and_an_object_are_present_without_being_read(text: bytes) -> None:
+    # No JSON, so that reading it fails.
+    data = {"items": Raw(text + b"\xff" * 100)}
+    assert Condition("items").holds(data)
+    assert not Condition("items", "1").holds(data)
+    assert not Condition("items").holds({"items": Raw(b"null")})
