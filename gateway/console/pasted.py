@@ -1,8 +1,7 @@
 """Reads a request that somebody has pasted: as HTTP text, or as a command of curl."""
 
 import re
-import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +9,11 @@ REQUEST_LINE = re.compile(r"[A-Z]{3,7} \S+( HTTP/[0-9.]+)?")
 HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)")
 HEADER_WORDS = ("-H", "--header")
 BODY_WORDS = ("-d", "--data", "--data-raw", "--data-binary")
+# Words of a shell and their parts, as shlex reads them; shlex copies a word for each character.
+WORD = re.compile(r"""(?:[^\s'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++""", re.DOTALL)
+PART = re.compile(r"""([^\s'"\\]+)|'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
+ESCAPED = re.compile(r'\\(["\\])')
+BLANKS = " \t\r\n"
 
 
 class Unreadable(ValueError):
@@ -49,11 +53,29 @@ def read(text: str) -> Pasted:
     return Pasted(headers, b"")
 
 
+def split(text: str) -> Iterator[str]:
+    """Yield the words of a command, without their quotes. Raise Unreadable."""
+    at = 0
+    while at < len(text):
+        if text[at] in BLANKS:
+            at += 1
+            continue
+        word = WORD.match(text, at)
+        end = word.end() if word else at
+        if word is None or (end < len(text) and text[end] not in BLANKS):
+            raise Unreadable(text[end : end + 80])
+        yield "".join(map(_unquoted, PART.finditer(word[0])))
+        at = end
+
+
+def _unquoted(part: re.Match[str]) -> str:
+    if part[3]:
+        return ESCAPED.sub(r"\1", part[3])
+    return part[1] or part[2] or part[4] or ""
+
+
 def _of_curl(text: str) -> Pasted:
-    try:
-        words = shlex.split(text)
-    except ValueError as why:
-        raise Unreadable(str(why)) from None
+    words = list(split(text))
     headers: dict[str, str] = {}
     body = ""
     for word, value in pairwise(words):
