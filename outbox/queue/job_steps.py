@@ -55,9 +55,14 @@ class Step:
 
 
 def allowance(job: Job, now: int, most: int) -> int:
-    """Return how many replays the rate allows now: those of the last second at most."""
-    passed = min(max(now - job.paced_at, 0), SECOND)
-    return min(passed * job.rate // SECOND, most)
+    """Return how many replays the rate allows now: those of the last second at most.
+
+    A job whose last step is in the future goes on: the wall clock was set back.
+    """
+    passed = now - job.paced_at
+    if passed < -SECOND:
+        passed = SECOND
+    return min(min(max(passed, 0), SECOND) * job.rate // SECOND, most)
 
 
 async def find(tx: Tx, job: Job) -> Found | None:

@@ -268,6 +268,18 @@ async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
     assert (await shop.finish(await shop.job("dead"))).made == 1
 
 
+async def test_a_job_goes_on_when_the_wall_clock_was_set_back(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    month = 30 * 24 * HOUR
+    await shop.db.write(run, "update jobs set paced_at = paced_at + $1", month)
+    await Recovering(shop.db).step(await shop.of(job_id))
+    job = await shop.of(job_id)
+    assert job.made == 1
+    assert job.paced_at <= shop.db.clock.wall()
+    assert job_steps.allowance(job, job.paced_at, 500) == 0, "the rate is a cap from then on"
+
+
 async def test_the_rate_is_a_cap(shop: Shop) -> None:
     await shop.ended(*["dead"] * 30)
     job_id = await shop.job("dead", rate=10)
@@ -275,8 +287,9 @@ async def test_the_rate_is_a_cap(shop: Shop) -> None:
     start = job.paced_at
     for micros, allowed in ((0, 0), (99_999, 0), (100_000, 1), (SECOND, 10), (9 * SECOND, 10)):
         assert job_steps.allowance(job, start + micros, 500) == allowed
-    # A clock that is set back waits for nothing but itself.
-    assert job_steps.allowance(job, start - HOUR, 500) == 0
+    # A clock that is set back by more than a second makes nobody wait for it.
+    assert job_steps.allowance(job, start - SECOND, 500) == 0
+    assert job_steps.allowance(job, start - HOUR, 500) == 10
     assert job_steps.allowance(job, start + SECOND, 3) == 3
     for made in (10, 20, 30):
         await shop.step(job_id)
