@@ -56,14 +56,18 @@ class Machine(RuleBasedStateMachine):
     counts: ClassVar[dict[str, int]] = {}
     failing: ClassVar[bool] = False
     """Whether receivers may fail from the start, with deliveries waiting for them."""
+    first_is_ordered: ClassVar[bool] = False
+    kind: ClassVar[type[World]] = World
     world: World
 
     @initialize(chosen=st.integers(0, 2**32 - 1), hooks=st.integers(1, 3))
     def begin(self, chosen: int, hooks: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="carteiro-world-", dir=self.template.parent))
-        self.world = World(self.folder, self.template, chosen)
+        self.world = self.kind(self.folder, self.template, chosen)
         for number in range(hooks):
-            self.world.add_webhook(NAMES[: 1 + number % 2])
+            self.world.add_webhook(
+                NAMES[: 1 + number % 2], ordered=self.first_is_ordered and not number
+            )
             if self.failing:
                 self.world.receiver(self.world.hooks[-1], self.world.dice.choice(MODES))
         if self.failing:
@@ -158,19 +162,21 @@ def template() -> Iterator[Path]:
     shutil.rmtree(home)
 
 
-def run(examples: int, chosen: int, *, shrinking: bool = True) -> dict[str, Any]:
+def run(
+    examples: int, chosen: int, *, shrinking: bool = True, machine: type[Machine] = Machine
+) -> dict[str, Any]:
     """Run `examples` worlds; print their figures as one line. Raise Broken."""
-    Machine.counts = {}
+    machine.counts = {}
     phases = tuple(Phase) if shrinking else (Phase.generate,)
     run_state_machine_as_test(
-        seed(chosen)(Machine),
+        seed(chosen)(machine),
         settings=settings(
             max_examples=examples, stateful_step_count=STEPS, deadline=None, database=None,
             print_blob=True, report_multiple_bugs=False, phases=phases,
             suppress_health_check=list(HealthCheck),
         ),
     )  # fmt: skip
-    record = {"fault": "R28 simulation", "seed": chosen, **Machine.counts, "lost": 0}
+    record = {"fault": "R28 simulation", "seed": chosen, **machine.counts, "lost": 0}
     print(json.dumps(record), flush=True)
     return record
 

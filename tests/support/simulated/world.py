@@ -39,7 +39,9 @@ PATIENCE = 900
 """Virtual seconds within which everything is delivered, once nothing fails any more."""
 ANSWERED: dict[bool, Literal["refused", "unknown"]] = {False: "refused", True: "unknown"}
 
-EVENTS = "select id, name, record_id, body, body_digest, seq from events order by pos"
+EVENTS = """
+select id, name, 'r' || (record_version - 1), body, body_digest, seq from events order by pos
+"""
 DELIVERIES = """
 select d.id, d.event_id, d.webhook_id, d.origin, d.state, d.tries, d.reason, d.finished_at
 from deliveries d order by d.id
@@ -49,7 +51,7 @@ HOOKS = "select id, state from webhooks"
 TORN = """
 select w.url from webhooks w join lanes l on l.webhook_id = w.id
 where (w.circuit = 'open') <> (l.probe_at is not null) or (w.circuit = 'open' and not l.failing)
-  or (w.state = 'active') <> l.active
+  or ((w.state = 'active') <> l.active and not l.turning)
 """
 PROBES = "select count(*) from attempts where kind = 'probe'"
 UNFINISHED = """
@@ -72,6 +74,9 @@ class Hook:
     names: tuple[str, ...]
     since: int
     """The number of writes before its creation."""
+    ordered: bool = False
+    turned: bool = False
+    """Whether the owner has ever changed the order."""
     removed: bool = False
     may_cancel: bool = False
     """Whether the owner may have dropped waiting deliveries."""
@@ -123,36 +128,42 @@ class World:
 
     # What clients and owners do.
 
-    def add_webhook(self, names: tuple[str, ...]) -> None:
+    def add_webhook(self, names: tuple[str, ...], ordered: bool = False) -> None:
         """Create a webhook; only a webhook whose creation was confirmed is used."""
         url = f"http://receiver-{len(self.hooks)}.example/"
+        draft = Draft(url=url, events=names, ordered=ordered)
         done = self._try(
             self.store.write(
-                webhooks.create, owner_id=OWNER, draft=Draft(url=url, events=names),
+                webhooks.create, owner_id=OWNER, draft=draft,
                 secret="whsec_c2VjcmV0", ring=self.ring,
             )
         )  # fmt: skip
         found = self.rows(f"select id from webhooks where url = '{url}'")
         if found:
-            self.hooks.append(Hook(found[0][0], url, names, len(self.writes)))
+            self.hooks.append(Hook(found[0][0], url, names, len(self.writes), ordered))
         elif done is not None:
             raise Broken(f"{url} was confirmed and is not there")
 
     def write(self, name: str, count: int) -> None:
         """Write some events in one transaction each, at once."""
 
-        async def one(record: str) -> Written:
+        async def one(number: int) -> Written:
+            record = f"r{number}"
             try:
-                await self.store.write(_make, record, name)
+                await self.store.write(_make, self.record_of(number), number + 1, name)
             except DatabaseUnavailable as error:
                 return Written(record, name, ANSWERED[isinstance(error, OutcomeUnknown)])
             return Written(record, name, "stored")
 
         async def all_of() -> list[Written]:
             first = len(self.writes)
-            return await asyncio.gather(*(one(f"r{first + n}") for n in range(count)))
+            return await asyncio.gather(*(one(first + n) for n in range(count)))
 
         self.writes += self._run(all_of())
+
+    def record_of(self, number: int) -> str:
+        """Return the record of a write."""
+        return f"r{number}"
 
     def pause(self, hook: Hook) -> None:
         if not hook.removed and self._try(self.store.write(parking.pause, hook.id)):
@@ -218,10 +229,14 @@ class World:
                 hook.quiet_from = None
                 self._try(parking.activate(self.store, hook.id, "all"))  # type: ignore[arg-type] # as above
         for _ in range(PATIENCE):
+            self.work_off()
             if not self.rows(UNFINISHED)[0][0]:
                 return
             self.advance(1.0)
         raise Broken(f"unfinished after {PATIENCE} s: {self.rows(DELIVERIES)}")
+
+    def work_off(self) -> None:
+        """Do what the duties of an installation do."""
 
     # What must hold.
 
@@ -364,7 +379,8 @@ class World:
         return result
 
 
-async def _make(tx: Tx, record: str, name: str) -> str:
+async def _make(tx: Tx, record: str, version: int, name: str) -> str:
     return enqueue(
-        tx, owner_id=OWNER, name=name, record_id=record, record_version=1, data={"id": record}
-    )
+        tx, owner_id=OWNER, name=name, record_id=record, record_version=version,
+        data={"id": record},
+    )  # fmt: skip
