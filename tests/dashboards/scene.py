@@ -104,9 +104,10 @@ async def running(engine: Engine, folder: Path) -> AsyncIterator[Scene]:
         ids = Ids()
         key = keys.make(ids)
         closed = f"http://127.0.0.1:{free_port()}/closed"
-        # Outside of [egress] allow, so that the guard refuses it.
-        refused = "http://10.255.0.1/refused"
-        urls = [f"{hooks.url}/{mode}" for mode in MODES] + [closed, refused]
+        # Outside of [egress] allow, so that the guard refuses them; several, because each gets only
+        # probes after ten refusals, and Prometheus may not see the first ones.
+        refused = [f"http://10.255.0.{number}/refused" for number in (1, 2, 3)]
+        urls = [f"{hooks.url}/{mode}" for mode in MODES] + [closed, *refused]
         async with stage.opened() as db:
             await db.write(_furnish, key, new_secret(ids.token(32)), urls, stage)
         environment = stage.environment(
