@@ -14,7 +14,10 @@ from tests.system.flaky import run_flaky
 WORLDS = 2_000
 WRITES = 10_000
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
-TESTS = "tests/outbox/worker/test_simulation.py"
+TESTS = (
+    "tests/outbox/worker/test_simulation.py",
+    "tests/outbox/worker/test_steered_simulation.py",
+)
 
 
 async def simulation(seed: int) -> Outcome:
@@ -22,7 +25,7 @@ async def simulation(seed: int) -> Outcome:
     outcome = Outcome()
     environment = {"SIMULATION_EXAMPLES": str(WORLDS), "SIMULATION_SEED": str(seed)}
     words = [
-        sys.executable, "-m", "pytest", "-q", "-s", TESTS,
+        sys.executable, "-m", "pytest", "-q", "-s", *TESTS,
         "--timeout", "1800", "-m", "faults or slow",
     ]  # fmt: skip
     done = await run(words, seconds=1_800, environment=environment)
