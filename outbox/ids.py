@@ -48,6 +48,14 @@ class Ids:
         return int.from_bytes(self._random(7), "big") / 2**56
 
 
+def first_at(micros: int) -> str:
+    """Return a text before every id made in this millisecond or later, and after the earlier ones.
+
+    `micros` is microseconds since the Unix epoch, so a range of ids is a range of time.
+    """
+    return f"{max(micros, 0) // 1000:012x}"
+
+
 def is_id(text: str) -> bool:
     """Return whether `text` has the form of an id: 24 hex digits of either case, ASCII."""
     return _ID.fullmatch(text) is not None

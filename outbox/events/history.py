@@ -14,6 +14,7 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.events import marks
+from outbox.ids import first_at
 
 SCANNED = 5_000
 """Events that one round examines."""
@@ -164,7 +165,7 @@ async def _marked(tx: Tx, owner_id: str, wanted: Wanted, before: int, size: int)
 
 
 async def _before(tx: Tx, until: int) -> int:
-    row = await tx.one(NEWEST_BEFORE, f"{max(until + OVERLAP_US, 0) // 1000:012x}")
+    row = await tx.one(NEWEST_BEFORE, first_at(until + OVERLAP_US))
     return 0 if row is None else int(row["seq"]) + 1
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
+from outbox.ids import first_at
 from outbox.queue import lanes, log
 from outbox.queue.log import COLUMNS, FAILED, RANGES, SHOWN, WAITING, Delivery, Filter, Shown
 from outbox.webhooks import Webhook
@@ -167,10 +168,10 @@ async def of_events(
 async def _newest(
     tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
 ) -> _Read:
-    before = min(after or "~", _id_at(wanted.until))
+    before = min(after or "~", first_at(wanted.until))
     conditions = []
     states: Sequence[Filter] = FAILED if wanted.only == "failed" else (wanted.only,)
-    terms = _Terms([], [before, _id_at(wanted.since), 0])
+    terms = _Terms([], [before, first_at(wanted.since), 0])
     if wanted.only in ("delivered", "held"):
         # Their indexes have another order or none of their own.
         conditions.append(f"d.state = '{wanted.only}'")
@@ -263,8 +264,3 @@ def _nearer(one: Key | None, other: Key | None, rising: bool) -> Key | None:
     if one is None or other is None:
         return other if one is None else one
     return min(one, other) if rising else max(one, other)
-
-
-def _id_at(micros: int) -> str:
-    """Return the first id of a moment; ids begin with the milliseconds of their creation."""
-    return "~" if micros >= NO_TIME else f"{max(micros, 0) // 1000:012x}"

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from outbox.database.transaction import Row, Tx
+from outbox.ids import first_at
 from outbox.states import End
-
-MILLISECOND = 1000
 
 # An id begins with the milliseconds of its creation, so a range of ids is a range of time. An event
 # that a later delivery has brought or will bring is left out, so that a repeated run sends nothing
@@ -65,17 +64,12 @@ async def _each(
 ) -> list[Row]:
     """Ask for each end apart, because each is a range of an index."""
     states = ", ".join(f"'{state}'" for state in wanted.states)
-    first = max(after, _edge(wanted.since))
+    first = max(after, first_at(wanted.since))
     rows: list[Row] = []
     for state in wanted.states:
         delivered = state == "delivered"
         index = "deliveries_log" if delivered else "deliveries_ended"
         where = "d.state = 'delivered'" if delivered else ENDED.format(state)
         sql = CANDIDATES.format(index=index, state=where, states=states)
-        rows += await tx.all(f"{columns} {sql} {ending}", webhook_id, first, _edge(wanted.until))
+        rows += await tx.all(f"{columns} {sql} {ending}", webhook_id, first, first_at(wanted.until))
     return rows
-
-
-def _edge(micros: int) -> str:
-    """Return a text before the ids of this millisecond and behind those of the one before."""
-    return f"{micros // MILLISECOND:012x}"

@@ -18,6 +18,7 @@ from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.ids import first_at
 from outbox.queue import figures, gaps, heads
 from outbox.queue.lanes import due_now
 from outbox.states import End
@@ -99,8 +100,9 @@ DELETE_EVENTS = f"delete from events where id in {IDS} and not ({UNFINISHED})"
 
 # Before the deliveries, as everywhere; with this lock nobody activates the webhook meanwhile.
 WEBHOOKS = f"select distinct webhook_id from deliveries where id in {IDS}"
+# A lane is inactive also while the order of an active webhook is turned on.
 TAKE_LANES = f"""
-select webhook_id from lanes where webhook_id in {IDS} and active = false
+select webhook_id from lanes where webhook_id in {IDS} and active = false and turning = false
 order by webhook_id /*postgres for update*/
 """
 TAKE_PARKED = f"""
@@ -210,7 +212,7 @@ async def past_of(tx: Tx, kept: int) -> Past:
     clock is the server's.
     """
     at = min(tx.now, await due_now(tx)) - kept
-    return Past(at, f"{max(at, 0) // 1000:012x}")
+    return Past(at, first_at(at))
 
 
 async def look_through(tx: Tx, statement: str, after: str, past: Past) -> list[tuple[str, str]]:

@@ -147,10 +147,13 @@ async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: 
     assert await ids_of(db, "deliveries") == ended | kept
 
 
-async def test_a_webhook_activated_meanwhile_keeps_its_deliveries(past: Past) -> None:
+@pytest.mark.parametrize("column", ["active", "turning"])
+async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliveries(
+    past: Past, column: str
+) -> None:
     db = past.db
     waiting = await past.delivery(31, "ready", webhook=2)
-    await db.write(lambda tx: tx.run("update lanes set active = true"))
+    await db.write(lambda tx: tx.run(f"update lanes set {column} = true"))
     done, ended = await db.write(retention.expire_parked, [waiting], db.clock)
     assert (done, ended) == (1, {})
 
