@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -399,7 +401,9 @@ async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
     reply = await ana.get("/api/invoices")
     assert reply.body == {"data": records[::-1], "total": 3, "page": 1, "limit": 20}
     await ana.post(f"/api/invoices/{records[0]['id']}/cancel")
-    today, far = records[0]["createdAt"][:10], "2999-01-01"
+    # A date is a day in the zone of the owner, in which yesterday may not have ended.
+    made_at = datetime.fromisoformat(records[0]["createdAt"])
+    today, far = made_at.astimezone(ZoneInfo("America/Sao_Paulo")).date(), "2999-01-01"
     for query, count in (
         ("status=pending", 2), ("status=canceled", 1), ("status=foo", 0),
         ("number=INV-000002", 1), ("number=INV-9", 0), (f"quoteId={NOWHERE}", 0),
