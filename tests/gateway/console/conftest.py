@@ -6,6 +6,7 @@ import pytest
 
 from outbox.database.transaction import Database
 from tests.support.console import CONFIG, Guest, guest
+from tests.support.drain import Inbox, inbox
 from tests.support.site import Site, serving
 
 
@@ -14,6 +15,13 @@ async def console(db: Database) -> AsyncIterator[Site]:
     """The gateway without its drain, on each engine."""
     async with serving(db, CONFIG) as site:
         yield site
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Inbox]:
+    """A receiver."""
+    async with inbox() as box:
+        yield box
 
 
 @pytest.fixture

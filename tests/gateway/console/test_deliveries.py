@@ -13,7 +13,7 @@ from outbox.database.transaction import Database
 from outbox.queue import erasure, log
 from outbox.queue.log import Delivery
 from tests.support.console import CONFIG, Guest, guest
-from tests.support.drain import Inbox, add_webhook, inbox
+from tests.support.drain import Inbox, add_webhook
 from tests.support.site import Site, serving
 
 EVIL = "<script>alert(1)</script>\u202e\x07 & more"
@@ -24,12 +24,6 @@ async def console(db: Database) -> AsyncIterator[Site]:
     """The gateway with its drain."""
     async with serving(db, CONFIG, role="all") as site:
         yield site
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Inbox]:
-    async with inbox() as box:
-        yield box
 
 
 async def ended(site: Site, webhook_id: str, count: int = 1) -> list[Delivery]:

@@ -13,7 +13,7 @@ from outbox.database.places import Crowded
 from outbox.database.transaction import SCANS_EACH, SCANS_WAITING, Database, Tx
 from outbox.queue import log
 from tests.support.console import CONFIG, Guest
-from tests.support.drain import Inbox, inbox
+from tests.support.drain import Inbox
 from tests.support.site import Site, serving
 
 NUMBERS = """
@@ -32,12 +32,6 @@ async def console(db: Database) -> AsyncIterator[Site]:
     """The gateway with its drain."""
     async with serving(db, CONFIG, role="all") as site:
         yield site
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Inbox]:
-    async with inbox() as box:
-        yield box
 
 
 async def repeat(tx: Tx, delivery_id: str, count: int) -> None:
