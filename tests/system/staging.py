@@ -31,10 +31,11 @@ insert into deliveries
    seq, created_at)
 with recursive number(n) as (select 1 union all select n + 1 from number where n < $3)
 select /*sqlite lower(hex(randomblob(12)))*/ /*postgres substr(md5(random()::text), 1, 24)*/,
-  owner_id, $2, id, 'replay', 'ready', false, due_now() - $3 + n, 0, 0, 'record', 0, created_at
+  owner_id, $2, id, 'replay', 'ready', cast($4 as bigint) > 0,
+  due_now() + cast($4 as bigint) - $3 + n, 0, 0, 'record', 0, created_at
 from webhooks, number where id = $1
 """
-WAKE = "update lanes set due_at = due_now() where webhook_id = $1"
+WAKE = "update lanes set due_at = due_now() + cast($2 as bigint) where webhook_id = $1"
 
 
 @asynccontextmanager
@@ -78,8 +79,13 @@ async def until(look: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS)
         return found
 
 
-async def pile_up(tx: Tx, webhook_ids: Sequence[str], event_id: str, count: int) -> None:
-    """Insert `count` due deliveries of one event for each webhook."""
+async def pile_up(
+    tx: Tx, webhook_ids: Sequence[str], event_id: str, count: int, *, later: int = 0
+) -> None:
+    """Insert `count` deliveries of one event for each webhook.
+
+    They are due, or with `later` retries that are due in so many microseconds.
+    """
     for webhook_id in webhook_ids:
-        await tx.run(BACKLOG, webhook_id, event_id, count)
-        await tx.run(WAKE, webhook_id)
+        await tx.run(BACKLOG, webhook_id, event_id, count, later)
+        await tx.run(WAKE, webhook_id, later)
