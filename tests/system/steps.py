@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ CALLS = {
 MOST_OF_ONE = 40
 QUIET_SECONDS = 3.0
 RESTART_SECONDS = 3.0
+LET_GO_SECONDS = 5.0
 WORN = f"""
 select count(*) from deliveries
 where rescues >= {MOST_RESCUES // 2} and state in ('ready', 'in_flight')
@@ -112,9 +114,17 @@ async def _write_under(product: Product, load: Load, url: str, call: str, number
                 return
             await asyncio.sleep(0.05)
     finally:
+        await _ended(strace)
+
+
+async def _ended(strace: Process) -> None:
+    """End strace; a signal that comes just before it waits for its next event is lost to it."""
+    for end in (strace.terminate, strace.kill):
         if strace.returncode is None:
-            strace.terminate()
-        await strace.communicate()
+            end()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(strace.communicate(), LET_GO_SECONDS)
+            return
 
 
 async def _unfinished(url: str) -> int:
