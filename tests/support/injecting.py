@@ -6,9 +6,9 @@ A fault ends with the block: strace detaches, and the processes go on.
 from __future__ import annotations
 
 import asyncio
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tests.support.deployed import until_true
 from tests.support.requirements import need
 
 ATTACH_SECONDS = 30.0
+LET_GO_SECONDS = 5.0
 
 
 @dataclass
@@ -56,6 +57,14 @@ async def injected(
             await strace.stderr.readline()
         yield Injection(trace)
     finally:
+        await let_go(strace)
+
+
+async def let_go(strace: Process) -> None:
+    """End strace, by force when it misses the signal: that happens just before it waits."""
+    for end in (strace.terminate, strace.kill):
         if strace.returncode is None:
-            strace.terminate()
-        await strace.communicate()
+            end()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(strace.communicate(), LET_GO_SECONDS)
+            return

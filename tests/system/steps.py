@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import aiohttp
 
 from outbox.queue.rescue import MOST_RESCUES
 from tests.support.engines import Engine, empty_database, state_after_kill
+from tests.support.injecting import let_go
 from tests.support.ledger import Held, judge, newly, query, read_rows, until_drained
 from tests.support.load import Load
 from tests.support.product import Product
@@ -29,7 +29,6 @@ CALLS = {
 MOST_OF_ONE = 40
 QUIET_SECONDS = 3.0
 RESTART_SECONDS = 3.0
-LET_GO_SECONDS = 5.0
 WORN = f"""
 select count(*) from deliveries
 where rescues >= {MOST_RESCUES // 2} and state in ('ready', 'in_flight')
@@ -114,17 +113,7 @@ async def _write_under(product: Product, load: Load, url: str, call: str, number
                 return
             await asyncio.sleep(0.05)
     finally:
-        await _ended(strace)
-
-
-async def _ended(strace: Process) -> None:
-    """End strace; a signal that comes just before it waits for its next event is lost to it."""
-    for end in (strace.terminate, strace.kill):
-        if strace.returncode is None:
-            end()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(strace.communicate(), LET_GO_SECONDS)
-            return
+        await let_go(strace)
 
 
 async def _unfinished(url: str) -> int:
