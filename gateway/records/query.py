@@ -51,8 +51,6 @@ class Query:
     order: Sequence[tuple[str, bool]] = ()
     """Names of `Resource.sorts`, each with whether it is descending; newest first when empty."""
     after: Place | None = None
-    before: Place | None = None
-    """Selects the page before this position; its order is the same."""
     conditions: list[tuple[str, Any]] = field(default_factory=list)
     """Further conditions; `{}` in the SQL stands for the value."""
     ordered_by: str = ""
@@ -118,19 +116,14 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     else:
         count = await store.total(tx, owner_id, resource)
     order, args, offset = order_of(resource, query), [owner_id, *args], 0
-    place = query.after or query.before
-    assert query.before is None or (query.after is None and query.limit <= MOST), "no such walk"
-    if place is None:
+    if query.after is None:
         offset = (query.page - 1) * query.limit
     else:
         assert walks(resource, query), "pages by position need a default order"
         newest = order == NEWEST
-        key = "created_at" if newest else CHANGED
-        if query.after is None:
-            order = f"{key}, id" if newest else f"{key} desc, id desc"
-        sign = "<" if newest == (query.after is not None) else ">"
+        key, sign = ("created_at", "<") if newest else (CHANGED, ">")
         where += f" and ({key}, id) {sign} (${len(args) + 1}, ${len(args) + 2})"
-        args += (place.at, place.record_id)
+        args += (query.after.at, query.after.record_id)
     rows: list[Row] = []
     long: frozenset[str] = frozenset()
     rest: list[str] = []
@@ -150,8 +143,6 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     more = len(rows) > min(query.limit, MOST)
     rows = rows[: min(query.limit, MOST)]
     onward = _place_after(rows[-1], order) if more and walks(resource, query) else None
-    if query.after is None and place is not None:
-        rows.reverse()
     return Page(records_of(resource, rows, tx.now, zone), count, onward, long, rest)
 
 

@@ -12,7 +12,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
-from gateway.records.query import MOST, Page, Place, Query
+from gateway.records.query import MOST, Page, Query
 from gateway.records.record import Record
 from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
 from gateway.records.values import dates, formats, instants, nested, numbers
@@ -124,7 +124,7 @@ async def test_typed_values_are_checked(
 
 
 @pytest.mark.parametrize("changed", [False, True])
-async def test_a_cursor_pages_in_both_directions(db: Database, changed: bool) -> None:
+async def test_a_cursor_pages_through_records_of_one_instant(db: Database, changed: bool) -> None:
     async def at_once(tx: Tx) -> None:
         for number in range(4):
             sent = {"title": f"b{number}", "price": 1, "storeId": ANA.store_id}
@@ -143,16 +143,9 @@ async def test_a_cursor_pages_in_both_directions(db: Database, changed: bool) ->
         walked.append(titles(page))
         if page.onward is None:
             break
-        last = page
         page = await listed(db, limit=2, after=page.onward, **since)
     assert [title for titles in walked for title in titles] == whole
-    first = page.records[0]
-    at = first.row[3] if not changed or first.row[4] is None else first.row[4]
-    back = await listed(db, limit=2, before=Place(at, first.id), **since)
-    assert titles(back) == titles(last)
-    assert back.onward is not None
-    start = await listed(db, limit=2, before=back.onward, **since)
-    assert (titles(start), start.onward) == (walked[0], None)
+    assert [len(titles) for titles in walked] == [2, 2, 2]
 
 
 async def test_a_list_is_filtered_by_typed_values(db: Database) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.architecture.tree import ROOT
@@ -111,7 +112,9 @@ class Product:
     def kill(self) -> float:
         """Send SIGKILL to the whole group; return the monotonic time."""
         if self._process is not None and self._process.returncode is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            # It may have ended without the event loop knowing yet.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         return time.monotonic()
 
     async def ended(self, seconds: float = STOP_SECONDS) -> int:

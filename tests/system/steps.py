@@ -114,6 +114,18 @@ async def _write_under(product: Product, load: Load, url: str, call: str, number
             await asyncio.sleep(0.05)
     finally:
         await let_go(strace)
+        if _is_dead(product.pid):
+            # Its parent learns that only when its tracer has let go.
+            await product.ended()
+
+
+def _is_dead(pid: int) -> bool:
+    """Return whether a process has ended, with its status collected or not."""
+    try:
+        # The name, in brackets, may contain spaces.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
 
 
 async def _unfinished(url: str) -> int:
