@@ -59,7 +59,11 @@ class Writer:
         """
         if self._batch is None:
             self._batch = self._begin_at_once()
-        return self._batch is not None and self._gather(self._batch, until)
+        try:
+            return self._batch is not None and self._gather(self._batch, until)
+        except sqlite3.Error:
+            # The connection itself failed, during a unit; the thread finds that out again.
+            return False
 
     def end(self) -> list[Job]:
         """End the open batch, or run one, with its COMMIT; return its jobs, which are done.
