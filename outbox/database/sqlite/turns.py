@@ -105,6 +105,7 @@ class Turns:
     def _hand_over(self, writer: Writer) -> None:
         self._writer = None
         self._quiet = 0
+        writer.left_some = bool(self._jobs)
         self._handed.put(writer)
 
     def _serve(self) -> None:

@@ -43,6 +43,8 @@ class Writer:
         self._batch: Batch | None = None
         self._busy_milliseconds = BUSY_MILLISECONDS
         self._connection: sqlite3.Connection | None = file.connect()
+        self.left_some = False
+        """Set by the loop: units waited when it left the batch, and the thread adds them to it."""
         self.over = False
         """Set by the last holder but one: the thread closes the connection."""
 
@@ -80,6 +82,8 @@ class Writer:
                 self._wait_for_lock(connection, BUSY_MILLISECONDS)
                 connection.execute("begin immediate")
                 self._run(connection, batch.done[0], batch)
+                self._gather(batch)
+            elif self.left_some:
                 self._gather(batch)
             self._end(self._open(), batch)
         except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault

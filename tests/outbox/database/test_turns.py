@@ -124,6 +124,16 @@ async def test_units_of_one_iteration_share_a_commit(file: Database) -> None:
     assert ran.count("commit") == 1
 
 
+async def test_a_long_unit_joins_the_batch_of_the_units_before_it(file: Database) -> None:
+    ran: list[str] = []
+    await file.write(watch, ran.append)
+    ran.clear()
+    units = (note, later, long_note, note, long_note, later)
+    where = await asyncio.gather(*(file.write(unit, f"n{n}") for n, unit in enumerate(units)))
+    assert where == [LOOP] * 2 + [THREAD] * 4
+    assert ran.count("commit") == 1
+
+
 async def test_a_unit_that_comes_a_little_later_joins_the_batch(file: Database) -> None:
     ran: list[str] = []
     await file.write(watch, ran.append)
