@@ -27,7 +27,7 @@ from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
 from gateway.server import bodies
 from gateway.server.keys import DB, DIRECTORY
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Tx, brief
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
@@ -74,7 +74,7 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
         caller = await authenticate(request)
         draft = draft_of(resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
-            unit, caller, request.match_info["id"], draft,
+            brief(unit), caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
         request.app[DIRECTORY].changed(resource)

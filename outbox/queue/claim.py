@@ -24,6 +24,8 @@ BUSY = 30_000_000
 # The delay when the memory for large bodies is used up.
 CROWDED = 1_000_000
 LANES_AT_ONCE = 256
+CLAIMS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
+"""The limit of one claim; on SQLite the event loop runs nothing else during a claim."""
 RETRY_SHARE = 4
 """One in this many places of a lane goes to a retry while first attempts wait too."""
 DUE_LANES = """
@@ -134,8 +136,8 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
     slots = capacity.slots - sum(preclaimed.values())
     if slots <= 0:
         return Taken(crowded=True)
-    failing, healthy = await _due(tx, slots, capacity, preclaimed)
-    left = slots
+    most = left = min(slots, CLAIMS_AT_ONCE[tx.engine])
+    failing, healthy = await _due(tx, most, capacity, preclaimed)
     left -= _allot(failing, min(capacity.failing_first, left))
     left -= _allot(healthy, left)
     spent = sum(lane.requested for lane in failing)
@@ -161,12 +163,12 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
     await _put_back(tx, by_id.values(), crowded)
     endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
     # By what was claimed: a due lane without a delivery leaves its places to the lanes behind it.
-    if len(ids) >= slots:
-        return Taken(loaded, endpoints, crowded=True)
+    if len(ids) >= most:
+        return Taken(loaded, endpoints, more=most < slots, crowded=most == slots)
     failing_too = capacity.failing_slots > sum(lane.got for lane in failing)
     more = left > 0 and (
-        len(healthy) == _lanes_for(slots)
-        or (failing_too and len(failing) == _lanes_for(min(capacity.failing_slots, slots)))
+        len(healthy) == _lanes_for(most)
+        or (failing_too and len(failing) == _lanes_for(min(capacity.failing_slots, most)))
     )
     return Taken(loaded, endpoints, more, await lanes.soonest(tx, failing_too))
 

@@ -22,9 +22,9 @@ from outbox.states import Origin
 from outbox.webhooks import conditions, subscription
 from outbox.webhooks.conditions import Condition
 
-EVENTS_AT_ONCE = 500
-DELIVERIES_AT_ONCE = {"sqlite": 1_000, "postgres": 5_000}
-"""The limit of one round; on SQLite no other write runs during a round."""
+EVENTS_AT_ONCE = {"sqlite": 125, "postgres": 500}
+DELIVERIES_AT_ONCE = {"sqlite": 250, "postgres": 5_000}
+"""The limits of one round; on SQLite the event loop runs nothing else meanwhile."""
 PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 UNREADABLE = "the webhook's list of events is damaged"
@@ -39,7 +39,8 @@ UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, about_id, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
   case when length(body) <= {PRECLAIMED_BYTES} then body end as body
-from events where seq is null order by pos limit {EVENTS_AT_ONCE}
+from events where seq is null order by pos
+limit /*sqlite {EVENTS_AT_ONCE["sqlite"]}*/ /*postgres {EVENTS_AT_ONCE["postgres"]}*/
 """
 
 # The mark too: after a start with the clock set back, deliveries made here must still be due.
@@ -239,7 +240,6 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
     assert last is not None
     first_seq = int(last["seq"]) - len(met) + 1
     await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(met)]))
-
     now = _Round(tx, capacity, int(last["due"]))
     for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
         for to in chosen:
@@ -255,7 +255,7 @@ async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
         noted = noted or busy
     return FannedOut(
         Counter(event["name"] for event in met), now.created, now.claimed, now.endpoints, now.dead,
-        more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE, noted=noted,
+        more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE[tx.engine], noted=noted,
         ready=now.ready, left_out=filters.by_event(),
         announced=[
             Announced(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Tx, brief
 from outbox.queue import chain, circuits, figures, lanes, operational
 from outbox.queue.chain import Head
 from outbox.queue.circuits import Transition
@@ -63,6 +63,7 @@ class Settlement:
     transitions: Sequence[Transition] = ()
 
 
+@brief
 async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     """Record the results of attempts.
 

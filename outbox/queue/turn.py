@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Tx, brief
 from outbox.queue import lanes
 from outbox.queue.claim import Taken, claim
 from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Result
@@ -15,6 +15,7 @@ from outbox.queue.fanout import FannedOut, fan_out
 from outbox.queue.settle import Settlement, settle
 
 
+@brief
 async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
     """Claim due deliveries and fan out new events, in one transaction.
 
@@ -30,11 +31,13 @@ async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
     return fanned, [taken, await claim(tx, rest, fanned.preclaimed())]
 
 
+@brief
 async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
     """Claim due deliveries, after a fan-out in its own transaction."""
     return await claim(tx, capacity, {})
 
 
+@brief
 async def settle_and_claim(
     tx: Tx, batch: Sequence[Result], capacity: Capacity
 ) -> tuple[Settlement, Taken]:
@@ -46,6 +49,7 @@ async def settle_and_claim(
     return await settle(tx, batch), await claim(tx, capacity, {})
 
 
+@brief
 async def fan_out_and_look(tx: Tx, capacity: Capacity) -> tuple[FannedOut, bool]:
     """Fan out new events; return also whether a claim may find something."""
     wait_us = await lanes.soonest(tx, True)

@@ -18,6 +18,8 @@ from outbox.worker.reports import Reports
 
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
+RESULTS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
+"""The limit of one batch; on SQLite the event loop runs nothing else while it is recorded."""
 
 Write = Callable[[Sequence[Result]], Awaitable[Settlement]]
 
@@ -42,8 +44,8 @@ class Settling:
 
     @property
     def unwritten(self) -> int:
-        """Results that a write has failed for; they keep their slots until they are written."""
-        return len(self._batch)
+        """Results behind a write that has failed; they keep their slots until they are written."""
+        return len(self._batch) + len(self._new) if self._batch else 0
 
     def held(self) -> set[str]:
         """Ids of the deliveries whose results are not written yet."""
@@ -54,24 +56,27 @@ class Settling:
         self._new.append(result)
 
     async def write(self, first: Write | None = None) -> float | None:
-        """Write the collected results; a batch stays here until it is written.
+        """Write collected results; a batch stays here until it is written.
 
         `first` writes the whole batch, in a transaction that does more; if it fails for another
         reason than an unavailable database, the results are written one by one. Return seconds
         until the next useful turn; None when the database is unavailable.
         """
         now = self._clock.monotonic()
-        # The batch is an attribute, so that no error can lose its contents.
-        self._batch += self._new
-        self._new = []
         if self._deferred and now >= self._deferred_until:
-            self._batch += self._deferred
+            self._new = self._deferred + self._new
             self._deferred = []
+        # The batch is an attribute, so that no error can lose its contents.
+        room = max(RESULTS_AT_ONCE[self._db.engine] - len(self._batch), 0)
+        self._batch += self._new[:room]
+        del self._new[:room]
         waits = [await self._write(self._batch, first)] if self._batch else [float("inf")]
         if waits[0] is not None:
             self._batch = []
         if self._deferred:
             waits.append(max(self._deferred_until - self._clock.monotonic(), 0.0))
+        if self._new:
+            waits.append(0.0)
         return None if waits[0] is None else min(wait for wait in waits if wait is not None)
 
     async def _write(

@@ -1,4 +1,4 @@
-"""The SQLite driver: one thread writes, a few threads read, and each runs units to their end.
+"""The SQLite driver: one connection writes, a few threads read, and each runs units to their end.
 
 Nothing else writes to or checkpoints the file while a server runs: SQLite before 3.51.3 can corrupt
 a WAL when two connections write and checkpoint at once.
@@ -7,7 +7,6 @@ a WAL when two connections write and checkpoint at once.
 from __future__ import annotations
 
 import asyncio
-import queue
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
@@ -19,8 +18,8 @@ from outbox.clock import Clock
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
-from outbox.database.sqlite.threads import Jobs, Reader, Readers, Scanner, started
-from outbox.database.sqlite.writer import Writer
+from outbox.database.sqlite.threads import Reader, Readers, Scanner
+from outbox.database.sqlite.turns import Turns
 from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx, scan_places
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
@@ -45,10 +44,9 @@ class SqliteDatabase:
         self._listeners: list[Callable[[], None]] = []
         self._watchers: list[Callable[[Collection[str]], None]] = []
         self._closed = False
-        self._writes: Jobs = queue.SimpleQueue()
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
-        self._writer = started(Writer(file, clock, ids, self._writes, self._finish).run)
+        self._writes = Turns(file, clock, ids, partial(self._answer, "write"))
         # One place per thread, so that no scan waits behind another scan of the same owner.
         self._places = scan_places(SCANNERS)
 
@@ -107,7 +105,7 @@ class SqliteDatabase:
     ) -> Job:
         return Job(unit, args, kwargs, self._loop.create_future(), self.clock.monotonic())
 
-    def _put(self, jobs: Jobs | Readers, job: Job) -> asyncio.Future[Any]:
+    def _put(self, jobs: Turns | Readers, job: Job) -> asyncio.Future[Any]:
         if self._closed:
             raise DatabaseUnavailable("connection", "the database is closed")
         jobs.put(job)
@@ -151,14 +149,13 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
-        await asyncio.to_thread(self._end)
+        await asyncio.to_thread(self._end_reads)
+        await self._writes.close()
         self._file.release()
 
-    def _end(self) -> None:
+    def _end_reads(self) -> None:
         self._reads.close()
         self._scans.close()
-        self._writes.put(None)
-        self._writer.join()
 
 
 async def open(

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from outbox.database.deferred import Deferred
 from outbox.database.sql import inserts, translate
-from outbox.database.transaction import Insert, Row
+from outbox.database.transaction import Insert, Row, is_brief
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
 
@@ -138,14 +138,20 @@ class SqliteTx:
 
 
 class Batch:
-    """The rows that the units of a batch have put off."""
+    """Units that share a transaction, and the rows that they have put off."""
 
-    __slots__ = ("failed", "rows")
+    __slots__ = ("done", "end", "failed", "rows", "sound")
 
-    def __init__(self) -> None:
+    def __init__(self, end: float) -> None:
+        self.end = end
+        """When no more units join, on the monotonic clock."""
+        self.done: list[Job] = []
+        """The jobs that have run and are not answered."""
         self.rows = Deferred()
         self.failed = False
-        """Writing them failed; the unit that ran meanwhile is not to blame."""
+        """Writing the rows failed; the unit that ran meanwhile is not to blame."""
+        self.sound = True
+        """Each unit either succeeded or wrote nothing, so COMMIT may follow."""
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write the rows, so that the statements behind them see them."""
@@ -171,11 +177,11 @@ def _first(cursor: sqlite3.Cursor) -> Row | None:
 
 
 class Job:
-    """One call of `read` or `write` on its way through a thread."""
+    """One call of `read` or `write` on its way to its transaction."""
 
     __slots__ = (
-        "abandoned", "args", "began", "changed", "context", "error", "future", "kwargs", "result",
-        "unit", "wake",
+        "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",
+        "result", "unit", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -192,6 +198,7 @@ class Job:
         self.future = future
         self.began = began
         """The time of the call, on the monotonic clock."""
+        self.brief = is_brief(unit)
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None

@@ -1,13 +1,15 @@
-"""The thread that writes: it gathers units into batches with a single COMMIT."""
+"""Runs write units in batches with a single COMMIT, on the connection that alone writes."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
+from collections.abc import Callable
+from math import inf
 
 from outbox.clock import Clock
-from outbox.database.sqlite.file import File
+from outbox.database.sqlite.file import BUSY_MILLISECONDS, File
 from outbox.database.sqlite.steps import Batch, Job, SqliteTx, fault_of
-from outbox.database.sqlite.threads import Finish, Jobs
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 
@@ -17,67 +19,157 @@ BATCH_SECONDS = 0.01
 
 
 class Writer:
-    """The thread that runs all writes, gathered into batches with one COMMIT."""
+    """The connection that writes, and the batch that is open on it.
 
-    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
+    The event loop and a thread hand this object to each other: only its holder may use it, and only
+    its holder takes from `jobs`.
+    """
+
+    def __init__(
+        self,
+        file: File,
+        clock: Clock,
+        ids: Ids,
+        jobs: deque[Job],
+        finish: Callable[[list[Job]], None],
+    ) -> None:
+        """`finish` answers jobs from the thread before the end of their batch."""
         self._file = file
         self._clock = clock
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
         self._flush_seconds = 0.0
+        self._batch: Batch | None = None
+        self._busy_milliseconds = BUSY_MILLISECONDS
         self._connection: sqlite3.Connection | None = file.connect()
+        self.left_some = False
+        """Set by the loop: units waited when it left the batch, and the thread adds them to it."""
+        self.over = False
+        """Set by the last holder but one: the thread closes the connection."""
 
-    def run(self) -> None:
-        """Run until `close` puts None."""
-        while (job := self._jobs.get()) is not None:
-            batch = [job]
-            try:
-                self._batch(batch)
-            except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
-                for unanswered in batch:
-                    unanswered.error = unanswered.error or fault_of(error)
-                self._drop()
-                self._finish("write", batch)
-        self._drop()
+    @property
+    def has_batch(self) -> bool:
+        """Whether `end` has a batch to end."""
+        return self._batch is not None
 
-    def _batch(self, done: list[Job]) -> None:
-        """Run the job in `done` and the jobs that wait behind it, and append these to `done`.
+    def step(self, until: float) -> bool:
+        """Run brief units that wait, until `until`; return whether more may join their batch.
+
+        Call this on the event loop: it waits for no lock and no flush. Whatever goes wrong is left
+        to `end`.
+        """
+        if self._batch is None:
+            self._batch = self._begin_at_once()
+        try:
+            return self._batch is not None and self._gather(self._batch, until)
+        except sqlite3.Error:
+            # The connection itself failed, during a unit; the thread finds that out again.
+            return False
+
+    def end(self) -> list[Job]:
+        """End the open batch, or run one, with its COMMIT; return its jobs, which are done.
+
+        Call this on a thread: it waits for locks and flushes.
+        """
+        batch, self._batch = self._batch, None
+        try:
+            if batch is None:
+                batch = self._new_batch()
+                # Should the transaction not begin, this job gets the error.
+                batch.done.append(self._jobs.popleft())
+                connection = self._open()
+                self._wait_for_lock(connection, BUSY_MILLISECONDS)
+                connection.execute("begin immediate")
+                self._run(connection, batch.done[0], batch)
+                self._gather(batch)
+            elif self.left_some:
+                self._gather(batch)
+            self._end(self._open(), batch)
+        except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
+            assert batch is not None
+            for unanswered in batch.done:
+                unanswered.error = unanswered.error or fault_of(error)
+            self.close()
+        return batch.done
+
+    def close(self) -> None:
+        """Close the connection; the next batch opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _new_batch(self) -> Batch:
+        return Batch(self._clock.monotonic() + max(BATCH_SECONDS, self._flush_seconds))
+
+    def _begin_at_once(self) -> Batch | None:
+        """Begin a batch if the next unit is brief; return None where that fails or must wait."""
+        connection = self._connection
+        if connection is None or not self._jobs or not self._jobs[0].brief:
+            return None
+        try:
+            # Another process may write, such as a command beside a server.
+            self._wait_for_lock(connection, 0)
+            connection.execute("begin immediate")
+        except sqlite3.Error:
+            return None
+        return self._new_batch()
+
+    def _wait_for_lock(self, connection: sqlite3.Connection, milliseconds: int) -> None:
+        if milliseconds != self._busy_milliseconds:
+            connection.execute(f"pragma busy_timeout = {milliseconds}")
+            self._busy_milliseconds = milliseconds
+
+    def _gather(self, batch: Batch, until: float = inf) -> bool:
+        """Run the units that wait, with `until` only brief ones; return whether more may join."""
+        connection = self._open()
+        while batch.sound and len(batch.done) < BATCH_UNITS:
+            if not self._jobs:
+                return True
+            if until < inf and not self._jobs[0].brief:
+                return False
+            now = self._clock.monotonic()
+            if batch.done and now >= batch.end:
+                return False
+            if now >= until:
+                return True
+            job = self._jobs.popleft()
+            batch.done.append(job)
+            self._run(connection, job, batch)
+        return False
+
+    def _run(self, connection: sqlite3.Connection, job: Job, batch: Batch) -> None:
+        """Run `job` in `batch`, and note whether COMMIT may still follow.
 
         A savepoint per unit costs two statements each, and hardly any unit fails after a write.
         When one does, the batch is rolled back and runs again with savepoints.
         """
-        began = self._clock.monotonic()
-        connection = self._open()
-        connection.execute("begin immediate")
-        batch = Batch()
-        job: Job | None = done[0]
-        while job is not None:
-            wrote = self._unit(connection, job, batch)
-            if batch.failed:
+        # An interruption, such as by a signal, leaves it at that.
+        batch.sound = False
+        wrote = self._unit(connection, job, batch)
+        batch.sound = (
+            connection.in_transaction and not batch.failed and (job.error is None or not wrote)
+        )
+
+    def _end(self, connection: sqlite3.Connection, batch: Batch) -> None:
+        """Write the rows that were put off and COMMIT; run the batch again if it failed."""
+        done = batch.done
+        if batch.sound:
+            try:
+                batch.write(connection)
+            except Exception:  # noqa: BLE001 - the unit that put the row off gets the error
                 self._again(connection, done)
                 return
-            if not connection.in_transaction:
-                # SQLite has ended the transaction itself; this is the unit that failed.
-                self._finish("write", [done.pop()])
-                self._each_alone(done)
-                return
-            if wrote and job.error is not None:
-                connection.execute("rollback")
-                self._with_savepoints(connection, done)
-                return
-            job = self._next(len(done), self._clock.monotonic() - began)
-            if job is not None:
-                done.append(job)
-        try:
-            batch.write(connection)
-        except Exception:  # noqa: BLE001 - the unit that put the row off gets the error
+            self._commit_all(connection, done)
+        elif not connection.in_transaction and not batch.failed:
+            # SQLite has ended the transaction itself; the last unit is the one that failed.
+            self._finish([done.pop()])
+            self._each_alone(done)
+        else:
             self._again(connection, done)
-            return
-        self._end(connection, done)
 
     def _again(self, connection: sqlite3.Connection, done: list[Job]) -> None:
-        """Run a batch once more, each unit with its own rows, because those of all units failed."""
+        """Run a batch once more, each unit with its own rows, because it failed together."""
         if not connection.in_transaction:
             self._each_alone(done)
             return
@@ -86,6 +178,7 @@ class Writer:
 
     def _with_savepoints(self, connection: sqlite3.Connection, done: list[Job]) -> None:
         """Run a batch again with savepoints, so that only the failing unit is undone."""
+        self._wait_for_lock(connection, BUSY_MILLISECONDS)
         connection.execute("begin immediate")
         for job in done:
             connection.execute("savepoint unit")
@@ -94,28 +187,16 @@ class Writer:
                 connection.execute("rollback to unit")
             if not connection.in_transaction:
                 done.remove(job)
-                self._finish("write", [job])
+                self._finish([job])
                 self._each_alone(done)
                 return
             connection.execute("release unit")
-        self._end(connection, done)
+        self._commit_all(connection, done)
 
-    def _end(self, connection: sqlite3.Connection, done: list[Job]) -> None:
-        """COMMIT and complete the jobs."""
+    def _commit_all(self, connection: sqlite3.Connection, done: list[Job]) -> None:
         if self._commit(connection, done) and len(done) > 1:
             # One large unit may have filled the disk; each unit gets one more try by itself.
             self._each_alone(done)
-            return
-        self._finish("write", done)
-
-    def _next(self, count: int, seconds: float) -> Job | None:
-        most = max(BATCH_SECONDS, self._flush_seconds)
-        if count >= BATCH_UNITS or seconds >= most or self._jobs.empty():
-            return None
-        job = self._jobs.get_nowait()
-        if job is None:
-            self._jobs.put(None)
-        return job
 
     def _each_alone(self, jobs: list[Job]) -> None:
         """Run `jobs` once more, each in its own transaction, after a unit ended their transaction.
@@ -126,6 +207,7 @@ class Writer:
             job = jobs[0]
             try:
                 connection = self._open()
+                self._wait_for_lock(connection, BUSY_MILLISECONDS)
                 connection.execute("begin immediate")
                 self._unit(connection, job)
                 if connection.in_transaction and job.error is not None:
@@ -134,7 +216,7 @@ class Writer:
                     self._commit(connection, [job])
             except sqlite3.Error as error:
                 job.error = fault_of(error)
-            self._finish("write", [jobs.pop(0)])
+            self._finish([jobs.pop(0)])
 
     def _unit(self, connection: sqlite3.Connection, job: Job, batch: Batch | None = None) -> bool:
         """Step `job` and keep its error in it; return whether it may have written."""
@@ -164,16 +246,11 @@ class Writer:
                     connection.execute("rollback")
                 return True
             # After a failed fsync the state of the kernel's cache is unknown: reopen the file.
-            self._drop()
+            self.close()
         return False
-
-    def _drop(self) -> None:
-        """Close the connection; the next batch opens a new one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._file.connect()
+            self._busy_milliseconds = BUSY_MILLISECONDS
         return self._connection
