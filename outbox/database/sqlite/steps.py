@@ -48,13 +48,24 @@ def _readable(raw: bytes) -> str:
 class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
-    __slots__ = ("_batch", "_connection", "_ids", "_put_off", "changed", "now", "wake", "wrote")
+    __slots__ = (
+        "_batch", "_check", "_connection", "_ids", "_put_off", "changed", "now", "wake", "wrote",
+    )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
     def __init__(
-        self, connection: sqlite3.Connection, ids: Ids, now: int, batch: Batch | None = None
+        self,
+        connection: sqlite3.Connection,
+        ids: Ids,
+        now: int,
+        batch: Batch | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
-        """Rows of `later` join those of the `batch`, if there is one, when the unit has ended."""
+        """Rows of `later` join those of the `batch`, if there is one, when the unit has ended.
+
+        `check` runs before each statement; what it raises ends the unit.
+        """
+        self._check = check
         self._connection = connection
         self._ids = ids
         self._batch = batch
@@ -84,6 +95,8 @@ class SqliteTx:
 
     def _before(self, text: str) -> None:
         """Write the rows that the statement must find."""
+        if self._check is not None:
+            self._check()
         if self._batch is not None and self._batch.rows and self._batch.rows.concern(text):
             self._batch.write(self._connection)
         if self._put_off and self._put_off.concern(text):

@@ -15,7 +15,7 @@ from outbox.clock import Clock
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import started
-from outbox.database.sqlite.writer import Writer
+from outbox.database.sqlite.writer import LONG_SECONDS, Writer
 from outbox.ids import Ids
 
 QUIET_TURNS = 4
@@ -25,7 +25,6 @@ It takes a few from a request's bytes to its unit; each is over in microseconds.
 """
 SLICE_SECONDS = 0.005
 """The loop steps units for so long, then other callbacks have their turn."""
-LONG_SECONDS = 0.02
 REST_TIMES = 50
 """After a slice longer than LONG_SECONDS the thread steps all units, for so many times as long.
 

@@ -16,6 +16,12 @@ from outbox.ids import Ids
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 """A batch ends after this time, or after the time of the last COMMIT if that took longer."""
+LONG_SECONDS = 0.02
+"""A unit that holds the loop for longer is left to the thread before its next statement."""
+
+
+class TookTooLong(BaseException):
+    """Ends a unit on the event loop; it runs again on the thread."""
 
 
 class Writer:
@@ -40,6 +46,7 @@ class Writer:
         self._jobs = jobs
         self._finish = finish
         self._flush_seconds = 0.0
+        self._latest = inf
         self._batch: Batch | None = None
         self._busy_milliseconds = BUSY_MILLISECONDS
         self._connection: sqlite3.Connection | None = file.connect()
@@ -61,6 +68,7 @@ class Writer:
         """
         if self._batch is None:
             self._batch = self._begin_at_once()
+        self._latest = self._clock.monotonic() + LONG_SECONDS
         try:
             return self._batch is not None and self._gather(self._batch, until)
         except sqlite3.Error:
@@ -73,6 +81,7 @@ class Writer:
         Call this on a thread: it waits for locks and flushes.
         """
         batch, self._batch = self._batch, None
+        self._latest = inf
         try:
             if batch is None:
                 batch = self._new_batch()
@@ -147,8 +156,9 @@ class Writer:
         # An interruption, such as by a signal, leaves it at that.
         batch.sound = False
         wrote = self._unit(connection, job, batch)
+        harmless = not wrote and not isinstance(job.error, TookTooLong)
         batch.sound = (
-            connection.in_transaction and not batch.failed and (job.error is None or not wrote)
+            connection.in_transaction and not batch.failed and (job.error is None or harmless)
         )
 
     def _end(self, connection: sqlite3.Connection, batch: Batch) -> None:
@@ -220,12 +230,17 @@ class Writer:
 
     def _unit(self, connection: sqlite3.Connection, job: Job, batch: Batch | None = None) -> bool:
         """Step `job` and keep its error in it; return whether it may have written."""
-        tx = SqliteTx(connection, self._ids, self._clock.wall(), batch)
+        check = None if self._latest == inf else self._must_not_take_long
+        tx = SqliteTx(connection, self._ids, self._clock.wall(), batch, check)
         try:
             job.step(tx)
         except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = fault_of(error)
         return tx.wrote
+
+    def _must_not_take_long(self) -> None:
+        if self._clock.monotonic() > self._latest:
+            raise TookTooLong
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
         """COMMIT; when that fails, every successful unit gets the error.

@@ -16,7 +16,7 @@ import pytest
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.sqlite import turns
-from outbox.database.sqlite.writer import BATCH_SECONDS
+from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
 from outbox.database.transaction import Database, Insert, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
@@ -283,16 +283,48 @@ async def test_after_a_long_unit_the_thread_runs_all_for_a_while(
 ) -> None:
     @brief
     async def slow(tx: Tx) -> str:
-        clock.now += 2 * turns.LONG_SECONDS
+        clock.now += 2 * LONG_SECONDS
         return threading.current_thread().name
 
     assert await file.write(slow) == LOOP
-    rest = 2 * turns.LONG_SECONDS * turns.REST_TIMES
+    rest = 2 * LONG_SECONDS * turns.REST_TIMES
     assert await file.write(note, "a") == THREAD
     clock.now += 0.9 * rest
     assert await file.write(note, "b") == THREAD
     clock.now += 0.1 * rest
     assert await file.write(note, "c") == LOOP
+
+
+async def test_a_unit_that_takes_long_runs_again_on_the_thread(
+    file: Database, clock: Stopped
+) -> None:
+    ran: list[str] = []
+
+    @brief
+    async def slow(tx: Tx, name: str, statements: int) -> str:
+        ran.append(threading.current_thread().name)
+        for n in range(statements):
+            clock.now += LONG_SECONDS / 2
+            await long_note(tx, f"{name}-{n}")
+        return ran[-1]
+
+    where = await asyncio.gather(
+        file.write(note, "a"), file.write(slow, "b", 4), file.write(note, "c")
+    )
+    assert ran == [LOOP, THREAD]
+    assert where[1:] == [THREAD, THREAD]
+    assert await file.read(noted) == ["a", "b-0", "b-1", "b-2", "b-3", "c"]
+
+
+async def test_a_unit_that_only_reads_for_long_succeeds_too(file: Database, clock: Stopped) -> None:
+    @brief
+    async def slow(tx: Tx) -> str:
+        for _ in range(3):
+            clock.now += LONG_SECONDS
+            await tx.all("select * from notes")
+        return threading.current_thread().name
+
+    assert await file.write(slow) == THREAD
 
 
 async def test_a_long_batch_lets_the_loop_run_between_its_units(
