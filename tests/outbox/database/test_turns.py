@@ -6,7 +6,7 @@ import asyncio
 import functools
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
@@ -128,7 +128,9 @@ async def test_a_long_unit_joins_the_batch_of_the_units_before_it(file: Database
     ran: list[str] = []
     await file.write(watch, ran.append)
     ran.clear()
-    units = (note, later, long_note, note, long_note, later)
+    units: Sequence[Callable[[Tx, str], Awaitable[str]]] = (
+        note, later, long_note, note, long_note, later,
+    )  # fmt: skip
     where = await asyncio.gather(*(file.write(unit, f"n{n}") for n, unit in enumerate(units)))
     assert where == [LOOP] * 2 + [THREAD] * 4
     assert ran.count("commit") == 1
@@ -312,7 +314,7 @@ async def test_a_unit_that_takes_long_runs_again_on_the_thread(
         file.write(note, "a"), file.write(slow, "b", 4), file.write(note, "c")
     )
     assert ran == [LOOP, THREAD]
-    assert where[1:] == [THREAD, THREAD]
+    assert [*where[1:]] == [THREAD, THREAD]
     assert await file.read(noted) == ["a", "b-0", "b-1", "b-2", "b-3", "c"]
 
 
