@@ -115,7 +115,7 @@ GUARDS = Row(
         Panel(
             "Cost of a password hash",
             "Time of a hash, waiting for a thread included.",
-            "s", quantiles("password_hash_duration_seconds"),
+            "s", quantiles("password_hash_duration_seconds"), width=6,
         ),
         Panel(
             "GraphQL operations",
@@ -123,7 +123,7 @@ GUARDS = Row(
             "document.",
             "ops",
             (Query(rate("graphql_operations_total", by="type, outcome"), "{{type}} {{outcome}}"),),
-            stacked=True,
+            width=6, stacked=True,
         ),
         Panel(
             "GraphQL operations with errors",
@@ -131,13 +131,13 @@ GUARDS = Row(
             "percentunit",
             (Query(ratio(rate("graphql_operations_total", 'outcome!="ok"', "type"),
                          rate("graphql_operations_total", by="type")), "{{type}}"),),
-            top=1,
+            width=6, top=1,
         ),
         Panel(
             "Mails to customers",
             "Mails per second: sent, put off (tried again later), given up.",
             "ops", (Query(rate("mail_attempts_total", by="result"), "{{result}}"),),
-            alert="MailsFail",
+            width=6, alert="MailsFail",
         ),
     ),
 )  # fmt: skip

@@ -207,14 +207,14 @@ WORKER = Row(
             "s",
             (Query(f"time() - ({of('outbox_scheduler_last_tick_timestamp_seconds')} > 0)",
                    "{{instance}}"),),
-            width=12, steps=up_to(10, 30), lines=True, alert="OutboxSchedulerDead",
+            steps=up_to(10, 30), lines=True, alert="OutboxSchedulerDead",
         ),
         Panel(
             "Webhooks by condition",
             "Webhooks by state and circuit. The leader counts them.",
             "short",
             (Query(whole("webhook_endpoints", by="state, circuit"), "{{state}}, {{circuit}}"),),
-            width=12, stacked=True, to="carteiro-webhooks", alert="WebhookCircuitsOpen",
+            stacked=True, to="carteiro-webhooks", alert="WebhookCircuitsOpen",
         ),
         Panel(
             "Circuits that open and close",
@@ -223,7 +223,7 @@ WORKER = Row(
             "ops",
             (Query(rate("webhook_circuit_transitions_total", by="to, reason"),
                    "{{to}}, {{reason}}"),),
-            width=12, stacked=True, to="carteiro-webhooks",
+            stacked=True, to="carteiro-webhooks",
         ),
     ),
 )  # fmt: skip

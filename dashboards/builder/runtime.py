@@ -52,6 +52,16 @@ PROCESS = Row(
                           "generation {{generation}}"),),
         ),
         Panel(
+            "Processes",
+            "Processes of each node that answer, and those of [server] processes that do not.",
+            "short",
+            (
+                Query(of("server_processes", 'state="answering"'), "{{instance}} answering"),
+                Query(of("server_processes", 'state="missing"'), "{{instance}} missing"),
+            ),
+            width=6, alert="ProcessMissing",
+        ),
+        Panel(
             "Garbage",
             "Objects that collections freed per second, and those that they could not free.",
             "ops",
@@ -59,19 +69,20 @@ PROCESS = Row(
                 Query(rate("python_gc_objects_collected_total"), "freed"),
                 Query(rate("python_gc_objects_uncollectable_total"), "not freed"),
             ),
-            colours={"not freed": RED},
+            width=6, colours={"not freed": RED},
         ),
         Panel(
             "Running since",
             "Time since each node started. A saw tooth is a node that crashes again and again.",
             "s", (Query(f"time() - {of('process_start_time_seconds')}", "{{instance}}"),),
-            alert="CrashLoop",
+            width=6, alert="CrashLoop",
         ),
         Panel(
             "Clock",
             "How far each node's clock is ahead of the database server's. Past 60 s a node sends "
             "nothing. Always 0 on SQLite.",
-            "s", (Query(of("clock_skew_seconds"), "{{instance}}"),), top=0, alert="ClockSkew",
+            "s", (Query(of("clock_skew_seconds"), "{{instance}}"),), width=6, top=0,
+            alert="ClockSkew",
         ),
     ),
 )  # fmt: skip

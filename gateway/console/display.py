@@ -30,6 +30,8 @@ SYSTEMS = (
 ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+# After a part of a URL that another part follows, but not after `https://`.
+PART_END = re.compile(r"(?<=[^/:][/?&])(?=[^/])")
 # The step in which an attempt failed that connected to no receiver.
 FAILED_STEP = {"dns_error": "dns", "connect_error": "connect", "tls_error": "tls"}
 
@@ -116,6 +118,11 @@ def inert(value: str | bytes | None) -> str:
     """
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
     return ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+
+
+def breakable(url: str) -> Markup:
+    """Return an untrusted URL as HTML whose lines break after a part of it, if they can."""
+    return Markup("<wbr>").join(PART_END.split(inert(url)))
 
 
 def pretty(body: bytes) -> str | None:

@@ -93,6 +93,7 @@ def _environment() -> jinja2.Environment:
         size=display.size,
         browser=display.browser,
         inert=display.inert,
+        breakable=display.breakable,
         exact=display.exact,
         pretty=display.pretty,
     )

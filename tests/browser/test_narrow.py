@@ -175,3 +175,27 @@ async def test_an_attempts_head_keeps_its_order_on_a_phone(chromium: Browser, si
         assert abs(outcome["y"] - took["y"]) < 8
         assert outcome["y"] > no["y"] + 8
         assert outcome["x"] == no["x"]
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1080, True), (1280, True), (1000, False)])
+async def test_the_head_stays_in_order_with_the_longest_names(
+    chromium: Browser, site: Site, tmp_path: Path, width: int, beside: bool
+) -> None:
+    """Tabs share the line with the names, which give way, or have one of their own below them."""
+    hashed = await site.app[PASSWORDS].hash(PASSWORD)
+    await site.db.write(users.add, email=EMAIL, name="N" * 200, password_hash=hashed)
+    async with window(chromium, site, viewport={"width": width, "height": 400}) as view:
+        await sign_in(view, EMAIL)
+        await view.page.screenshot(path=tmp_path / f"{width}.png")
+        places = [
+            ".brand", ".tabs a:first-child", ".tabs a:last-child", ".leave button", ".bar-in"
+        ]  # fmt: skip
+        boxes = [await view.page.locator(place).bounding_box() for place in places]
+        (brand, first, last, leave, bar) = [box for box in boxes if box]
+        middles = [box["y"] + box["height"] / 2 for box in (brand, first, last, leave)]
+        assert abs(middles[0] - middles[3]) < 3
+        assert abs(middles[1] - middles[2]) < 1
+        assert (abs(middles[0] - middles[1]) < 3) == beside
+        assert (middles[1] > middles[0] + 20) != beside
+        assert leave["x"] + leave["width"] > bar["x"] + bar["width"] - 30
+        assert await view.page.evaluate(MISPLACED) == []

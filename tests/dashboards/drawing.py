@@ -18,7 +18,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 from PIL import Image
 
 from tests.dashboards.figures import shown
@@ -42,6 +42,8 @@ LINES = 2
 """Lines of a legend."""
 COLOURS_KEPT = 96
 ROWS = 12
+STEPS, MARKS = (60, 120, 300, 600, 1800, 3600), 6
+"""Seconds between the times of an axis, and the most of them."""
 TABLE = 0.96
 """The part of its panel that a table takes: 2% are empty on its left side."""
 
@@ -67,7 +69,7 @@ def draw(dashboard: Mapping[str, Any], answers: Mapping[int, Answers], path: Pat
         )
         figure.text(box[0] + 0.08 / width, box[1] + box[3] - 0.19 / height, panel["title"],
                     size=8.5, weight="bold", color=INK)  # fmt: skip
-        inner = (0.1, 0.08) if panel["type"] in ("stat", "table") else (0.62, 0.5)
+        inner = (0.1, 0.08) if panel["type"] in ("stat", "table") else (0.74, 0.5)
         axes = figure.add_axes((
             box[0] + inner[0] / width, box[1] + inner[1] / height,
             box[2] - (inner[0] + 0.12) / width, box[3] - (inner[1] + 0.3) / height,
@@ -292,8 +294,8 @@ def _name(legend: str, labels: Mapping[str, str]) -> str:
 
 
 def _times(axes: Axes) -> None:
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(
-        lambda at, _: datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
-    )
     axes.margins(x=0)
+    start, end = axes.get_xlim()
+    step = next((step for step in STEPS if (end - start) / step <= MARKS), end - start)
+    axes.xaxis.set_major_locator(MultipleLocator(step))
+    axes.xaxis.set_major_formatter(lambda at, _: datetime.fromtimestamp(at, UTC).strftime("%H:%M"))

@@ -195,11 +195,11 @@ async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
     assert said.count(f"contact.created {delivery.id}") == 1, said
 
 
-async def test_the_receiver_of_the_readme_accepts_what_is_ours_and_survives_the_rest(
+async def test_the_first_receiver_accepts_what_is_ours_and_survives_the_rest(
     delivery: Delivery, tmp_path: Path
 ) -> None:
-    [readme] = [block for block in blocks("README.md") if block.name == "receiver.py"]
-    async with running("python", tmp_path, delivery.secret, receiver=readme.text) as (process, url):
+    [first] = [block for block in blocks("docs/first-webhook.md") if block.name == "receiver.py"]
+    async with running("python", tmp_path, delivery.secret, receiver=first.text) as (process, url):
         assert await judged(url, delivery) == EXPECTED
         for headers in ("", "webhook-timestamp: soon\r\n"):
             assert await _answered(url, headers) == 401

@@ -17,6 +17,12 @@ from pathlib import Path
 from gateway.server.processes.member import Member
 
 FILE = "BEHAVIOUR"
+EXPOSITION = b"""\
+# HELP server_processes Processes.
+# TYPE server_processes gauge
+server_processes{state="answering"} 1.0
+server_processes{state="missing"} 0.0
+"""
 
 
 async def run(told: Path) -> int:
@@ -38,7 +44,13 @@ async def run(told: Path) -> int:
     async def faults(_: bytes) -> bytes:
         return b'["tired"]'
 
-    member.handlers |= {"alive": answer, "work": answer, "take_over": answer, "readiness": faults}
+    async def metrics(_: bytes) -> bytes:
+        return EXPOSITION
+
+    member.handlers |= {
+        "alive": answer, "work": answer, "take_over": answer, "readiness": faults,
+        "metrics": metrics,
+    }  # fmt: skip
     if behaviour == "fail":
         await member.tell("failed", b"no database")
         return 1

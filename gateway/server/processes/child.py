@@ -99,9 +99,10 @@ class Child:
         """Ask whether it is alive, and for its name."""
         self.node_id = (await self.ask("alive", seconds=seconds)).decode()
 
-    async def count(self) -> None:
-        """Ask for its metrics, and keep them."""
+    async def count(self) -> Families:
+        """Ask for its metrics, keep and return them."""
         self.counted = parse((await self.ask("metrics")).decode())
+        return self.counted
 
     async def _told(self, _: bytes) -> bytes:
         await self.may_start.wait()

@@ -16,6 +16,7 @@ ADDED = frozenset({
     "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes",
 })  # fmt: skip
 """Gauges whose sum is the node's value."""
+PROCESSES = "server_processes"
 CHOSEN = "webhook_endpoint_"
 """Families whose series come and go with the webhooks that a process has chosen."""
 
@@ -84,6 +85,16 @@ def together(living: Iterable[Families], past: Families) -> Families:
             family.samples = {s: value for s, value in family.samples.items() if s in there}
     add(sums, past)
     return sums
+
+
+def counted(families: Families, answering: int, wanted: int) -> Families:
+    """Return `families` with how many of `wanted` processes answer, which none of them knows."""
+    if PROCESSES in families:
+        states = {"answering": answering, "missing": wanted - answering}
+        families[PROCESSES].samples = {
+            f'{PROCESSES}{{state="{state}"}}': float(count) for state, count in states.items()
+        }
+    return families
 
 
 def render(families: Mapping[str, Family]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from gateway.server.config import Config
 from gateway.server.processes.channel import Gone, Handler
 from gateway.server.processes.child import Child, Start
-from gateway.server.processes.sums import Families, add, render, together
+from gateway.server.processes.sums import Families, add, counted, render, together
 from gateway.server.program import Role
 from gateway.server.telemetry import logs
 from outbox.clock import Clock
@@ -216,10 +216,12 @@ class Supervisor:
 
     async def _metrics(self, _: bytes) -> bytes:
         """Return the metrics of the node."""
-        children = list(self._children.values())
-        await _all([child for child in children if child.listening.is_set()], Child.count)
+        children = [child for child in self._children.values() if child.listening.is_set()]
+        answers = await _all(children, Child.count)
+        answering = sum(answer is not None for answer in answers)
         living = [child.counted for child in self._children.values()]
-        return render(together(living, self._past)).encode()
+        found = counted(together(living, self._past), answering, self._count)
+        return render(found).encode()
 
     async def _stop(self, keepers: list[asyncio.Task[None]]) -> None:
         for child in self._children.values():

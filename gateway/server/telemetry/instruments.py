@@ -229,6 +229,12 @@ class Instruments:
         self._secret_age = gauge(
             "secret_age_seconds", "Age of the newest key, which encrypts secrets.", "kind"
         )
+        processes = gauge(
+            "server_processes", "Processes of this node, by whether they answer.", "state"
+        )
+        # Of several, their supervisor counts them (gateway.server.processes.sums).
+        processes.labels("answering").set(1)
+        processes.labels("missing").set(0)
         info = gauge("app_build_info", "Versions of this process and its database engine.", *build)
         info.labels(*build.values()).set(1)
         self._start_at_zero()

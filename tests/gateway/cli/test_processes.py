@@ -71,6 +71,7 @@ def running(folder: Path, settings: Settings, *words: str) -> Iterator[Serving]:
         yield serving
 
 
+ANSWERING, MISSING = (f'server_processes{{state="{word}"}}' for word in ("answering", "missing"))
 READ = 'http_server_requests_total{method="GET",route="/livez",status_class="2xx",surface="probe"}'
 
 
@@ -91,6 +92,7 @@ def test_one_command_starts_all_and_one_signal_stops_all(
             assert serving.ask("/livez")[0] == 200
         until(serving, lambda: metric(serving, READ) == 20)
         assert metric(serving, "outbox_slots") == 256
+        assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (2, 0)
         assert metric(serving, 'outbox_deliveries{state="ready"}') == 0
         assert serving.end() == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in there.values())
@@ -113,6 +115,7 @@ def test_a_killed_process_is_restarted_and_its_counts_stay(
             assert (status, json.loads(body)["reasons"]) == (
                 503, ["1 of 2 processes do not run"]
             )  # fmt: skip
+            assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (1, 1)
             # The other one has taken over the work, and answers.
             assert worker(serving) == before[1] or place == 1
             serving.until("/readyz", 200, seconds=40)
@@ -121,6 +124,7 @@ def test_a_killed_process_is_restarted_and_its_counts_stay(
         assert worker(serving) in after.values()
         assert metric(serving, READ) == 20
         assert metric(serving, "outbox_slots") == 256
+        assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (2, 0)
         ended = [(line["place"], line["status"]) for line in logged(serving, "process_ended")]
         assert ended == [(0, -9), (1, -9)]
         assert serving.end() == 0

@@ -118,6 +118,19 @@ def test_untrusted_text_is_made_inert(given: str | bytes | None, shown: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.example.com/hooks/crm", "https://a.example.com/<wbr>hooks/<wbr>crm"),
+        ("https://a.example.com/", "https://a.example.com/"),
+        ("https://a.example.com//x?b=1&c=2", "https://a.example.com//x?<wbr>b=1&amp;<wbr>c=2"),
+        ("https://a/<b>\u202e", "https://a/<wbr>&lt;b&gt;⟨202E⟩"),
+    ],
+)
+def test_a_url_breaks_after_its_parts(url: str, shown: str) -> None:
+    assert display.breakable(url) == shown
+
+
+@pytest.mark.parametrize(
     ("micros", "shown"),
     [(None, "–"), (800, "0.8 ms"), (42_000, "42 ms"), (999_999, "999 ms"), (1_250_000, "1.25 s")],
 )

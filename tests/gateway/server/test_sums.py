@@ -4,7 +4,7 @@ import math
 
 from prometheus_client import generate_latest
 
-from gateway.server.processes.sums import ADDED, Families, add, parse, render, together
+from gateway.server.processes.sums import ADDED, Families, add, counted, parse, render, together
 from tests.gateway.server.test_metrics import busy, new_metrics
 
 
@@ -82,6 +82,15 @@ def test_our_own_exposition_survives() -> None:
     one, two = values(parse(text)), values(together([parse(text), parse(text)], {}))
     assert one.keys() == two.keys()
     assert two["outbox_fenced_acks_total"] == 2
+
+
+def test_the_supervisor_tells_how_many_processes_answer() -> None:
+    alone = parse(generate_latest(new_metrics().registry).decode())
+    states = {'server_processes{state="answering"}': 1, 'server_processes{state="missing"}': 0}
+    assert states.items() <= values(alone).items()
+    node = values(counted(together([alone, alone], {}), 2, 3))
+    assert [node[state] for state in states] == [2, 1]
+    assert counted({}, 0, 3) == {}
 
 
 def test_each_added_gauge_exists() -> None:

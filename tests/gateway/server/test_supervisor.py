@@ -154,3 +154,29 @@ async def test_a_process_that_does_not_answer_is_a_fault(
         said = (await there.supervisor._faults(b"")).decode()
         assert "process 2 does not respond" in said
         os.kill(there.pids[1], signal.SIGCONT)
+
+
+async def test_the_metrics_tell_how_many_processes_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.server.processes.child.ANSWER_SECONDS", 0.3)
+    async with running(folder, processes=3) as there:
+
+        async def counted() -> list[str]:
+            text = (await there.supervisor._metrics(b"")).decode()
+            return [line.rpartition(" ")[2] for line in text.splitlines() if line[0] != "#"]
+
+        await there.until(lambda: len(there.pids) == 3)
+        assert await counted() == ["3.0", "0.0"]
+        stopped, dead = there.pids[1:]
+        # One that does not answer is missing, though its last figures still count.
+        os.kill(stopped, signal.SIGSTOP)
+        assert await counted() == ["2.0", "1.0"]
+        there.behave("fail")
+        os.kill(dead, signal.SIGKILL)
+        await there.until(lambda: len(there.starts) >= 4)
+        assert await counted() == ["1.0", "2.0"]
+        os.kill(stopped, signal.SIGCONT)
+        there.behave("well")
+        await there.until(lambda: len(there.pids) == 3)
+        assert await counted() == ["3.0", "0.0"]
