@@ -128,8 +128,10 @@ async def test_a_long_unit_joins_the_batch_of_the_units_before_it(file: Database
     ran: list[str] = []
     await file.write(watch, ran.append)
     ran.clear()
-    units = (note, later, long_note, note, long_note, later)
-    where = await asyncio.gather(*(file.write(unit, f"n{n}") for n, unit in enumerate(units)))
+    where = await asyncio.gather(
+        file.write(note, "a"), file.write(later, "b"), file.write(long_note, "c"),
+        file.write(note, "d"), file.write(long_note, "e"), file.write(later, "f"),
+    )  # fmt: skip
     assert where == [LOOP] * 2 + [THREAD] * 4
     assert ran.count("commit") == 1
 
@@ -312,7 +314,7 @@ async def test_a_unit_that_takes_long_runs_again_on_the_thread(
         file.write(note, "a"), file.write(slow, "b", 4), file.write(note, "c")
     )
     assert ran == [LOOP, THREAD]
-    assert where[1:] == [THREAD, THREAD]
+    assert [*where[1:]] == [THREAD, THREAD]
     assert await file.read(noted) == ["a", "b-0", "b-1", "b-2", "b-3", "c"]
 
 
