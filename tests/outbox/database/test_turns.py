@@ -132,7 +132,7 @@ async def test_a_long_unit_joins_the_batch_of_the_units_before_it(file: Database
         file.write(note, "a"), file.write(later, "b"), file.write(long_note, "c"),
         file.write(note, "d"), file.write(long_note, "e"), file.write(later, "f"),
     )  # fmt: skip
-    assert where == [LOOP] * 2 + [THREAD] * 4
+    assert [*where] == [LOOP] * 2 + [THREAD] * 4
     assert ran.count("commit") == 1
 
 
