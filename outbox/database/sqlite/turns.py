@@ -25,10 +25,10 @@ It takes a few from a request's bytes to its unit; each is over in microseconds.
 """
 SLICE_SECONDS = 0.005
 """The loop steps units for so long, then other callbacks have their turn."""
-REST_TIMES = 50
+REST_TIMES = 200
 """After a slice longer than LONG_SECONDS the thread steps all units, for so many times as long.
 
-So units take at most a fiftieth of the loop's time when their pages come from a slow disk.
+So units take half a percent of the loop's time when their pages come from a slow disk.
 """
 
 

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
@@ -128,11 +128,11 @@ async def test_a_long_unit_joins_the_batch_of_the_units_before_it(file: Database
     ran: list[str] = []
     await file.write(watch, ran.append)
     ran.clear()
-    units: Sequence[Callable[[Tx, str], Awaitable[str]]] = (
-        note, later, long_note, note, long_note, later,
+    where = await asyncio.gather(
+        file.write(note, "a"), file.write(later, "b"), file.write(long_note, "c"),
+        file.write(note, "d"), file.write(long_note, "e"), file.write(later, "f"),
     )  # fmt: skip
-    where = await asyncio.gather(*(file.write(unit, f"n{n}") for n, unit in enumerate(units)))
-    assert where == [LOOP] * 2 + [THREAD] * 4
+    assert [*where] == [LOOP] * 2 + [THREAD] * 4
     assert ran.count("commit") == 1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue.claim import RETRY_SHARE, Taken, claim
+from outbox.queue.claim import CLAIMS_AT_ONCE, RETRY_SHARE, Taken, claim
 from outbox.queue.deliveries import Capacity, Claimed
 from outbox.queue.fanout import fan_out
 from outbox.queue.lanes import wake
@@ -224,3 +224,16 @@ async def test_more_failing_lanes_than_one_look_takes_are_looked_at_at_once(db: 
     found = await db.write(claim, capacity(8, failing=1, windows=dict.fromkeys(ids, 0)), {})
     assert not found.claimed
     assert found.more
+
+
+async def test_a_claim_takes_so_many_and_the_next_one_comes_at_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = dict.fromkeys(await backlog(db, 1, 8), 8)
+    monkeypatch.setitem(CLAIMS_AT_ONCE, db.engine, 3)
+    first = await db.write(claim, capacity(8, windows=wide), {})
+    assert (len(first.claimed), first.more, first.crowded) == (3, True, False)
+    full = await db.write(claim, capacity(3, windows=wide), {})
+    assert (len(full.claimed), full.more, full.crowded) == (3, False, True)
+    last = await db.write(claim, capacity(9, windows=wide), {})
+    assert (len(last.claimed), last.more, last.crowded) == (2, False, False)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import pytest
+
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
 from outbox.queue.deliveries import Claimed, Result
 from outbox.queue.policy import again
 from outbox.queue.settle import Settlement
-from outbox.worker.settling import DEFERRED_SECONDS, Settling
+from outbox.worker.settling import DEFERRED_SECONDS, RESULTS_AT_ONCE, Settling
 from tests.support.drain import Counted
 
 
@@ -32,8 +35,11 @@ class HeldLanes:
     def __init__(self) -> None:
         self.held: set[str] = set()
         self.settled: list[str] = []
+        self.down = False
 
     async def write(self, _: Any, batch: list[Result]) -> Settlement:
+        if self.down:
+            raise DatabaseUnavailable("busy", "for a test")
         deferred = [s for s in batch if s.delivery.webhook_id in self.held]
         done = [s.delivery.id for s in batch if s.delivery.webhook_id not in self.held]
         self.settled += done
@@ -64,4 +70,25 @@ async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     clock.now += DEFERRED_SECONDS
     await asyncio.wait_for(settling.write(), 1)
     assert len(lanes.settled) == 11
+    assert not settling
+
+
+async def test_many_results_are_recorded_in_batches_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(RESULTS_AT_ONCE, "postgres", 2)
+    lanes = HeldLanes()
+    settling = Settling(cast(Database, lanes), Stepped(), Counted())
+    for n in range(5):
+        settling.put(result(f"r{n}", "idle"))
+    lanes.down = True
+    assert await settling.write() is None
+    # All of them keep their slots, not only those of the batch.
+    assert settling.unwritten == 5
+    lanes.down = False
+    assert await settling.write() == 0
+    assert (lanes.settled, settling.unwritten) == (["r0", "r1"], 0)
+    assert await settling.write() == 0
+    assert await settling.write() == float("inf")
+    assert lanes.settled == [f"r{n}" for n in range(5)]
     assert not settling
