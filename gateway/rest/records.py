@@ -69,12 +69,13 @@ def read(resource: Resource) -> Operation:
 
 def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Operation:
     """Return PUT and PATCH of one record: 200 after a merge patch (RFC 7396)."""
+    unit = brief(unit)
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         draft = draft_of(resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
-            brief(unit), caller, request.match_info["id"], draft,
+            unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
         request.app[DIRECTORY].changed(resource)
