@@ -280,6 +280,21 @@ async def test_the_loop_goes_on_during_a_slow_commit(file: Database) -> None:
     assert len(await file.read(noted)) == 51
 
 
+async def test_beside_a_scan_the_thread_runs_all(file: Database) -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    async def look(tx: Tx) -> None:
+        begun.set()
+        released.wait(30)
+
+    scan = asyncio.ensure_future(file.scan("owner", look))
+    assert await asyncio.to_thread(begun.wait, 10)
+    assert await file.write(note, "a") == THREAD
+    released.set()
+    await scan
+    assert await file.write(note, "b") == LOOP
+
+
 async def test_after_a_long_unit_the_thread_runs_all_for_a_while(
     file: Database, clock: Stopped
 ) -> None:
