@@ -101,10 +101,14 @@ async def test_commit_and_what_was_put_off_are_on_the_thread(file: Database) -> 
         ran[statement.split("(")[0].strip().lower()] = threading.current_thread().name
 
     await file.write(watch, see)
+    ran.clear()
     await file.write(later, "a")
     assert ran["begin immediate"] == LOOP
     assert ran["insert into notes"] == THREAD
     assert ran["commit"] == THREAD
+    ran.clear()
+    await file.write(long_note, "b")
+    assert set(ran.values()) == {THREAD}
 
 
 async def test_units_run_in_the_order_of_their_calls(file: Database) -> None:
