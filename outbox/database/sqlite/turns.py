@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from outbox.clock import Clock
 from outbox.database.sqlite.file import File
@@ -49,6 +50,7 @@ class Turns:
         self._called = False
         self._closing = False
         self._quiet = 0
+        self._scans = 0
         self._rest_until = 0.0
         self._thread = started(self._serve)
 
@@ -56,6 +58,19 @@ class Turns:
         """Accept `job`; units that come in one iteration of the loop share a batch."""
         self._jobs.append(job)
         self._call_soon()
+
+    @contextmanager
+    def beside_scan(self) -> Iterator[None]:
+        """Let the thread run all units during the block, while a scan runs.
+
+        The scan's thread takes the interpreter lock at each row, so that the loop would have to win
+        it back at each statement of a unit.
+        """
+        self._scans += 1
+        try:
+            yield
+        finally:
+            self._scans -= 1
 
     async def close(self) -> None:
         """Finish the accepted jobs, then close the connection."""
@@ -92,7 +107,7 @@ class Turns:
         """Run one slice; return whether its batch goes on."""
         self._quiet = 0 if self._jobs else self._quiet + 1
         began = self._clock.monotonic()
-        if began < self._rest_until or self._quiet == QUIET_TURNS:
+        if self._scans or began < self._rest_until or self._quiet == QUIET_TURNS:
             return False
         more = writer.step(began + SLICE_SECONDS)
         took = self._clock.monotonic() - began

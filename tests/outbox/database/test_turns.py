@@ -101,10 +101,14 @@ async def test_commit_and_what_was_put_off_are_on_the_thread(file: Database) -> 
         ran[statement.split("(")[0].strip().lower()] = threading.current_thread().name
 
     await file.write(watch, see)
+    ran.clear()
     await file.write(later, "a")
     assert ran["begin immediate"] == LOOP
     assert ran["insert into notes"] == THREAD
     assert ran["commit"] == THREAD
+    ran.clear()
+    await file.write(long_note, "b")
+    assert set(ran.values()) == {THREAD}
 
 
 async def test_units_run_in_the_order_of_their_calls(file: Database) -> None:
@@ -278,6 +282,21 @@ async def test_the_loop_goes_on_during_a_slow_commit(file: Database) -> None:
     await asyncio.gather(first, *rest)
     assert ran.count("commit") == 3
     assert len(await file.read(noted)) == 51
+
+
+async def test_beside_a_scan_the_thread_runs_all(file: Database) -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    async def look(tx: Tx) -> None:
+        begun.set()
+        released.wait(30)
+
+    scan = asyncio.ensure_future(file.scan("owner", look))
+    assert await asyncio.to_thread(begun.wait, 10)
+    assert await file.write(note, "a") == THREAD
+    released.set()
+    await scan
+    assert await file.write(note, "b") == LOOP
 
 
 async def test_after_a_long_unit_the_thread_runs_all_for_a_while(
