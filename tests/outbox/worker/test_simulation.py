@@ -57,6 +57,8 @@ class Machine(RuleBasedStateMachine):
     failing: ClassVar[bool] = False
     """Whether receivers may fail from the start, with deliveries waiting for them."""
     first_is_ordered: ClassVar[bool] = False
+    store_fails: ClassVar[float] = 0.0
+    """The share of the store's calls that fail from the start, with deliveries on their way."""
     kind: ClassVar[type[World]] = World
     world: World
 
@@ -71,6 +73,9 @@ class Machine(RuleBasedStateMachine):
             if self.failing:
                 self.world.receiver(self.world.hooks[-1], self.world.dice.choice(MODES))
         if self.failing:
+            self.world.write(NAMES[0], 4)
+        if self.store_fails:
+            self.world.fail_store(self.store_fails)
             self.world.write(NAMES[0], 4)
 
     @rule(name=st.sampled_from(NAMES), count=st.integers(1, 6))
@@ -261,5 +266,7 @@ def test_a_broken_rule_is_found(
     monkeypatch: pytest.MonkeyPatch, place: object, name: str, broken: object, words: str
 ) -> None:
     monkeypatch.setattr(place, name, broken)
+    # Only results whose write fails can be forgotten.
+    monkeypatch.setattr(Machine, "store_fails", 0.5 if broken is Forgetful else 0.0)
     with pytest.raises(Broken, match=words):
         run(CONTROLS, SEED, shrinking=False)
