@@ -28,8 +28,8 @@ NOTES = 10_000
 RATE = 100.0
 WRITES = 50
 LATENCY = (0.0, 0.08)
-SPACE_MIB = (1.0, 24.0)
-"""Address space that is left to the process, of 600 MiB that it has."""
+SPACE_MIB = (0.5, 6.0)
+"""Address space that is left to the process when the load begins, beside 600 MiB that it has."""
 GROWTH_MIB = (4.0, 12.0)
 """How much its memory grows before it is killed."""
 PATIENCE = 10.0
@@ -77,12 +77,12 @@ async def _end(site: Deployed, earlier: list[Held], *, limit: bool) -> _End:
     over = asyncio.Event()
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(site.product.address, connector=connector) as http:
-        clients = [asyncio.create_task(_write(site, http, over)) for _ in range(CLIENTS)]
-        await site.more(CLIENTS)
+        mark = inf
         if limit:
             _leave(site.product.pid, site.dice.uniform(*SPACE_MIB))
-            mark = inf
-        else:
+        clients = [asyncio.create_task(_write(site, http, over)) for _ in range(CLIENTS)]
+        await site.more(CLIENTS)
+        if not limit:
             mark = site.product.rss() + site.dice.uniform(*GROWTH_MIB)
         mib = await asyncio.to_thread(_until_ended, site, mark)
         over.set()
@@ -96,6 +96,9 @@ async def _restart(site: Deployed, end: _End) -> None:
     """Start it again, and wait until it sends: what was under way is rescued."""
     began = time.monotonic()
     end.started_s = await site.product.start()
+    # Nothing may have been under way.
+    async with aiohttp.ClientSession(site.product.address) as http:
+        await site.load.write(http)
     got = site.there.got
     if await until_true(lambda: bool(got) and got[-1].at > began, PATIENCE):
         end.first_attempt_s = next(r.at for r in got if r.at > began) - began
