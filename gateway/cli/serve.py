@@ -20,6 +20,7 @@ from gateway.server import keys, startup
 from gateway.server.address import public_address
 from gateway.server.config import Config
 from gateway.server.connections import Runner
+from gateway.server.descriptors import fitted, raise_limit
 from gateway.server.processes.member import Member
 from gateway.server.program import Role, program_version
 from gateway.server.telemetry import logs
@@ -48,6 +49,7 @@ async def serve(config: Config, role: Role, say: Say, member: Member | None = No
         config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
     )
     tune_interpreter()
+    config = _within_descriptors(config)
     stopping = asyncio.Event()
     if member is None:
         await must_be_free(config)
@@ -78,6 +80,19 @@ def tune_interpreter() -> None:
     # Little garbage here is cyclic, and the search for it took 1/15 of a delivery's time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def _within_descriptors(config: Config) -> Config:
+    """Raise the limit of file descriptors, and fit the bounds into it."""
+    descriptors = raise_limit()
+    fits = fitted(config, descriptors)
+    if fits is not config:
+        logs.logger().warning(
+            "few_descriptors", descriptors=descriptors, slots=fits.delivery.slots,
+            connections=fits.limits.connections,
+            connections_per_address=fits.limits.connections_per_address,
+        )  # fmt: skip
+    return fits
 
 
 async def _listen(

@@ -6,10 +6,12 @@ more than the rest of a send.
 
 import asyncio
 import copy
+import resource
 import socket
 import ssl
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import Any, cast
 
 from aiohttp import ClientRequest, ClientTimeout, TCPConnector
@@ -26,6 +28,12 @@ from outbox.sending.wire import Progress, Wire, current
 CONNECT_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 15.0
 FRESH_KEY = 1
+
+SPARE_SHARE = 4
+"""Idle connections close when less than a fourth of the process's descriptors may be free.
+
+They close in the event loop's next round; all slots may open a connection in this one.
+"""
 
 CONNECT = ClientTimeout(connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
 
@@ -78,6 +86,7 @@ class Dialler(AbstractResolver):
     def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None) -> None:
         self._guard = guard
         self._clock = clock
+        self._scarce = _scarce_from()
         self._connector = TCPConnector(
             limit=0,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
@@ -126,12 +135,29 @@ class Dialler(AbstractResolver):
         if progress.dialled is None:
             progress.dialled = self._clock.monotonic()
         try:
-            return self._guard.open_socket(address_info)
+            opened = self._guard.open_socket(address_info)
         except Refused as refused:
             progress.refused = refused
             raise
+        # The kernel gives the lowest free number, so by now all below it are taken.
+        if opened.fileno() >= self._scarce:
+            self._close_idle()
+        return opened
+
+    def _close_idle(self) -> None:
+        """Close the pooled connections, whose descriptors others need more."""
+        for pooled in self._connector._conns.values():
+            for wire, _ in pooled:
+                wire.abort()
+        self._connector._conns.clear()
 
     async def close(self) -> None:
         """Close the pool. aiohttp also calls this to close its resolver."""
         if not self._connector.closed:
             await self._connector.close()
+
+
+def _scarce_from() -> float:
+    """Return the number of a descriptor from which on few are left."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return inf if most == resource.RLIM_INFINITY else most - most // SPARE_SHARE

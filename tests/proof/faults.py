@@ -18,15 +18,19 @@ from tests.system.crowds import run_crowd
 from tests.system.flushes import run_failed_flushes, run_slow_flush
 from tests.system.hostility import run_hostility
 from tests.system.lookups import run_lookup_faults
+from tests.system.memory import run_memory_ends
 from tests.system.rot import run_rot
 from tests.system.rotations import run_rotations
+from tests.system.shortages import run_few_descriptors
 from tests.system.steps import run_steps
 from tests.system.stops import run_shutdown
+from tests.system.writers import run_locked, run_writers
 
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 STEPS = 60
 FLUSHES = 8
 ROT = 150
+ENDS = 5
 HOSTILE_SECONDS = 300.0
 ROWS = 1_000_000
 WRITES = 500
@@ -47,9 +51,12 @@ async def faults(seed: int) -> Outcome:
             await run_shutdown(engine, seed),
             await run_shutdown(engine, seed, twice=True),
             await run_lookup_faults(engine, seed),
+            await run_few_descriptors(engine, seed),
+            await run_memory_ends(ENDS, engine, seed),
         ):
             _add(outcome, told)
     _add(outcome, await run_slow_flush(seed))
+    _add(outcome, await run_writers(seed))
     _add(outcome, await run_rot(ROT, seed))
     await _controls(outcome, seed)
     return outcome
@@ -66,6 +73,18 @@ async def _controls(outcome: Outcome, seed: int) -> None:
             break
     else:
         outcome.reasons.append("forgetting a failed flush loses nothing: the runs prove nothing")
+    for tried in range(TRIES):
+        thirsty = await run_few_descriptors(
+            "sqlite", seed + tried, module="tests.system.thirsty_serve"
+        )
+        outcome.figures["control: taking all descriptors"] = {"lost": thirsty["lost"]}
+        if thirsty["lost"]:
+            break
+    else:
+        outcome.reasons.append("taking all descriptors loses nothing: the runs prove nothing")
+    locked = await run_locked(seed)
+    outcome.figures["control: a stranger holds the lock"] = {"refused": locked["refused"]}
+    outcome.need(bool(locked["refused"]), "a lock held for long is seen by no client")
     walled = await run_clock_jumps("sqlite", seed, module="tests.system.walled_serve", patience=4.0)
     outcome.figures["control: due by the wall clock"] = walled["findings"]
     outcome.need(not walled["pass"], "due by the wall clock, nothing is early or late")

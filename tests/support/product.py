@@ -154,6 +154,11 @@ class Product:
         [line] = [line for line in status.splitlines() if line.startswith("VmRSS")] or ["VmRSS: 0"]
         return round(int(line.split()[1]) / 1024, 1)
 
+    def queued_seconds(self) -> float:
+        """Return how long its event loop has waited for a processor."""
+        spent = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text().split()
+        return int(spent[1]) / 1e9
+
     def last_words(self) -> str:
         """Return the last line of its log."""
         lines = self.log.read_text(errors="replace").strip().splitlines()

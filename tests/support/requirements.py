@@ -52,6 +52,7 @@ TOOLS = {
     "losetup": Tool(("losetup",), "apt-get install mount"),
     "openssl": Tool(("openssl",), "apt-get install openssl"),
     "pgbouncer": Tool(("pgbouncer",), "apt-get install pgbouncer"),
+    "prlimit": Tool(("prlimit",), "apt-get install util-linux"),
     "git": Tool(("git",), "apt-get install git"),
     "make": Tool(("make",), "apt-get install make"),
 }

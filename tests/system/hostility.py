@@ -117,7 +117,7 @@ async def _owners_of(site: Deployed, house: House, first: int, names: Sequence[s
 async def _phase(site: Deployed, others: Load, seconds: float) -> _Phase:
     first, before = SystemClock().wall(), len(site.load.milliseconds)
     lags = await asyncio.to_thread(_lags, site)
-    spent, queued = _cpu_seconds(site), _queued_seconds(site)
+    spent, queued = _cpu_seconds(site), site.product.queued_seconds()
     async with others.writing(site.product.address, rate=THEIR_RATE):
         await others.until_sent(2)
         async with site.load.writing(site.product.address, rate=RATE):
@@ -136,7 +136,7 @@ async def _phase(site: Deployed, others: Load, seconds: float) -> _Phase:
         max(rss, site.product.rss()),
         (SystemClock().wall() - first) / 1e6,
         (_cpu_seconds(site) - spent) * 1000 / attempts,
-        _queued_seconds(site) - queued,
+        site.product.queued_seconds() - queued,
     )
 
 
@@ -144,12 +144,6 @@ def _cpu_seconds(site: Deployed) -> float:
     """Return the processor time of the product so far."""
     words = Path(f"/proc/{site.product.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _queued_seconds(site: Deployed) -> float:
-    pid = site.product.pid
-    words = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
-    return int(words[1]) / 1e9
 
 
 def _lags(site: Deployed) -> dict[float, float]:

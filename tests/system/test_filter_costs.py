@@ -14,4 +14,5 @@ async def test_small_events_are_judged_without_a_statement(engine: Engine) -> No
     assert told["pass"], told
     statements = told["statements"]
     assert statements["none"] == statements["passing"]
-    assert statements["large"] > statements["passing"]
+    # A quarter as many events.
+    assert 4 * statements["large"] > statements["passing"]

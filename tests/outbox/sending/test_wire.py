@@ -1,8 +1,12 @@
 """The private parts of aiohttp that outbox.sending.wire uses, and the heads that it writes."""
 
 import asyncio
+import errno
 import inspect
+import resource
 import socket
+from math import inf
+from typing import Any
 
 import pytest
 from aiohttp import TCPConnector
@@ -104,3 +108,30 @@ async def test_connections_in_use_do_not_leak() -> None:
         connector = made._dialler._connector
         assert not connector._acquired
         assert not connector._conns
+
+
+async def test_idle_connections_close_where_few_descriptors_are_left() -> None:
+    async with receiver() as idle, receiver() as there, sender() as made:
+        dialler = made._dialler
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert dialler._scarce == (limit - limit // 4 if limit > 0 else inf)
+        assert (await post(made, idle.url)).outcome == "success"
+        [[(wire, _)]] = dialler._connector._conns.values()
+        # As if all descriptors below that of the next connection were taken.
+        dialler._scarce = 0
+        assert (await post(made, there.url)).outcome == "success"
+        assert not wire.is_connected()
+        assert [(await post(made, url)).outcome for url in (there.url, idle.url)] == ["success"] * 2
+
+
+async def test_an_attempt_without_a_descriptor_is_a_connect_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with receiver() as there, sender() as made:
+
+        def none_left(address: tuple[Any, ...]) -> socket.socket:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(made._guard, "open_socket", none_left)
+        outcome = await post(made, there.url)
+    assert (outcome.outcome, outcome.error) == ("connect_error", "too many open files")

@@ -1,0 +1,34 @@
+"""Too few descriptors, or too little memory: bounded refusals, and nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.engines import Engine
+from tests.system.memory import run_memory_ends
+from tests.system.shortages import run_few_descriptors
+
+SEED = 27_250
+THIRSTY = "tests.system.thirsty_serve"
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_with_few_descriptors_clients_are_refused_and_served_later(engine: Engine) -> None:
+    told = await run_few_descriptors(engine, SEED)
+    assert told["pass"], told
+
+
+async def test_taking_all_descriptors_is_seen() -> None:
+    for seed in range(SEED, SEED + 3):
+        if (await run_few_descriptors("sqlite", seed, module=THIRSTY))["lost"]:
+            return
+    pytest.fail("nothing was lost: the run above proves nothing")
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_an_end_for_memory_loses_nothing(engine: Engine) -> None:
+    told = await run_memory_ends(3, engine, SEED)
+    assert told["pass"], told
