@@ -265,7 +265,8 @@ async def test_nodes_restart_one_by_one_and_no_request_fails(name: str, tmp_path
             tasks.create_task(load.run())
             for place, port in enumerate(ports):
                 await load.some()
-                assert await asyncio.to_thread(nodes[place].end) == 0
+                ended = await asyncio.to_thread(nodes[place].end)
+                assert ended == 0, nodes[place].err.read_text()[-3000:]
                 await load.some()
                 nodes[place] = await asyncio.to_thread(start, port)
                 said = nodes[place]
