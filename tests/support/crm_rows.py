@@ -12,10 +12,10 @@ _NUMBERS = """
   select n from c) as numbers*/
 /*postgres generate_series(1, cast($1 as bigint)) as numbers (n)*/
 """
-# Ids of one time and source, in the order of creation.
+# Ids of one time, in the order of creation; six random digits tell calls in a millisecond apart.
 _ID = """
-/*sqlite $2 || printf('%012x', numbers.n)*/
-/*postgres cast($2 as text) || lpad(to_hex(numbers.n), 12, '0')*/
+/*sqlite $2 || printf('%06x', numbers.n)*/
+/*postgres cast($2 as text) || lpad(to_hex(numbers.n), 6, '0')*/
 """
 _CONTACTS = f"""
 insert into contacts (id, owner_id, version, created_at, name, company_id, tags, source, folded,
@@ -41,7 +41,7 @@ select owner_id, $2, id from deals where owner_id = $1 and title = 'Deal'
 
 async def add_contacts(tx: Tx, owner_id: str, count: int, company_id: str) -> None:
     """Insert `count` contacts of a company."""
-    await tx.run(_CONTACTS, count, tx.new_id()[:12], owner_id, tx.now, company_id)
+    await tx.run(_CONTACTS, count, tx.new_id()[:18], owner_id, tx.now, company_id)
     await _tally(tx, owner_id, "contacts", count)
 
 
@@ -49,14 +49,14 @@ async def add_activities(
     tx: Tx, owner_id: str, count: int, related_id: str, kind: str = "contact"
 ) -> None:
     """Insert `count` activities about a record."""
-    prefix = tx.new_id()[:12]
+    prefix = tx.new_id()[:18]
     await tx.run(_ACTIVITIES, count, prefix, owner_id, tx.now, related_id, kind)
     await _tally(tx, owner_id, "activities", count)
 
 
 async def add_deals(tx: Tx, owner_id: str, count: int, contact_id: str) -> None:
     """Insert `count` deals with one contact, called `Deal`; once per owner."""
-    await tx.run(_DEALS, count, tx.new_id()[:12], owner_id, tx.now, contact_id)
+    await tx.run(_DEALS, count, tx.new_id()[:18], owner_id, tx.now, contact_id)
     await tx.run(_DEAL_CONTACTS, owner_id, contact_id)
     await _tally(tx, owner_id, "deals", count)
 
