@@ -129,9 +129,9 @@ async def _until_loading(url: str) -> None:
     try:
         async with asyncio.timeout(60):
             while not await connection.fetchval(
-                "select count(*) from pg_stat_progress_copy where tuples_processed > 2000"
+                "select count(*) from pg_stat_progress_copy where tuples_processed > 0"
             ):
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0)
     finally:
         await connection.close()
 
