@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from outbox import database
-from outbox.clock import SystemClock
+from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.console import CONFIG
@@ -50,10 +50,15 @@ class Window:
 
 
 @pytest.fixture
-async def db(tmp_path: Path, sqlite_files: SqliteFiles) -> AsyncIterator[Database]:
+def clock() -> Clock:
+    return SystemClock()
+
+
+@pytest.fixture
+async def db(tmp_path: Path, sqlite_files: SqliteFiles, clock: Clock) -> AsyncIterator[Database]:
     """SQLite: what a browser sees does not depend on the engine."""
     url = await sqlite_files.fresh(tmp_path)
-    db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+    db = await database.open(url, clock=clock, ids=Ids(), serving=True)
     yield db
     await db.close()
 

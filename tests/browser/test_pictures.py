@@ -24,16 +24,13 @@ from aiohttp import web
 from PIL import Image
 
 from gateway.server.config import Retry
-from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.ids import Ids
 from outbox.queue.figures import DAY, HOUR, STEP
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, make_webhook
 from tests.support.console import CONFIG
-from tests.support.databases import SqliteFiles
 from tests.support.drain import Inbox, rows
 from tests.support.figures import fill
 from tests.support.site import Site, serving
@@ -79,12 +76,9 @@ class Passing(SystemClock):
 
 
 @pytest.fixture
-async def db(tmp_path: Path, sqlite_files: SqliteFiles) -> AsyncIterator[Database]:
-    """With a clock that the test moves."""
-    url = await sqlite_files.fresh(tmp_path)
-    db = await database.open(url, clock=Passing(), ids=Ids(), serving=True)
-    yield db
-    await db.close()
+def clock() -> Passing:
+    """A clock that the test moves."""
+    return Passing()
 
 
 @pytest.fixture
