@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -17,73 +14,19 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.sqlite import turns
 from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
-from outbox.database.transaction import Database, Insert, Tx, brief
+from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-
-NOTES = Insert("notes", ("name", "text"))
-LOOP = threading.main_thread().name
-THREAD = "sqlite"
-
-
-class Stopped(SystemClock):
-    """A clock that only tests advance, so that no machine is too slow for them."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Stopped:
-    return Stopped()
-
-
-@pytest.fixture
-async def file(tmp_path: Path, clock: Stopped) -> AsyncIterator[Database]:
-    db = await database.open(f"sqlite:///{tmp_path}/one.db", clock=clock, ids=Ids(), serving=True)
-
-    async def table(tx: Tx) -> None:
-        await tx.run(
-            "create table notes (n integer primary key, name text unique, text blob not null)"
-        )
-
-    await db.write(table)
-    yield db
-    await db.close()
-
-
-async def long_note(tx: Tx, name: str, size: int = 1) -> str:
-    await tx.run("insert into notes (name, text) values ($1, $2)", name, b"x" * size)
-    return threading.current_thread().name
-
-
-@brief
-async def note(tx: Tx, name: str, size: int = 1) -> str:
-    return await long_note(tx, name, size)
-
-
-@brief
-async def later(tx: Tx, name: str, text: bytes | None = b"x") -> str:
-    tx.later(NOTES, (name, text))
-    return threading.current_thread().name
-
-
-@brief
-async def wrong(tx: Tx, name: str) -> None:
-    await long_note(tx, name)
-    raise ValueError(name)
-
-
-async def noted(tx: Tx) -> list[str]:
-    return [row["name"] for row in await tx.all("select name from notes order by n")]
-
-
-async def watch(tx: Tx, ran: Callable[[str], None]) -> None:
-    """Call `ran` with each statement of the writer's connection."""
-    tx._connection.set_trace_callback(ran)  # type: ignore[attr-defined]
+from tests.outbox.database.sqlite.units import (
+    LOOP,
+    THREAD,
+    Stopped,
+    later,
+    long_note,
+    note,
+    noted,
+    watch,
+)
 
 
 async def test_brief_units_run_on_the_loop_and_all_others_on_the_thread(file: Database) -> None:
@@ -149,115 +92,6 @@ async def test_a_unit_that_comes_a_little_later_joins_the_batch(file: Database) 
         await asyncio.sleep(0)
     await asyncio.gather(first, file.write(note, "second"))
     assert ran.count("commit") == 1
-
-
-async def test_a_failing_unit_undoes_only_itself(file: Database) -> None:
-    results = await asyncio.gather(
-        file.write(note, "a"),
-        file.write(wrong, "b"),
-        file.write(later, "c"),
-        file.write(long_note, "d"),
-        file.write(wrong, "e"),
-        file.write(note, "f"),
-        return_exceptions=True,
-    )
-    assert [isinstance(result, ValueError) for result in results] == [n in (1, 4) for n in range(6)]
-    assert sorted(await file.read(noted)) == ["a", "c", "d", "f"]
-
-
-async def test_a_row_that_cannot_be_written_fails_its_own_unit(file: Database) -> None:
-    results = await asyncio.gather(
-        file.write(later, "a"),
-        file.write(later, "b", None),
-        file.write(note, "c"),
-        return_exceptions=True,
-    )
-    assert isinstance(results[1], sqlite3.IntegrityError)
-    assert not any(isinstance(results[n], Exception) for n in (0, 2))
-    assert sorted(await file.read(noted)) == ["a", "c"]
-
-
-async def test_results_of_a_transaction_that_sqlite_ended_are_computed_again(
-    file: Database,
-) -> None:
-    @brief
-    async def kill(tx: Tx) -> None:
-        await tx.run("insert or rollback into notes (name, text) values ('x', null)")
-
-    @brief
-    async def seen(tx: Tx, name: str) -> bool:
-        return await tx.one("select 1 from notes where name = $1", name) is not None
-
-    results = await asyncio.gather(
-        file.write(note, "a"), file.write(seen, "a"), file.write(kill), file.write(note, "b"),
-        return_exceptions=True,
-    )  # fmt: skip
-    assert results[1] is True
-    assert isinstance(results[2], sqlite3.IntegrityError)
-    assert await file.read(noted) == ["a", "b"]
-
-
-async def test_a_full_disk_fails_one_unit_and_no_other(file: Database) -> None:
-    async def cap(tx: Tx) -> None:
-        [pages] = await tx.all("pragma page_count")
-        await tx.run(f"pragma max_page_count = {pages[0] + 20}")
-
-    await file.write(cap)
-    results = await asyncio.gather(
-        file.write(note, "a"), file.write(note, "b", 1_000_000), file.write(note, "c"),
-        return_exceptions=True,
-    )  # fmt: skip
-    assert isinstance(results[1], DatabaseUnavailable)
-    assert results[1].kind == "full"
-    assert await file.read(noted) == ["a", "c"]
-
-
-@pytest.mark.parametrize("kind", ["brief", "long"])
-async def test_a_lost_connection_is_opened_again(file: Database, kind: str) -> None:
-    async def lose(tx: Tx) -> None:
-        tx._connection.close()  # type: ignore[attr-defined]
-
-    faults: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
-    with pytest.raises(sqlite3.ProgrammingError):
-        await file.write(brief(lose) if kind == "brief" else lose)
-    assert faults == []
-    # The thread opens it, then the loop uses it.
-    assert await file.write(note, "a") == THREAD
-    assert await file.write(note, "b") == LOOP
-
-
-async def test_another_process_that_writes_stops_neither_the_loop_nor_a_write(
-    file: Database, tmp_path: Path
-) -> None:
-    loop = asyncio.get_running_loop()
-    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
-        other.execute("begin immediate")
-        began = loop.time()
-        writes = [asyncio.ensure_future(file.write(note, name)) for name in "ab"]
-        for _ in range(20):
-            assert await file.read(noted) == []
-        # The loop would have waited for five seconds.
-        assert loop.time() - began < 4
-        assert not any(write.done() for write in writes)
-        other.execute("rollback")
-        assert THREAD in await asyncio.gather(*writes)
-    assert await file.read(noted) == ["a", "b"]
-    assert await file.write(note, "c") == LOOP
-
-
-async def test_a_write_that_waited_too_long_is_refused_alone(
-    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("outbox.database.sqlite.writer.BUSY_MILLISECONDS", 20)
-    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
-        other.execute("begin immediate")
-        with pytest.raises(DatabaseUnavailable) as refused:
-            await file.write(note, "a")
-        assert refused.value.kind == "busy"
-        other.execute("rollback")
-    await file.write(note, "b")
-    assert await file.read(noted) == ["b"]
 
 
 async def test_the_loop_goes_on_during_a_slow_commit(file: Database) -> None:

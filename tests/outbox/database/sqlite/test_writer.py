@@ -1,0 +1,131 @@
+"""SQLite: what fails, or waits for a lock, fails its own unit and no other."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from outbox.database.transaction import Database, Tx, brief
+from outbox.errors import DatabaseUnavailable
+from tests.outbox.database.sqlite.units import (
+    LOOP,
+    THREAD,
+    later,
+    long_note,
+    note,
+    noted,
+    wrong,
+)
+
+
+async def test_a_failing_unit_undoes_only_itself(file: Database) -> None:
+    results = await asyncio.gather(
+        file.write(note, "a"),
+        file.write(wrong, "b"),
+        file.write(later, "c"),
+        file.write(long_note, "d"),
+        file.write(wrong, "e"),
+        file.write(note, "f"),
+        return_exceptions=True,
+    )
+    assert [isinstance(result, ValueError) for result in results] == [n in (1, 4) for n in range(6)]
+    assert sorted(await file.read(noted)) == ["a", "c", "d", "f"]
+
+
+async def test_a_row_that_cannot_be_written_fails_its_own_unit(file: Database) -> None:
+    results = await asyncio.gather(
+        file.write(later, "a"),
+        file.write(later, "b", None),
+        file.write(note, "c"),
+        return_exceptions=True,
+    )
+    assert isinstance(results[1], sqlite3.IntegrityError)
+    assert not any(isinstance(results[n], Exception) for n in (0, 2))
+    assert sorted(await file.read(noted)) == ["a", "c"]
+
+
+async def test_results_of_a_transaction_that_sqlite_ended_are_computed_again(
+    file: Database,
+) -> None:
+    @brief
+    async def kill(tx: Tx) -> None:
+        await tx.run("insert or rollback into notes (name, text) values ('x', null)")
+
+    @brief
+    async def seen(tx: Tx, name: str) -> bool:
+        return await tx.one("select 1 from notes where name = $1", name) is not None
+
+    results = await asyncio.gather(
+        file.write(note, "a"), file.write(seen, "a"), file.write(kill), file.write(note, "b"),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert results[1] is True
+    assert isinstance(results[2], sqlite3.IntegrityError)
+    assert await file.read(noted) == ["a", "b"]
+
+
+async def test_a_full_disk_fails_one_unit_and_no_other(file: Database) -> None:
+    async def cap(tx: Tx) -> None:
+        [pages] = await tx.all("pragma page_count")
+        await tx.run(f"pragma max_page_count = {pages[0] + 20}")
+
+    await file.write(cap)
+    results = await asyncio.gather(
+        file.write(note, "a"), file.write(note, "b", 1_000_000), file.write(note, "c"),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert isinstance(results[1], DatabaseUnavailable)
+    assert results[1].kind == "full"
+    assert await file.read(noted) == ["a", "c"]
+
+
+@pytest.mark.parametrize("kind", ["brief", "long"])
+async def test_a_lost_connection_is_opened_again(file: Database, kind: str) -> None:
+    async def lose(tx: Tx) -> None:
+        tx._connection.close()  # type: ignore[attr-defined]
+
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    with pytest.raises(sqlite3.ProgrammingError):
+        await file.write(brief(lose) if kind == "brief" else lose)
+    assert faults == []
+    # The thread opens it, then the loop uses it.
+    assert await file.write(note, "a") == THREAD
+    assert await file.write(note, "b") == LOOP
+
+
+async def test_another_process_that_writes_stops_neither_the_loop_nor_a_write(
+    file: Database, tmp_path: Path
+) -> None:
+    loop = asyncio.get_running_loop()
+    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        began = loop.time()
+        writes = [asyncio.ensure_future(file.write(note, name)) for name in "ab"]
+        for _ in range(20):
+            assert await file.read(noted) == []
+        # The loop would have waited for five seconds.
+        assert loop.time() - began < 4
+        assert not any(write.done() for write in writes)
+        other.execute("rollback")
+        assert THREAD in await asyncio.gather(*writes)
+    assert await file.read(noted) == ["a", "b"]
+    assert await file.write(note, "c") == LOOP
+
+
+async def test_a_write_that_waited_too_long_is_refused_alone(
+    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outbox.database.sqlite.writer.BUSY_MILLISECONDS", 20)
+    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(DatabaseUnavailable) as refused:
+            await file.write(note, "a")
+        assert refused.value.kind == "busy"
+        other.execute("rollback")
+    await file.write(note, "b")
+    assert await file.read(noted) == ["b"]

@@ -1,0 +1,54 @@
+"""Units for the tests of the SQLite driver, and a clock that stands still."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from outbox.clock import SystemClock
+from outbox.database.transaction import Insert, Tx, brief
+
+NOTES = Insert("notes", ("name", "text"))
+LOOP = threading.main_thread().name
+THREAD = "sqlite"
+
+
+class Stopped(SystemClock):
+    """A clock that only tests advance, so that no machine is too slow for them."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+async def long_note(tx: Tx, name: str, size: int = 1) -> str:
+    await tx.run("insert into notes (name, text) values ($1, $2)", name, b"x" * size)
+    return threading.current_thread().name
+
+
+@brief
+async def note(tx: Tx, name: str, size: int = 1) -> str:
+    return await long_note(tx, name, size)
+
+
+@brief
+async def later(tx: Tx, name: str, text: bytes | None = b"x") -> str:
+    tx.later(NOTES, (name, text))
+    return threading.current_thread().name
+
+
+@brief
+async def wrong(tx: Tx, name: str) -> None:
+    await long_note(tx, name)
+    raise ValueError(name)
+
+
+async def noted(tx: Tx) -> list[str]:
+    return [row["name"] for row in await tx.all("select name from notes order by n")]
+
+
+async def watch(tx: Tx, ran: Callable[[str], None]) -> None:
+    """Call `ran` with each statement of the writer's connection."""
+    tx._connection.set_trace_callback(ran)  # type: ignore[attr-defined]
