@@ -42,8 +42,8 @@ def _told(found: Mapping[str, Any]) -> str:
     )
     if not at["quiet"]:
         lines.append(
-            f"**The machine was busy with other work** (load {at['load']}, niceness {at['nice']}): "
-            "trust ratios and CPU times more than rates and latencies."
+            f"**The machine was busy with other work** ({at['busy']} cores in use, niceness "
+            f"{at['nice']}): trust ratios and CPU times more than rates and latencies."
         )
     return "\n".join(lines) + "\n"
 

@@ -33,7 +33,7 @@ def used(python: int, server: int | None) -> Used:
 
     Both include the processes that they started.
     """
-    return Used(_of_family(python), _of_family(server) if server else 0.0, _machine())
+    return Used(_of_family(python), _of_family(server) if server else 0.0, machine())
 
 
 def seconds(processes: Iterable[int]) -> float:
@@ -74,7 +74,8 @@ def _fields(process: int) -> list[str]:
     return (PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
 
 
-def _machine() -> float:
+def machine() -> float:
+    """Return the CPU time of all processes of the machine."""
     fields = [int(word) for word in (PROC / "stat").read_text().splitlines()[0].split()[1:9]]
     # The fourth and fifth are idle and waiting for a disk.
     return (sum(fields) - fields[3] - fields[4]) / TICK
