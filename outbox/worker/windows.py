@@ -12,7 +12,10 @@ from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Clai
 from outbox.queue.policy import WindowStep
 from outbox.worker.slow import Sending, SlowSends
 
-WIDEST = 32
+WIDEST = 64
+WIDE = 32
+"""The widest window of a receiver that takes longer than QUICK_SECONDS."""
+QUICK_SECONDS = 0.1
 SLOW_SECONDS = 1.0
 MOST_SLOW = 1024
 OWNER_SHARE = 8
@@ -125,9 +128,7 @@ class Windows:
         elif step == "halve":
             window.width, window.streak = max(window.width // 2, 1), 0
         elif step == "grow":
-            window.streak += 1
-            if window.streak >= window.width and window.width < WIDEST:
-                window.width, window.streak = window.width + 1, 0
+            self._grow(window, now - sending.started)
         else:
             window.streak = 0
         self._left[sending.webhook_id] = window.left
@@ -153,6 +154,17 @@ class Windows:
             self._left[sending.webhook_id] = window.left
             cut += self._over(sending.owner_id)
         return None, cut
+
+    @staticmethod
+    def _grow(window: Window, seconds: float) -> None:
+        """Count a success after `seconds`: many at once must cost a receiver little each."""
+        quick = seconds <= QUICK_SECONDS
+        if window.width > WIDE and not quick:
+            window.width, window.streak = window.width - 1, 0
+            return
+        window.streak += 1
+        if window.streak >= window.width and window.width < (WIDEST if quick else WIDE):
+            window.width, window.streak = window.width + 1, 0
 
     def _over(self, owner_id: str) -> list[Sending]:
         """Return the sends to cut after `owner_id` has one more slow send."""

@@ -18,6 +18,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids
 from outbox.queue import circuits, parking
+from outbox.worker.windows import WIDEST
 from tests.support.engines import Engine, empty_database
 from tests.support.ledger import judge, query, read_rows, until_drained
 from tests.support.load import Load
@@ -29,7 +30,6 @@ OTHERS = 4
 OTHERS_RATE = 20.0
 SCHEDULE = "5,300,1800,7200,18000,36000,50400,72000,86400"
 LATENCY = (0.01, 0.02)
-WIDEST = 32
 PATIENCE = 1000.0
 """More than the longest wait for a probe, which is 15 minutes, and than draining takes."""
 RESOLUTION_MS = 2.0

@@ -1,9 +1,11 @@
-"""Timeouts on PostgreSQL, by the purpose of a connection."""
+"""Timeouts and planner settings on PostgreSQL, by the purpose of a connection."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from outbox.database.plans import SWITCHED_OFF
 
 BODY_SECONDS = 8.0
 COMMIT_SECONDS = 9.0
@@ -41,7 +43,8 @@ class Limits:
 
     0: no limit. `transaction` limits a whole transaction; only this limit detects a peer that
     disappears in the middle of a message (PostgreSQL 17). `bounded` units end within ten seconds,
-    whatever the server does.
+    whatever the server does. Units `by_index` read a few rows by an index with each
+    statement.
     """
 
     lock: float
@@ -49,6 +52,7 @@ class Limits:
     idle: float
     transaction: float
     bounded: bool = True
+    by_index: bool = False
 
     def settings(self, version: int) -> Mapping[str, str]:
         """Return the settings with their names on a server of this major version."""
@@ -58,6 +62,8 @@ class Limits:
             # A node that freezes inside a transaction must not block the others with its locks.
             "idle_in_transaction_session_timeout": str(int(self.idle * 1000)),
         }
+        if self.by_index:
+            found |= dict.fromkeys(SWITCHED_OFF, "off")
         if version >= TRANSACTION_TIMEOUT_FROM:
             found["transaction_timeout"] = str(int(self.transaction * 1000))
         return found
@@ -70,6 +76,6 @@ class Limits:
 
 
 REQUESTS = Limits(lock=5.0, statement=8.0, idle=2.0, transaction=9.0)
-DRAIN = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0)
+DRAIN = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0, by_index=True)
 LEASE = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0)
 MIGRATION = Limits(lock=0.0, statement=0.0, idle=0.0, transaction=0.0, bounded=False)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from outbox.queue.deliveries import FIRST_WINDOW, Claimed
 from outbox.queue.policy import WindowStep
 from outbox.worker.slow import Sending
-from outbox.worker.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDEST, Windows
+from outbox.worker.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDE, WIDEST, Windows
 
 
 def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
@@ -35,13 +35,25 @@ def test_a_failure_breaks_the_row_of_successes() -> None:
 
 def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:
     windows = Windows(256)
-    for _ in range(2000):
+    for _ in range(3000):
         width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
     assert width == WIDEST
     widths = [
-        windows.finish(windows.start(claimed("w"), False, 0.0), "halve", 0.0) for _ in range(6)
+        windows.finish(windows.start(claimed("w"), False, 0.0), "halve", 0.0) for _ in range(7)
     ]
-    assert widths == [16, 8, 4, 2, 1, 1]
+    assert widths == [32, 16, 8, 4, 2, 1, 1]
+
+
+def test_only_a_quick_receiver_gets_the_widest_window() -> None:
+    windows = Windows(256)
+
+    def answer(seconds: float) -> int:
+        return windows.finish(windows.start(claimed("w"), False, 0.0), "grow", seconds)
+
+    assert max(answer(0.2) for _ in range(3000)) == WIDE
+    assert max(answer(0.1) for _ in range(3000)) == WIDEST
+    assert [answer(0.2) for _ in range(3)] == [WIDEST - 1, WIDEST - 2, WIDEST - 3]
+    assert min(answer(0.2) for _ in range(3000)) == WIDE
 
 
 def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:

@@ -8,6 +8,7 @@ import time
 import asyncpg
 import pytest
 
+from outbox.database.plans import SWITCHED_OFF
 from outbox.database.transaction import Database, Patience, Tx, patience
 from outbox.errors import DatabaseUnavailable
 from tests.outbox.database.postgres.conftest import Open
@@ -103,6 +104,19 @@ async def test_a_migration_has_no_time_limit(url: str, handle: Open) -> None:
     assert await db.write(limits) == ["5s", "8s", "2s"]
     assert await db.apart("drain").write(limits) == ["1s", "8s", "2s"]
     assert await db.apart("lease").read(limits) == ["1s", "8s", "2s"]
+
+
+async def test_only_the_drain_must_use_indexes(url: str, handle: Open) -> None:
+    db = await handle(url)
+
+    async def settings(tx: Tx) -> set[str]:
+        statement = "select setting from pg_settings where name = any ($1)"
+        rows = await tx.all(statement, [*SWITCHED_OFF])
+        assert len(rows) == len(SWITCHED_OFF)
+        return {row["setting"] for row in rows}
+
+    assert await db.apart("drain").write(settings) == {"off"}
+    assert await db.write(settings) == await db.apart("lease").read(settings) == {"on"}
 
 
 @pytest.mark.slow
