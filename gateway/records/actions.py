@@ -10,9 +10,10 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.records import cascades, query, store
+from gateway.records import cascades, editions, query, store
 from gateway.records.access import Actor, Scope, must_own
 from gateway.records.draft import Draft
+from gateway.records.editions import Edition
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Page, Query
 from gateway.records.record import OWNER_ID, VERSION, Record, record_of
@@ -82,6 +83,18 @@ async def remove(
 async def page(tx: Tx, actor: Actor, resource: Resource, wanted: Query) -> Page:
     """Return one page of the actor's own records. Raises forbidden."""
     actor.must("read")
+    return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
+
+
+async def first_page(
+    tx: Tx, actor: Actor, resource: Resource, wanted: Query, known: Edition | None
+) -> Page | None:
+    """Return a first page, or None when its edition is still `known`. Raises forbidden."""
+    actor.must("read")
+    if known is not None:
+        edition = await editions.current(tx, resource, actor.owner_id, wanted.limit, actor.zone)
+        if edition == known:
+            return None
     return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
 
 

@@ -7,6 +7,7 @@ Each reference that reads as removed adds one to the version, and settling it ad
 also sets the time of the change, so no two states of a record share a version.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from gateway.records.resource import Field, Resource
@@ -26,6 +27,12 @@ def gone(owner: str, record_id: str) -> str:
 @lru_cache(maxsize=64)
 def columns(resource: Resource) -> str:
     """Return the columns of a record for SELECT, without references to deleted records."""
+    return ", ".join(expressions(resource).values())
+
+
+@lru_cache(maxsize=64)
+def expressions(resource: Resource) -> Mapping[str, str]:
+    """Return what `columns` selects, by column."""
     shown = {column: column for column in resource.columns}
     ended = []
     for field in resource.ending:
@@ -43,7 +50,7 @@ def columns(resource: Resource) -> str:
             f"{resource.table}.version + case when {_ANY} then {' + '.join(ended)} else 0 end"
             " as version"
         )
-    return ", ".join(shown.values())
+    return shown
 
 
 def _list(resource: Resource, field: Field) -> tuple[str, str]:

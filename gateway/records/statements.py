@@ -99,6 +99,30 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
     )
 
 
+@lru_cache(maxsize=64)
+def edition(resource: Resource, order: str) -> str:
+    """Return the query for the owner's ($1) total of the kind $2, and of the first $3 records.
+
+    The records are one JSON text: a list of values in the order of `edition_columns` each.
+    """
+    wanted = edition_columns(resource)
+    selected = ", ".join(ends.expressions(resource)[column] for column in wanted)
+    listed = ", ".join(wanted)
+    return (
+        f"select ({total(resource)}) as n, /*sqlite json_group_array(json_array({listed}))*/"
+        f" /*postgres cast(json_agg(json_build_array({listed})) as text)*/ as records"
+        f" from (select {selected} from {resource.table}"
+        f" where owner_id = $1{ends.seen(resource)} order by {order} limit $3) as page"
+    )
+
+
+@lru_cache(maxsize=64)
+def edition_columns(resource: Resource) -> tuple[str, ...]:
+    """Return the columns that tell whether the JSON form of a record has changed."""
+    derived = (column for d in resource.derived if not d.constant for column in d.columns)
+    return tuple(dict.fromkeys(("id", "version", "updated_at", *derived)))
+
+
 @lru_cache(maxsize=1024)
 def ids(resource: Resource, where: str, order: str, *, size: int, offset: int) -> str:
     """Return the query for the ids of the records that `page` selects."""

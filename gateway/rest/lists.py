@@ -14,9 +14,10 @@ from aiohttp import web
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.records.query import Page
+from gateway.records.query import Page, Query
 from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
+from gateway.rest.params import cursor_of
 from gateway.rest.wire import shown, view
 from gateway.server.answers import Flow
 from gateway.server.keys import BUILDING, DB
@@ -56,6 +57,15 @@ def page(
         data = shown(resource, found.records)
         return web.Response(body=_encode({"data": data, **envelope}), headers=headers)
     return Flow(_flow(_bytes(request, caller, resource, found), envelope), headers)
+
+
+def envelope(resource: Resource, wanted: Query, found: Page) -> tuple[dict[str, Any], str | None]:
+    """Return the members of a page besides its records, and the cursor of the next page."""
+    beside: dict[str, Any] = {"total": found.total, "page": wanted.page, "limit": wanted.limit}
+    if found.onward is None:
+        return beside, None
+    cursor = beside["nextCursor"] = cursor_of(resource, wanted, found.onward)
+    return beside, cursor
 
 
 def unpaged(

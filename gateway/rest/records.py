@@ -1,6 +1,7 @@
 """Builds the REST handlers of a resource, which convert between HTTP and `actions`."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,20 +9,21 @@ import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create, Delete
-from gateway.records import actions, once
+from gateway.records import actions, editions, once
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.once import Outcomes
 from gateway.records.query import costly
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.rest import lists
+from gateway.rest import first_pages, lists
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.errors import JSON
-from gateway.rest.params import cursor_of, expected_of, once_of, query_of
+from gateway.rest.first_pages import First
+from gateway.rest.params import expected_of, once_of, query_of
 from gateway.rest.replays import Response, keep, respond, respond_to_write, restore
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
@@ -166,24 +168,35 @@ def page(resource: Resource, **of: str) -> Operation:
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
         wanted = query_of(resource, {**request.query, **fixed} if of else request.query)
         kind = costly(resource, wanted)
-        if kind is None:
-            found = await lists.read(request, actions.page, caller, resource, wanted)
-        else:
+        if kind is not None:
             found = await scan(request, caller, kind, actions.page, caller, resource, wanted)
-        beside: dict[str, Any] = {
-            "total": found.total,
-            "page": wanted.page,
-            "limit": wanted.limit,
-        }
-        headers: dict[str, str] = {}
-        if found.onward is not None:
-            cursor = beside["nextCursor"] = cursor_of(resource, wanted, found.onward)
-            query = [(k, v) for k, v in request.query.items() if k not in ("page", "cursor")]
-            onward = urlencode([*query, ("cursor", cursor)], errors="replace")
-            headers["Link"] = f'<{request.rel_url.raw_path}?{onward}>; rel="next"'
-        return lists.page(request, caller, resource, found, beside, headers)
+        elif editions.has(resource, wanted):
+            first = await first_pages.read(request, caller, resource, wanted)
+            if isinstance(first, First):
+                headers = {"Content-Type": JSON, **_link(request, first.cursor)}
+                return web.Response(body=first.body, headers=headers)
+            found = first
+        else:
+            found = await lists.read(request, actions.page, caller, resource, wanted)
+        beside, cursor = lists.envelope(resource, wanted, found)
+        return lists.page(request, caller, resource, found, beside, _link(request, cursor))
 
     return describe.page(resource, **of)(handle)
+
+
+def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
+    """Return the header Link to the next page, if there is one: this page's query and `cursor`."""
+    if cursor is None:
+        return {}
+    query = f"{_onward(tuple(request.query.items()))}cursor={cursor}"
+    return {"Link": f'<{request.rel_url.raw_path}?{query}>; rel="next"'}
+
+
+@lru_cache(maxsize=256)
+def _onward(query: Sequence[tuple[str, str]]) -> str:
+    """Return the part of a query that the next page shares, with an ampersand behind it."""
+    kept = [(name, value) for name, value in query if name not in ("page", "cursor")]
+    return f"{urlencode(kept, errors='replace')}&" if kept else ""
 
 
 async def _once(

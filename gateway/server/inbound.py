@@ -48,11 +48,10 @@ class Connection(RequestHandler):
         self.address = ""
         self.for_probes = False
         self.head_since: float | None = None
-        self.head_bytes = 0
+        self.head_bytes = self.left = 0
         self.headed_at = 0.0
         self.idle_since = 0.0
         self.stalled_since: float | None = None
-        self.left = 0
         self.on_lost: Callable[[], object] | None = None
         """Called when the client disconnects, to end work for this client only."""
         self._asked = b""
@@ -115,6 +114,11 @@ class Connection(RequestHandler):
             self.idle_since = self._loop.time()
             self._give_back()
             self._let_go()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        # aiohttp calls this after each body and then parses nothing, which takes microseconds.
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -96,19 +96,24 @@ def _read_path(figures: Figures) -> str:
     rows = [
         (name, f"{figures[f'{key}_bare_per_s']:,}", f"{figures[f'{key}_per_s']:,}",
          f"{figures[f'{key}_of_bare']:.2f}")
-        for key, name in (("one", "`GET` by id"), ("page", "a page of twenty contacts"))
+        for key, name in (("one", "`GET` by id"), ("page", "a first page of twenty contacts"))
     ]  # fmt: skip
     return _table(("a read", "bare handler, a second", "a second", "of bare"), rows)
 
 
 def _pages(figures: Figures) -> str:
-    names = [key.removesuffix("_of_bare") for key in figures if key.endswith("_of_bare")]
+    names = [key.removesuffix("_bytes") for key in figures if key.endswith("_bytes")]
     rows = [
-        (f"`{name}`", f"{figures[f'{name}_per_s']:,}", f"{figures[f'{name}_of_bare']:.2f}")
+        (
+            f"`{name}`",
+            *(f"{figures[f'{name}{kind}_per_s']:,}" for kind in ("", "_further")),
+            *(f"{figures[f'{name}{kind}_of_bare']:.2f}" for kind in ("", "_further")),
+        )
         for name in names
-        if f"{name}_per_s" in figures
+        if f"{name}_further_per_s" in figures
     ]
-    return _table(("a page of twenty", "a second", "of bare"), rows)
+    heads = ("a page of twenty", "first, a second", "further, a second", "first, of bare")
+    return _table((*heads, "further, of bare"), rows)
 
 
 def _send_path(figures: Figures) -> str:

@@ -9,6 +9,7 @@ import structlog
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
+from tests.support.kept_pages import kept_pages_are_true
 from tests.support.log_lines import Lines
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
@@ -26,6 +27,7 @@ async def api(db: Database) -> AsyncIterator[RestApi]:
     """The REST door without rate limits, on each engine."""
     async with serving(db, UNLIMITED) as site:
         yield RestApi(site)
+        await kept_pages_are_true(site)
 
 
 @pytest.fixture

@@ -1,0 +1,99 @@
+"""Keeps the first pages of lists as JSON and sends them again until they change.
+
+Clients poll them. The database tells with a few columns whether a page has changed, at each request
+and in one snapshot: a kept page is as new as one that is read whole.
+"""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from gateway.records import actions, editions
+from gateway.records.access import Actor
+from gateway.records.editions import Edition
+from gateway.records.query import Page, Query
+from gateway.records.resource import Resource
+from gateway.rest import lists
+from gateway.rest.wire import shown
+
+MOST_BYTES = 8_388_608
+LARGEST_SHARE = 16
+"""A page that takes more than this part of all bytes is not kept."""
+STATE_BYTES = 256
+"""About what the state of a record takes in an edition."""
+_encode = msgspec.json.Encoder().encode
+Key = tuple[str, str, int]
+"""Table, owner, and most records of the page."""
+
+
+class First(NamedTuple):
+    """A first page: the body of its response, and the cursor of the next page."""
+
+    edition: Edition
+    body: bytes
+    cursor: str | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, roughly."""
+        return len(self.body) + STATE_BYTES * len(self.edition)
+
+
+class FirstPages:
+    """The pages that were sent last, up to `most` bytes."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self.most = most
+        self.held = 0
+        """Bytes of all kept pages."""
+        self._pages: OrderedDict[Key, First] = OrderedDict()
+
+    def get(self, key: Key) -> First | None:
+        """Return the page as it was last sent, if it is kept; it may have changed since."""
+        found = self._pages.get(key)
+        if found is not None:
+            self._pages.move_to_end(key)
+        return found
+
+    def all(self) -> list[tuple[Key, First]]:
+        """Return the kept pages, the one that was sent last at the end."""
+        return [*self._pages.items()]
+
+    def put(self, key: Key, page: First) -> None:
+        """Keep `page`, and drop those that were not sent for the longest time."""
+        before = self._pages.pop(key, None)
+        if before is not None:
+            self.held -= before.size
+        if page.size > self.most // LARGEST_SHARE:
+            return
+        self._pages[key] = page
+        self.held += page.size
+        while self.held > self.most:
+            _, dropped = self._pages.popitem(last=False)
+            self.held -= dropped.size
+
+
+FIRST_PAGES = web.AppKey("FIRST_PAGES", FirstPages)
+
+
+async def read(
+    request: web.Request, caller: Actor, resource: Resource, wanted: Query
+) -> First | Page:
+    """Return a first page, as a Page when it has long records. Raises forbidden."""
+    pages = request.app[FIRST_PAGES]
+    key = (resource.table, caller.owner_id, wanted.limit)
+    kept = pages.get(key)
+    known = None if kept is None else kept.edition
+    found = await lists.read(request, actions.first_page, caller, resource, wanted, known)
+    if found is None:
+        assert kept is not None
+        return kept
+    if found.long or found.rest:
+        return found
+    data = shown(resource, found.records)
+    beside, cursor = lists.envelope(resource, wanted, found)
+    made = First(editions.of(resource, found), _encode({"data": data, **beside}), cursor)
+    pages.put(key, made)
+    return made
