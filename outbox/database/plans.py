@@ -1,16 +1,14 @@
 """Keep PostgreSQL's plans on indexes when its statistics are out of date.
 
 Statistics that were collected on an empty table make the planner read and sort a whole table that
-now has a million rows. A prepared statement keeps such a plan until there are new ones.
+now has a million rows. A prepared statement keeps such a plan until there are new statistics.
 """
 
 from outbox.database.transaction import Tx
 
-SWITCHED_OFF = (
-    "enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_hashjoin", "enable_mergejoin",
-)  # fmt: skip
-"""What a plan avoids that reads rows by index and in index order."""
-BY_INDEX = "; ".join(f"set local {name} = off" for name in SWITCHED_OFF)
+WHOLE_TABLES = ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin")
+"""The settings that let a plan read whole tables, or all rows of a range before a limit applies."""
+BY_INDEX = "; ".join(f"set local {name} = off" for name in (*WHOLE_TABLES, "enable_sort"))
 
 BY_HASH = "set local enable_sort = off"
 

@@ -13,11 +13,13 @@ from outbox.queue.policy import WindowStep
 from outbox.worker.slow import Sending, SlowSends
 
 WIDEST = 64
+"""The widest window of all, at most a quarter of the slots."""
 WIDE = 32
-"""The widest window of a receiver that takes longer than QUICK_SECONDS."""
+"""The widest window of a receiver whose requests take longer than QUICK_SECONDS."""
 QUICK_SECONDS = 0.1
 SLOW_SECONDS = 1.0
 MOST_SLOW = 1024
+WIDEST_SHARE = 4
 OWNER_SHARE = 8
 """One owner may have this fraction (1/n) of the slow sends."""
 # Slots that all webhooks whose last attempt failed may use together, and slots that they get before
@@ -50,6 +52,7 @@ class Windows:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
+        self._widest = max(min(WIDEST, slots // WIDEST_SHARE), WIDE)
         self.bytes = 0
         self._fast: dict[Sending, None] = {}
         self._slow = SlowSends()
@@ -155,15 +158,13 @@ class Windows:
             cut += self._over(sending.owner_id)
         return None, cut
 
-    @staticmethod
-    def _grow(window: Window, seconds: float) -> None:
-        """Count a success after `seconds`: many at once must cost a receiver little each."""
-        quick = seconds <= QUICK_SECONDS
-        if window.width > WIDE and not quick:
-            window.width, window.streak = window.width - 1, 0
+    def _grow(self, window: Window, seconds: float) -> None:
+        """Count a success after `seconds`; past WIDE only quick ones widen, and others narrow."""
+        if window.width >= WIDE and seconds > QUICK_SECONDS:
+            window.width, window.streak = max(window.width - 1, WIDE), 0
             return
         window.streak += 1
-        if window.streak >= window.width and window.width < (WIDEST if quick else WIDE):
+        if window.streak >= window.width and window.width < self._widest:
             window.width, window.streak = window.width + 1, 0
 
     def _over(self, owner_id: str) -> list[Sending]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from outbox.database.plans import SWITCHED_OFF
+from outbox.database.plans import WHOLE_TABLES
 
 BODY_SECONDS = 8.0
 COMMIT_SECONDS = 9.0
@@ -43,8 +43,7 @@ class Limits:
 
     0: no limit. `transaction` limits a whole transaction; only this limit detects a peer that
     disappears in the middle of a message (PostgreSQL 17). `bounded` units end within ten seconds,
-    whatever the server does. Units `by_index` read a few rows by an index with each
-    statement.
+    whatever the server does. `by_index`: each statement reads few rows, so plans use indexes.
     """
 
     lock: float
@@ -62,8 +61,9 @@ class Limits:
             # A node that freezes inside a transaction must not block the others with its locks.
             "idle_in_transaction_session_timeout": str(int(self.idle * 1000)),
         }
-        if self.by_index:
-            found |= dict.fromkeys(SWITCHED_OFF, "off")
+        if self.by_index and version:
+            # Sorts stay: to avoid one, a plan would read a whole table in the order of its key.
+            found |= dict.fromkeys(WHOLE_TABLES, "off")
         if version >= TRANSACTION_TIMEOUT_FROM:
             found["transaction_timeout"] = str(int(self.transaction * 1000))
         return found

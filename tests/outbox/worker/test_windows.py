@@ -54,6 +54,17 @@ def test_only_a_quick_receiver_gets_the_widest_window() -> None:
     assert max(answer(0.1) for _ in range(3000)) == WIDEST
     assert [answer(0.2) for _ in range(3)] == [WIDEST - 1, WIDEST - 2, WIDEST - 3]
     assert min(answer(0.2) for _ in range(3000)) == WIDE
+    # The successes of a slow one do not add up to a wider window.
+    assert [answer(0.2) for _ in range(WIDE)] + [answer(0.1)] == [WIDE] * (WIDE + 1)
+
+
+@pytest.mark.parametrize(("slots", "widest"), [(512, 64), (256, 64), (160, 40), (8, 32)])
+def test_no_webhook_gets_more_than_a_quarter_of_many_slots(slots: int, widest: int) -> None:
+    windows = Windows(slots)
+    widths = [
+        windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0) for _ in range(3000)
+    ]
+    assert max(widths) == widest
 
 
 def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:

@@ -8,7 +8,7 @@ import time
 import asyncpg
 import pytest
 
-from outbox.database.plans import SWITCHED_OFF
+from outbox.database.plans import WHOLE_TABLES
 from outbox.database.transaction import Database, Patience, Tx, patience
 from outbox.errors import DatabaseUnavailable
 from tests.outbox.database.postgres.conftest import Open
@@ -111,8 +111,8 @@ async def test_only_the_drain_must_use_indexes(url: str, handle: Open) -> None:
 
     async def settings(tx: Tx) -> set[str]:
         statement = "select setting from pg_settings where name = any ($1)"
-        rows = await tx.all(statement, [*SWITCHED_OFF])
-        assert len(rows) == len(SWITCHED_OFF)
+        rows = await tx.all(statement, [*WHOLE_TABLES])
+        assert len(rows) == len(WHOLE_TABLES)
         return {row["setting"] for row in rows}
 
     assert await db.apart("drain").write(settings) == {"off"}

@@ -39,13 +39,16 @@ async def test_units_limits_and_signals_work_behind_it(
                 "select current_setting('lock_timeout') as a, current_setting('jit') as b,"
                 " current_setting('statement_timeout') as c,"
                 " current_setting('idle_in_transaction_session_timeout') as d,"
-                " current_setting('synchronous_commit') as e"
+                " current_setting('synchronous_commit') as e,"
+                " current_setting('enable_seqscan') as f"
             )
             assert row is not None
-            return [row[key] for key in "abcde"]
+            return [row[key] for key in "abcdef"]
 
-        assert await db.write(settings) == ["5s", "off", "8s", "2s", "remote_write"]
-        assert await db.apart("lease").read(settings) == ["1s", "off", "8s", "2s", "remote_write"]
+        own = ["off", "8s", "2s", "remote_write"]
+        assert await db.write(settings) == ["5s", *own, "on"]
+        assert await db.apart("lease").read(settings) == ["1s", *own, "on"]
+        assert await db.apart("drain").write(settings) == ["1s", *own, "off"]
         woken = asyncio.Event()
         other = await handle(through, direct_url=url)
         other.listen(woken.set, lambda: "n1")
