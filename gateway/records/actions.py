@@ -86,16 +86,10 @@ async def page(tx: Tx, actor: Actor, resource: Resource, wanted: Query) -> Page:
     return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
 
 
-async def first_page(
-    tx: Tx, actor: Actor, resource: Resource, wanted: Query, known: Edition | None
-) -> Page | None:
-    """Return a first page, or None when its edition is still `known`. Raises forbidden."""
+async def edition(tx: Tx, actor: Actor, resource: Resource, limit: int) -> Edition:
+    """Return the edition of the first page of the actor's own records. Raises forbidden."""
     actor.must("read")
-    if known is not None:
-        edition = await editions.current(tx, resource, actor.owner_id, wanted.limit, actor.zone)
-        if edition == known:
-            return None
-    return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
+    return await editions.current(tx, resource, actor.owner_id, limit, actor.zone)
 
 
 async def some(tx: Tx, actor: Actor, resource: Resource, ids: Sequence[str]) -> Page:

@@ -43,6 +43,12 @@ def expressions(resource: Resource) -> Mapping[str, str]:
             is_gone = gone(f"{resource.table}.owner_id", value)
             left = f"case when {is_gone} then null else {value} end"
             count = f"cast({is_gone} as int)"
+            for column in field.reference.also if field.reference else ():
+                kept = f"{resource.table}.{column}"
+                shown[column] = (
+                    f"case when {_ANY} then case when {is_gone} then null else {kept} end"
+                    f" else {kept} end as {column}"
+                )
         shown[field.column] = f"case when {_ANY} then {left} else {value} end as {field.column}"
         ended.append(count)
     if ended:
@@ -91,11 +97,15 @@ def seen(resource: Resource, name: str = "") -> str:
 @lru_cache(maxsize=64)
 def hidden(resource: Resource) -> str:
     """Return an expression that counts the owner's ($1) records that `seen` excludes, or ''."""
-    counts = [
-        "(select coalesce(sum(n), 0) from (select (select count(*)"
-        f" from {resource.table} d where d.owner_id = e.owner_id"
-        f" and d.{field.column} = e.record_id) as n"
-        " from pending_ends e where e.owner_id = $1) as hidden)"
-        for field in resource.belongs
-    ]
+    counts = []
+    others = ""
+    for field in resource.belongs:
+        counts.append(
+            "(select coalesce(sum(n), 0) from (select (select count(*)"
+            f" from {resource.table} d where d.owner_id = e.owner_id"
+            f" and d.{field.column} = e.record_id{others}) as n"
+            " from pending_ends e where e.owner_id = $1) as hidden)"
+        )
+        # A record that goes with two others counts once.
+        others += f" and not {gone('d.owner_id', f'd.{field.column}')}"
     return " + ".join(counts)

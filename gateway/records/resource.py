@@ -43,6 +43,8 @@ class Reference:
     """Whether the record it points to can be deleted."""
     owns: bool = False
     """Whether the record it points to takes this one with it when it is deleted."""
+    also: tuple[str, ...] = ()
+    """Columns that say something of the record it points to, and become null with it."""
 
 
 Within = Literal["owner", "store", "installation"]

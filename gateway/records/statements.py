@@ -25,7 +25,7 @@ TALLY = Insert(
 def total(resource: Resource) -> str:
     """Return the query for the number of records of the owner $1, by the totals of the kind $2."""
     hidden = ends.hidden(resource)
-    less = f" - {hidden}" if hidden else ""
+    less = f" - ({hidden})" if hidden else ""
     return (
         f"select cast(coalesce(sum(n), 0){less} as bigint) as n from tallies"
         " where owner_id = $1 and kind = $2"

@@ -77,9 +77,10 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
     changed[position["updated_at"]] = tx.now
     # References that read as removed are stored so; a null is the only sign of a single one.
     columns = {
-        field.column: row[position[field.column]]
+        column: row[position[column]]
         for field in resource.ending
         if field.listed_in or row[position[field.column]] is None
+        for column in (field.column, *(field.reference.also if field.reference else ()))
     } | dict(changes)
     folded = (*resource.search, resource.folded_sort)
     if any(field.column in changes for field in resource.fields if field.name in folded):

@@ -85,11 +85,11 @@ async def read(
     pages = request.app[FIRST_PAGES]
     key = (resource.table, caller.owner_id, wanted.limit)
     kept = pages.get(key)
-    known = None if kept is None else kept.edition
-    found = await lists.read(request, actions.first_page, caller, resource, wanted, known)
-    if found is None:
-        assert kept is not None
-        return kept
+    if kept is not None:
+        edition = await lists.read(request, actions.edition, caller, resource, wanted.limit)
+        if edition == kept.edition:
+            return kept
+    found = await lists.read(request, actions.page, caller, resource, wanted)
     if found.long or found.rest:
         return found
     data = shown(resource, found.records)

@@ -34,6 +34,8 @@ from outbox.database.transaction import Tx, brief
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
 
+PLACE = frozenset({"page", "cursor"})
+"""The parameters that tell the place of a page."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -188,15 +190,18 @@ def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
     """Return the header Link to the next page, if there is one: this page's query and `cursor`."""
     if cursor is None:
         return {}
-    query = f"{_onward(tuple(request.query.items()))}cursor={cursor}"
-    return {"Link": f'<{request.rel_url.raw_path}?{query}>; rel="next"'}
+    kept = [(name, value) for name, value in request.query.items() if name not in PLACE]
+    if len(kept) > 1:
+        onward = urlencode(kept, errors="replace") + "&"
+    else:
+        onward = _member(*kept[0]) if kept else ""
+    return {"Link": f'<{request.rel_url.raw_path}?{onward}cursor={cursor}>; rel="next"'}
 
 
-@lru_cache(maxsize=256)
-def _onward(query: Sequence[tuple[str, str]]) -> str:
-    """Return the part of a query that the next page shares, with an ampersand behind it."""
-    kept = [(name, value) for name, value in query if name not in ("page", "cursor")]
-    return f"{urlencode(kept, errors='replace')}&" if kept else ""
+@lru_cache(maxsize=128)
+def _member(name: str, value: str) -> str:
+    """Return a parameter of a query; most pages have no other than `limit`."""
+    return f"{urlencode({name: value}, errors='replace')}&"
 
 
 async def _once(

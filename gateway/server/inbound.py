@@ -116,8 +116,8 @@ class Connection(RequestHandler):
             self._let_go()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        # aiohttp calls this after each body and then parses nothing, which takes microseconds.
-        if self._reading_paused:
+        # aiohttp calls this also behind a complete body, when its parser has nothing left.
+        if self._reading_paused or self._body is None or not self._body.is_eof():
             super().resume_reading(resume_parser)
 
     def pause_writing(self) -> None:

@@ -61,7 +61,7 @@ REVIEWS = Resource(
             "customerId", "customer_id", formats.id_of("client"),
             "The customer who wrote it; absent when the account was erased.",
             "018f3a5b7c9d1e2f3a4b5c72", on_create=False, on_update=False,
-            reference=Reference("client", "customers"),
+            reference=Reference("client", "customers", also=("author",)),
         ),
         Field(
             "author", "author", formats.title(), "Name of the customer when it was written.",

@@ -7,7 +7,8 @@ import pytest
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.records import cascades
+from gateway.domain.storefront.reviews import REVIEWS
+from gateway.records import cascades, store
 from gateway.records.cascades import MOST, PIECES
 from gateway.records.dependants import Dependants
 from gateway.records.resource import Drop, Remove, Resource, Unset
@@ -297,3 +298,62 @@ def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
 
 def test_contacts_have_dependants_of_every_kind() -> None:
     assert {type(c) for c in CONTACTS.cascades} == {Unset, Drop, Remove}
+
+
+NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
+
+
+async def _review(tx: Tx, owner_id: str, of: dict[str, str]) -> str:
+    # A pending review does not count for its product, which need not exist.
+    values = {
+        "stars": 5, "text": "Good.", "status": "pending", "author": "Maria da Silva",
+        "store_id": "8" * 24, "product_id": "9" * 24,
+    } | of  # fmt: skip
+    return str((await store.insert(tx, REVIEWS, owner_id, values))[0])
+
+
+async def test_a_record_that_goes_with_two_others_counts_once(api: RestApi, ana: Person) -> None:
+    shop, other = (str(n) * 24 for n in (1, 2))
+    goods, more = (str(n) * 24 for n in (3, 4))
+    for store_id in (shop, other):
+        for product_id in (goods, more):
+            of = {"store_id": store_id, "product_id": product_id}
+            await api.db.write(_review, ana.user_id, of)
+
+    async def end(tx: Tx, record_id: str, noun: str) -> None:
+        await tx.run(NOTE, ana.user_id, record_id, noun)
+
+    for record_id, noun, left in ((goods, "product", 2), (shop, "store", 1)):
+        await api.db.write(end, record_id, noun)
+        page = (await ana.get("/api/reviews")).body
+        assert (page["total"], len(page["data"])) == (left, left)
+
+
+async def test_an_erased_author_stays_erased(api: RestApi, ana: Person) -> None:
+    client = "5" * 24
+    review = await api.db.write(_review, ana.user_id, {"customer_id": client})
+    path = f"/api/reviews/{review}"
+    assert (await ana.get(path)).body["author"] == "Maria da Silva"
+
+    async def end(tx: Tx) -> None:
+        await tx.run(NOTE, ana.user_id, client, "client")
+
+    await api.db.write(end)
+    assert "author" not in (await ana.get(path)).body
+    assert (await ana.call("PATCH", path, {"status": "rejected"})).status == 200
+    await settled(api.db)
+    found = (await ana.get(path)).body
+    assert ("author" in found, "customerId" in found) == (False, False)
+    assert await rows(api.db, "reviews", "author is not null") == 0
+
+
+def test_each_reference_names_what_its_cascade_clears() -> None:
+    clears = {
+        (cascade.table, cascade.column): cascade.also
+        for resource in RESOURCES for cascade in resource.cascades if isinstance(cascade, Unset)
+    }  # fmt: skip
+    named = {
+        (resource.table, field.column): reference.also
+        for resource in RESOURCES for field, reference in resource.references if reference.also
+    }  # fmt: skip
+    assert named == {place: also for place, also in clears.items() if also}

@@ -391,3 +391,17 @@ async def test_who_lets_much_wait_reads_at_a_least_rate(
     assert not any(found[:30])
     assert any(found) == cut
     connection.transport = None
+
+
+async def test_a_body_behind_one_of_very_many_chunks_arrives(site: Site) -> None:
+    """The parser pauses at 4,097 chunks that wait, and continues at the next body."""
+    head = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    body = b"1\r\n \r\n" * 4_097 + b"0\r\n\r\n"
+    async with connected(site) as (reader, writer):
+        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+        async with asyncio.timeout(5):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 400")
+            await reader.readuntil(b"}")
+        writer.write(head + b"Content-Length: 2\r\n\r\n{}")
+        async with asyncio.timeout(5):
+            assert b"HTTP/1.1 400" in await reader.readuntil(b"\r\n\r\n")
