@@ -21,6 +21,7 @@ from gateway.graphql import responses as graphql
 from gateway.graphql.routes import add_graphql
 from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
+from gateway.rest.first_pages import FIRST_PAGES, FirstPages
 from gateway.rest.routes import add_routes
 from gateway.server import answers, keys, startup
 from gateway.server.config import Config
@@ -109,6 +110,7 @@ def build_app(
     app[keys.BUILDING] = asyncio.Semaphore(answers.BUILDING)
     app[keys.READING] = asyncio.Lock()
     app[keys.ANSWERS] = answers.budget(config.limits)
+    app[FIRST_PAGES] = FirstPages()
     app[keys.EXPOSITION] = exposition
     app[keys.HEALTH] = health
     keep: Keep = OwnLevels if member is None else member.levels.of

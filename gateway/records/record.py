@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from gateway.records.derived import Derived
 from gateway.records.resource import Resource
 from gateway.records.values import dates
 
@@ -81,19 +82,21 @@ def record_of(resource: Resource, row: Row, now: int, zone: str) -> Record:
 
 def records_of(resource: Resource, rows: Iterable[Row], now: int, zone: str) -> list[Record]:
     """Return the records of rows at the time `now`, for an owner in the time zone `zone`."""
-    deriving = _deriving(resource)
-    if not deriving:
+    if not resource.derived:
         return [Record(resource, row) for row in rows]
     at = dates.Moment(now, zone)
-    found = []
-    for row in rows:
-        derived = [of(at, *[row[place] for place in places]) for of, places in deriving]
-        found.append(Record(resource, row, derived))
-    return found
+    derive = deriving(tuple(resource.derived), resource.columns)
+    return [Record(resource, row, derive(at, row)) for row in rows]
 
 
-@lru_cache(maxsize=64)
-def _deriving(resource: Resource) -> Sequence[tuple[Callable[..., Any], Sequence[int]]]:
-    """Return (of, positions in the row of its arguments) of each derived field."""
-    position = resource.position
-    return [(d.of, [position[column] for column in d.columns]) for d in resource.derived]
+@lru_cache(maxsize=128)
+def deriving(
+    fields: Sequence[Derived], columns: Sequence[str]
+) -> Callable[[dates.Moment, Row], list[Any]]:
+    """Return a function from a time and a row of `columns` to the values of derived fields."""
+    each = [(d.of, [columns.index(column) for column in d.columns]) for d in fields]
+
+    def derive(at: dates.Moment, row: Row) -> list[Any]:
+        return [of(at, *[row[place] for place in places]) for of, places in each]
+
+    return derive

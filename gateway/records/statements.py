@@ -119,7 +119,7 @@ def edition(resource: Resource, order: str) -> str:
 @lru_cache(maxsize=64)
 def edition_columns(resource: Resource) -> tuple[str, ...]:
     """Return the columns that tell whether the JSON form of a record has changed."""
-    derived = (column for d in resource.derived if not d.constant for column in d.columns)
+    derived = (column for d in resource.varying for column in d.columns)
     return tuple(dict.fromkeys(("id", "version", "updated_at", *derived)))
 
 

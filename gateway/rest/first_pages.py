@@ -16,6 +16,7 @@ from gateway.records.editions import Edition
 from gateway.records.query import Page, Query
 from gateway.records.resource import Resource
 from gateway.rest import lists
+from gateway.rest.params import cursor_of
 from gateway.rest.wire import shown
 
 MOST_BYTES = 8_388_608
@@ -48,30 +49,27 @@ class FirstPages:
         self.most = most
         self.held = 0
         """Bytes of all kept pages."""
-        self._pages: OrderedDict[Key, First] = OrderedDict()
+        self.pages: OrderedDict[Key, First] = OrderedDict()
+        """The kept pages, the one that was sent last at the end."""
 
     def get(self, key: Key) -> First | None:
         """Return the page as it was last sent, if it is kept; it may have changed since."""
-        found = self._pages.get(key)
+        found = self.pages.get(key)
         if found is not None:
-            self._pages.move_to_end(key)
+            self.pages.move_to_end(key)
         return found
-
-    def all(self) -> list[tuple[Key, First]]:
-        """Return the kept pages, the one that was sent last at the end."""
-        return [*self._pages.items()]
 
     def put(self, key: Key, page: First) -> None:
         """Keep `page`, and drop those that were not sent for the longest time."""
-        before = self._pages.pop(key, None)
+        before = self.pages.pop(key, None)
         if before is not None:
             self.held -= before.size
         if page.size > self.most // LARGEST_SHARE:
             return
-        self._pages[key] = page
+        self.pages[key] = page
         self.held += page.size
         while self.held > self.most:
-            _, dropped = self._pages.popitem(last=False)
+            _, dropped = self.pages.popitem(last=False)
             self.held -= dropped.size
 
 
@@ -93,7 +91,8 @@ async def read(
     if found.long or found.rest:
         return found
     data = shown(resource, found.records)
-    beside, cursor = lists.envelope(resource, wanted, found)
+    cursor = cursor_of(resource, wanted, found.onward)
+    beside = lists.envelope(found, wanted.page, wanted.limit, cursor)
     made = First(editions.of(resource, found), _encode({"data": data, **beside}), cursor)
     pages.put(key, made)
     return made

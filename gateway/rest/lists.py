@@ -14,10 +14,9 @@ from aiohttp import web
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.records.query import Page, Query
+from gateway.records.query import Page
 from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
-from gateway.rest.params import cursor_of
 from gateway.rest.wire import shown, view
 from gateway.server.answers import Flow
 from gateway.server.keys import BUILDING, DB
@@ -59,13 +58,10 @@ def page(
     return Flow(_flow(_bytes(request, caller, resource, found), envelope), headers)
 
 
-def envelope(resource: Resource, wanted: Query, found: Page) -> tuple[dict[str, Any], str | None]:
-    """Return the members of a page besides its records, and the cursor of the next page."""
-    beside: dict[str, Any] = {"total": found.total, "page": wanted.page, "limit": wanted.limit}
-    if found.onward is None:
-        return beside, None
-    cursor = beside["nextCursor"] = cursor_of(resource, wanted, found.onward)
-    return beside, cursor
+def envelope(found: Page, page: int, limit: int, cursor: str | None = None) -> dict[str, Any]:
+    """Return the members of a page besides its records; `cursor` is that of the next page."""
+    beside: dict[str, Any] = {"total": found.total, "page": page, "limit": limit}
+    return beside if cursor is None else {**beside, "nextCursor": cursor}
 
 
 def unpaged(

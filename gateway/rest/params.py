@@ -65,8 +65,10 @@ def bound(text: str) -> int | dates.Day | None:
     return dates.Day(found) if found is not None and dates.is_day(text) else found
 
 
-def cursor_of(resource: Resource, query: Query, place: Place) -> str:
-    """Return the text of the cursor for `place`."""
+def cursor_of(resource: Resource, query: Query, place: Place | None) -> str | None:
+    """Return the text of the cursor for `place`; None without one."""
+    if place is None:
+        return None
     kind = "c" if order_of(resource, query) == NEWEST else "u"
     return urlsafe_b64encode(f"{kind}{place.at}.{place.record_id}".encode()).decode().rstrip("=")
 

@@ -1,9 +1,8 @@
 """Builds the REST handlers of a resource, which convert between HTTP and `actions`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 import msgspec
 from aiohttp import web
@@ -23,7 +22,7 @@ from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
-from gateway.rest.params import expected_of, once_of, query_of
+from gateway.rest.params import cursor_of, expected_of, once_of, query_of
 from gateway.rest.replays import Response, keep, respond, respond_to_write, restore
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
@@ -172,7 +171,7 @@ def page(resource: Resource, **of: str) -> Operation:
         kind = costly(resource, wanted)
         if kind is not None:
             found = await scan(request, caller, kind, actions.page, caller, resource, wanted)
-        elif editions.has(resource, wanted):
+        elif editions.has(wanted):
             first = await first_pages.read(request, caller, resource, wanted)
             if isinstance(first, First):
                 headers = {"Content-Type": JSON, **_link(request, first.cursor)}
@@ -180,7 +179,8 @@ def page(resource: Resource, **of: str) -> Operation:
             found = first
         else:
             found = await lists.read(request, actions.page, caller, resource, wanted)
-        beside, cursor = lists.envelope(resource, wanted, found)
+        cursor = cursor_of(resource, wanted, found.onward)
+        beside = lists.envelope(found, wanted.page, wanted.limit, cursor)
         return lists.page(request, caller, resource, found, beside, _link(request, cursor))
 
     return describe.page(resource, **of)(handle)
@@ -190,18 +190,12 @@ def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
     """Return the header Link to the next page, if there is one: this page's query and `cursor`."""
     if cursor is None:
         return {}
-    kept = [(name, value) for name, value in request.query.items() if name not in PLACE]
-    if len(kept) > 1:
-        onward = urlencode(kept, errors="replace") + "&"
-    else:
-        onward = _member(*kept[0]) if kept else ""
-    return {"Link": f'<{request.rel_url.raw_path}?{onward}cursor={cursor}>; rel="next"'}
-
-
-@lru_cache(maxsize=128)
-def _member(name: str, value: str) -> str:
-    """Return a parameter of a query; most pages have no other than `limit`."""
-    return f"{urlencode({name: value}, errors='replace')}&"
+    onward = [
+        f"{quote_plus(name, errors='replace')}={quote_plus(value, errors='replace')}&"
+        for name, value in request.query.items()
+        if name not in PLACE
+    ]
+    return {"Link": f'<{request.rel_url.raw_path}?{"".join(onward)}cursor={cursor}>; rel="next"'}
 
 
 async def _once(

@@ -28,7 +28,6 @@ from gateway.rest import (
 )
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
-from gateway.rest.first_pages import FIRST_PAGES, FirstPages
 from gateway.rest.records import page, verb, verb_with
 from gateway.server.keys import CONFIG
 
@@ -166,4 +165,3 @@ def add_routes(app: web.Application) -> None:
         app.router.add_route("*", path, _all_but(path))
     app.router.add_route("*", f"{WEBHOOKS}/{{id}}", _one_webhook)
     document.add_assets(app, ROUTES)
-    app[FIRST_PAGES] = FirstPages()

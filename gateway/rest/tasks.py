@@ -1,7 +1,6 @@
 """Handles the lists of tasks by due date."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from aiohttp import web
 
@@ -30,7 +29,7 @@ def _by_due_date(unit: ByDate) -> Handler:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
         found = await lists.read(request, unit, caller, page, limit)
-        return lists.page(request, caller, TASKS, found, _beside(found, page, limit), {})
+        return lists.page(request, caller, TASKS, found, lists.envelope(found, page, limit), {})
 
     return handle
 
@@ -68,8 +67,4 @@ async def calendar(request: web.Request) -> web.StreamResponse:
         found = await lists.read(request, actions.page, caller, TASKS, nothing)
     else:
         found = await lists.read(request, tasks.calendar, caller, page, limit, *bounds)
-    return lists.page(request, caller, TASKS, found, _beside(found, page, limit), {})
-
-
-def _beside(found: Page, page: int, limit: int) -> dict[str, Any]:
-    return {"total": found.total, "page": page, "limit": limit}
+    return lists.page(request, caller, TASKS, found, lists.envelope(found, page, limit), {})

@@ -13,13 +13,13 @@ from outbox.queue.policy import WindowStep
 from outbox.worker.slow import Sending, SlowSends
 
 WIDEST = 64
-"""The widest window of all, at most a quarter of the slots."""
 WIDE = 32
 """The widest window of a receiver whose requests take longer than QUICK_SECONDS."""
 QUICK_SECONDS = 0.1
 SLOW_SECONDS = 1.0
 MOST_SLOW = 1024
 WIDEST_SHARE = 4
+"""One webhook may get this fraction (1/n) of the slots; always WIDE of them."""
 OWNER_SHARE = 8
 """One owner may have this fraction (1/n) of the slow sends."""
 # Slots that all webhooks whose last attempt failed may use together, and slots that they get before

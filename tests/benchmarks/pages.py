@@ -43,19 +43,19 @@ async def pages(size: Size) -> Verdict:
             await stock(db, person.id, RECORDS)
         log = folder / "children.log"
         api = ends.enter_context(product(stage.environment(), folder, "api"))
-        asked: list[tuple[str, str, str]] = []
+        asked: list[tuple[str, str, str, str]] = []
         for resource in RESOURCES:
             path = f"{path_of(resource)}?limit={PAGE}"
             first = call(api.port, path, person.key).decode()
             onward = f"{path}&cursor={json.loads(first)['nextCursor']}"
-            asked.append((resource.table, path, first))
+            asked.append(("first", resource.table, path, first))
             further = call(api.port, onward, person.key).decode()
-            asked.append((f"{resource.table}_further", onward, further))
-        bodies = [body for _, _, body in asked]
+            asked.append(("further", f"{resource.table}_further", onward, further))
+        bodies = [body for *_, body in asked]
         bare = ends.enter_context(child("tests.benchmarks.bare", "fixed", *bodies, log=log))
         bare_port = bare.json()["port"]
         least = {"first": float("inf"), "further": float("inf")}
-        for number, (word, path, body) in enumerate(asked):
+        for number, (kind, word, path, body) in enumerate(asked):
             if len(json.loads(body)["data"]) != PAGE:
                 verdict.broken.append(f"{word}: not {PAGE} records")
             rates: dict[str, list[float]] = {"bare": [], "api": []}
@@ -82,7 +82,6 @@ async def pages(size: Size) -> Verdict:
                     if done["bad"] or done["gone"] or not done["count"]:
                         verdict.broken.append(f"{word}: {done['bad']} bad, {done['gone']} gone")
             ratio = median(rates["api"]) / median(rates["bare"])
-            kind = "further" if word.endswith("_further") else "first"
             least[kind] = min(least[kind], ratio)
             verdict.figures[f"{word}_per_s"] = round(median(rates["api"]))
             verdict.figures[f"{word}_of_bare"] = round(ratio, 3)

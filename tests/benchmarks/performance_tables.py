@@ -102,7 +102,8 @@ def _read_path(figures: Figures) -> str:
 
 
 def _pages(figures: Figures) -> str:
-    names = [key.removesuffix("_bytes") for key in figures if key.endswith("_bytes")]
+    end = "_further_bytes"
+    names = [key.removesuffix(end) for key in figures if key.endswith(end)]
     rows = [
         (
             f"`{name}`",
@@ -110,7 +111,6 @@ def _pages(figures: Figures) -> str:
             *(f"{figures[f'{name}{kind}_of_bare']:.2f}" for kind in ("", "_further")),
         )
         for name in names
-        if f"{name}_further_per_s" in figures
     ]
     heads = ("a page of twenty", "first, a second", "further, a second", "first, of bare")
     return _table((*heads, "further, of bare"), rows)

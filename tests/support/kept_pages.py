@@ -9,6 +9,7 @@ from gateway.records import editions, query
 from gateway.records.query import Query
 from gateway.rest import lists
 from gateway.rest.first_pages import FIRST_PAGES
+from gateway.rest.params import cursor_of
 from gateway.rest.wire import shown
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
@@ -21,7 +22,7 @@ async def kept_pages_are_true(site: Site) -> int:
     """
     resources = {resource.table: resource for resource in RESOURCES}
     unchanged = 0
-    for (table, owner_id, limit), kept in site.app[FIRST_PAGES].all():
+    for (table, owner_id, limit), kept in site.app[FIRST_PAGES].pages.items():
         resource = resources[table]
         owner = await site.db.read(_zone, owner_id)
         if owner is None:
@@ -29,7 +30,8 @@ async def kept_pages_are_true(site: Site) -> int:
         zone = owner["timezone"]
         if await site.db.read(editions.current, resource, owner_id, limit, zone) == kept.edition:
             page = await site.db.read(query.page, resource, owner_id, Query(limit=limit), zone)
-            beside, cursor = lists.envelope(resource, Query(limit=limit), page)
+            cursor = cursor_of(resource, Query(limit=limit), page.onward)
+            beside = lists.envelope(page, 1, limit, cursor)
             whole = {"data": shown(resource, page.records), **beside}
             assert kept == (kept.edition, msgspec.json.encode(whole), cursor), table
             unchanged += 1

@@ -33,5 +33,5 @@ async def listed(
     """Return the page of a query, its records as shown, and the cursor."""
     query = query_of(resource, given)
     found = await db.read(actions.page, actor, resource, query)
-    cursor = None if found.onward is None else cursor_of(resource, query, found.onward)
+    cursor = cursor_of(resource, query, found.onward)
     return found, shown(resource, found.records), cursor

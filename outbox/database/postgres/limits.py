@@ -63,6 +63,7 @@ class Limits:
         }
         if self.by_index and version:
             # Sorts stay: to avoid one, a plan would read a whole table in the order of its key.
+            # Not at version 0, as poolers refuse parameters of a connection that they do not know.
             found |= dict.fromkeys(WHOLE_TABLES, "off")
         if version >= TRANSACTION_TIMEOUT_FROM:
             found["transaction_timeout"] = str(int(self.transaction * 1000))

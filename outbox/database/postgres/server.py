@@ -57,16 +57,17 @@ class Server:
         return await self._direct.connect(server_settings=self._session(MIGRATION))
 
     async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
-        """Apply the settings of newer servers; an older server would reject the connection.
+        """Apply the settings that an older server, or a pooler, would reject the connection for.
 
         Learn when the session has started; behind a pooler there is no session to know.
         """
         self._version = connection.get_server_version().major
         if limits is not None:
             always = limits.settings(0)
-            for name, value in limits.settings(self._version).items():
-                if name not in always:
-                    await connection.execute(f"set {name} = {value}")
+            found = limits.settings(self._version).items()
+            more = [f"set {name} = {value}" for name, value in found if name not in always]
+            if more:
+                await connection.execute("; ".join(more))
             connection.started = await connection.fetchval(_STARTED, connection.get_server_pid())
 
     def begin(
