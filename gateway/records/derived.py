@@ -25,6 +25,11 @@ class Derived:
     """Whether it never changes, so that the ETag does not need it."""
 
 
+def varying(fields: Sequence[Derived]) -> tuple[Derived, ...]:
+    """Return the fields that can change."""
+    return tuple(d for d in fields if not d.constant)
+
+
 def global_id_of(kind: str) -> Derived:
     """Return the field `globalId`: the id by which the storefront names a record of this type."""
     return Derived(

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.records import statements
+from gateway.records.derived import varying
 from gateway.records.query import NEWEST, Page, Query
 from gateway.records.record import ID, UPDATED_AT, VERSION, deriving
 from gateway.records.resource import Resource
@@ -33,9 +34,9 @@ async def current(tx: Tx, resource: Resource, owner_id: str, limit: int, zone: s
     row = await tx.one(statements.edition(resource, NEWEST), owner_id, resource.table, limit + 1)
     assert row is not None
     states = json.decode(row["records"] or "[]")
-    if resource.varying:
+    if fields := varying(resource.derived):
         at = dates.Moment(tx.now, zone)
-        derive = deriving(resource.varying, statements.edition_columns(resource))
+        derive = deriving(fields, statements.edition_columns(resource))
         for state in states:
             state[3:] = derive(at, state)
     return [row["n"], len(states) > limit, *states[:limit]]
@@ -43,7 +44,7 @@ async def current(tx: Tx, resource: Resource, owner_id: str, limit: int, zone: s
 
 def of(resource: Resource, page: Page) -> Edition:
     """Return the edition of a first page that was read whole."""
-    places = [resource.derived_at[d.name] for d in resource.varying]
+    places = [resource.derived_at[d.name] for d in varying(resource.derived)]
     states = [
         [r.row[ID], r.row[VERSION], r.row[UPDATED_AT], *[r.derived[place] for place in places]]
         for r in page.records

@@ -260,11 +260,6 @@ class Resource(Form):
         return {f.name: f for f in self.filters}
 
     @cached_property
-    def varying(self) -> tuple[Derived, ...]:
-        """The derived fields that can change; the ETag contains them."""
-        return tuple(d for d in self.derived if not d.constant)
-
-    @cached_property
     def derived_at(self) -> Mapping[str, int]:
         """The position in `derived` of a field, by its name and by the column that it replaces."""
         found = {d.name: i for i, d in enumerate(self.derived)}

@@ -6,6 +6,7 @@ The text contains only names from declarations.
 from functools import lru_cache
 
 from gateway.records import ends
+from gateway.records.derived import varying
 from gateway.records.resource import Cascade, Drop, Resource, Unique
 from outbox.database.sql import IDS
 from outbox.database.transaction import Insert
@@ -119,7 +120,7 @@ def edition(resource: Resource, order: str) -> str:
 @lru_cache(maxsize=64)
 def edition_columns(resource: Resource) -> tuple[str, ...]:
     """Return the columns that tell whether the JSON form of a record has changed."""
-    derived = (column for d in resource.varying for column in d.columns)
+    derived = (column for d in varying(resource.derived) for column in d.columns)
     return tuple(dict.fromkeys(("id", "version", "updated_at", *derived)))
 
 
