@@ -36,7 +36,8 @@ KILLS = 2
 LEAST_SECONDS = 8.0
 """Minimum seconds of writes beside the delete and before it."""
 PATIENCE_SECONDS = 180.0
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.05
+"""Seconds between looks at what is left; SQLite removes 35,000 dependants in a second."""
 AT_ONCE = 10_000
 """Rows inserted in one unit, which has time limits on a busy machine too."""
 

@@ -19,7 +19,7 @@ every_delete = pytest.mark.parametrize("delete", DELETES, ids=lambda delete: del
     ("delete", "engine"), [(CONTACT, "sqlite"), (COMPANY, "postgres")], ids=["sqlite", "postgres"]
 )
 async def test_a_killed_delete_leaves_nothing_over(delete: Delete, engine: Engine) -> None:
-    told = await run_delete(delete, engine, SEED, count=20_000, kills=1, seconds=1.0)
+    told = await run_delete(delete, engine, SEED, count=40_000, kills=1, seconds=1.0)
     assert not told["wrong"], told
 
 
