@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from outbox.database import sql
@@ -16,6 +16,15 @@ class Deferred:
 
     def __init__(self) -> None:
         self.rows: dict[Insert, list[Sequence[Any]]] = {}
+
+    @classmethod
+    def of(cls, several: Iterable[Deferred]) -> Deferred:
+        """Return the rows of several, which keep them."""
+        found = cls()
+        for each in several:
+            for insert, rows in each.rows.items():
+                found.rows.setdefault(insert, []).extend(rows)
+        return found
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -42,6 +51,16 @@ class Deferred:
         named = sql.words(statement)
         writes = not statement.startswith("select")
         return any((writes and i.referred) or i.table in named for i in self.rows)
+
+    def characters(self) -> int:
+        """Return the length of all texts."""
+        return sum(
+            len(value)
+            for rows in self.rows.values()
+            for row in rows
+            for value in row
+            if isinstance(value, str)
+        )
 
     def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
         """Yield the rows of each INSERT, sums added up; nothing is kept."""

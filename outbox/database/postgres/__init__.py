@@ -1,4 +1,4 @@
-"""The PostgreSQL driver: each unit is its own transaction on a pooled connection.
+"""The PostgreSQL driver: units run on pooled connections, each in its own transaction or a group.
 
 It handles what differs from SQLite: limits, retries after a lost race or connection, the outcome of
 a COMMIT without a reply, and the NOTIFY that wakes other nodes.
@@ -15,8 +15,9 @@ from outbox.clock import Clock
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.postgres import pooler
 from outbox.database.postgres.faults import LOST
+from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.leadership import PostgresLeadership
-from outbox.database.postgres.limits import DRAIN, LEASE, MIGRATION, REQUESTS, Limits
+from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.units import Turn, Units
@@ -62,6 +63,8 @@ class PostgresDatabase:
         self._observer: DatabaseObserver = Unwatched()
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
+        self._group_units = Units(server, clock, ids, GROUP, 1, lambda: self.observer)
+        self._groups = Groups(self._group_units.write_at_once) if home is None else None
         # Scans leave connections free for short units.
         self._places = scan_places(max(1, size // 3))
         self._apart: dict[Purpose, PostgresDatabase] = {}
@@ -112,6 +115,7 @@ class PostgresDatabase:
         for other in self._apart.values():
             await other.close()
         await self._units.close()
+        await self._group_units.close()
 
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -131,7 +135,7 @@ class PostgresDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        written = await self._units.write(unit, args, kwargs)
+        written = await self._units.write(unit, args, kwargs, self._groups)
         if written.made_work or written.changed:
             self._signals.committed(written.made_work, written.changed)
         return written.result

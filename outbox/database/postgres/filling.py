@@ -59,10 +59,10 @@ class PostgresFilling:
     async def run(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        tx = PostgresTx(self._connection, self._place.ids, self._place.clock.wall())
+        tx = PostgresTx(self._place.ids, self._place.clock.wall(), self._connection)
         result = await unit(tx, *args, **kwargs)
         if tx.put_off:
-            await tx.write(together(tx.put_off))
+            await tx.write(await together(self._connection, tx.put_off))
         return result
 
     async def begin(self, tables: Sequence[Table]) -> None:

@@ -28,6 +28,10 @@ class Times:
     commit: float | None
     fate: float | None
 
+    def late(self, now: float) -> bool:
+        """Return whether the time of the unit is over."""
+        return self.body is not None and now >= self.body
+
     def acquire(self, now: float) -> float | None:
         """Return the seconds to wait for a free connection."""
         return None if self.body is None else max(0.0, min(ACQUIRE_SECONDS, self.body - now))
@@ -77,6 +81,8 @@ class Limits:
 
 
 REQUESTS = Limits(lock=5.0, statement=8.0, idle=2.0, transaction=9.0)
+GROUP = Limits(lock=0.25, statement=8.0, idle=2.0, transaction=9.0)
+"""A row that another transaction has locked must not hold up units that do not need it."""
 DRAIN = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0, by_index=True)
 LEASE = Limits(lock=1.0, statement=8.0, idle=2.0, transaction=4.0)
 MIGRATION = Limits(lock=0.0, statement=0.0, idle=0.0, transaction=0.0, bounded=False)

@@ -52,7 +52,7 @@ class PostgresSnapshot:
 
     def __init__(self, connection: Connection, place: Place) -> None:
         self._connection = connection
-        self._tx = PostgresTx(connection, place.ids, place.clock.wall())
+        self._tx = PostgresTx(place.ids, place.clock.wall(), connection)
         self.tables: Sequence[Table] = ()
         self.migrations: Sequence[Applied] = ()
         self.notes: list[str] = []

@@ -1,4 +1,4 @@
-"""Write the rows of `Tx.later` with as few statements as possible, mostly one."""
+"""Write the rows of `Tx.later` with one statement."""
 
 from __future__ import annotations
 
@@ -6,56 +6,67 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from outbox.database import sql
 from outbox.database.deferred import Deferred
+from outbox.database.postgres.hosts import Connection
+from outbox.database.sql import insert_text
 from outbox.database.transaction import Insert
-
-ROWS = 16
-"""Most rows of one statement for several INSERTs; more make too many different statements."""
 
 Witness = tuple[Insert, str]
 """An INSERT with `found`, and the first value of one of its rows."""
+Types = tuple[str, ...]
+
+_types: dict[Insert, Types] = {}
+"""The types of the columns; a program has one schema, on whatever server."""
 
 
-class Statements(NamedTuple):
-    """Statements that write rows, each with its values."""
+class Statement(NamedTuple):
+    """A statement that writes rows."""
 
-    texts: Sequence[tuple[str, list[Any]]]
+    text: str
+    values: Sequence[Any]
     witness: Witness | None
 
 
-def together(rows: Deferred) -> Statements:
-    """Return the statements that write `rows`, which are no longer kept there."""
-    parts: list[tuple[Insert, int]] = []
-    values: list[list[Any]] = []
+async def together(connection: Connection, rows: Deferred) -> Statement:
+    """Return the statement that writes `rows`, which are no longer kept there.
+
+    Each value is an array, a column of rows, so that any number of rows has the same text: the
+    server prepares few statements.
+    """
+    inserts: list[tuple[Insert, Types]] = []
+    values: list[Any] = []
     witness: Witness | None = None
-    kept = list(rows.let_out())
-    # One INSERT stays one: PostgreSQL runs the parts of a statement in an order of its own, and the
-    # events of a transaction take their places in the order in which they were written.
-    few = sum(len(each) for _, each in kept) <= ROWS
-    for insert, each in kept:
+    for insert, each in rows.let_out():
+        inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
+        values += zip(*each, strict=True)
         if insert.found:
             witness = (insert, each[0][0])
-        done = 0
-        for size in (len(each),) if few else sql.sizes(len(each)):
-            parts.append((insert, size))
-            values.append([value for row in each[done : done + size] for value in row])
-            done += size
-    if few:
-        all_rows = (_text(tuple(parts)), [value for some in values for value in some])
-        return Statements([all_rows], witness)
-    each_alone = [(_text((part,)), some) for part, some in zip(parts, values, strict=True)]
-    return Statements(each_alone, witness)
+    return Statement(_text(tuple(inserts)), values, witness)
+
+
+async def _types_of(connection: Connection, insert: Insert) -> Types:
+    """Ask the server for the types of the columns of `insert`."""
+    prepared = await connection.prepare(insert_text(insert.table, insert.columns, 1, ""))
+    _types[insert] = tuple(each.name for each in prepared.get_parameters())
+    return _types[insert]
 
 
 @lru_cache(maxsize=1024)
-def _text(parts: Sequence[tuple[Insert, int]]) -> str:
-    """Return one statement: data-modifying CTEs, then the last INSERT."""
+def _text(inserts: Sequence[tuple[Insert, Types]]) -> str:
+    """Return one statement: data-modifying CTEs, then the last INSERT.
+
+    PostgreSQL runs the parts in an order of its own. So one INSERT stays one, as the events of a
+    transaction take their places in the order in which they were written.
+    """
     texts: list[str] = []
-    first = 1
-    for insert, size in parts:
-        texts.append(sql.insert_text(insert.table, insert.columns, size, insert.conflict, first))
-        first += size * len(insert.columns)
+    number = 0
+    for insert, types in inserts:
+        arrays = [f"cast(${number + n} as {name}[])" for n, name in enumerate(types, 1)]
+        number += len(types)
+        texts.append(
+            f"insert into {insert.table} ({', '.join(insert.columns)})"
+            f" select * from unnest({', '.join(arrays)}) {insert.conflict}"
+        )
     *before, last = texts
     before = [f"part_{number} as ({text})" for number, text in enumerate(before)]
     return f"with {', '.join(before)} {last}" if before else last

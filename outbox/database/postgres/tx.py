@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from outbox.database.deferred import Deferred
 from outbox.database.postgres.fate import marking
 from outbox.database.postgres.hosts import Connection
-from outbox.database.postgres.together import Statements, Witness, together
+from outbox.database.postgres.together import Statement, Witness, together
 from outbox.database.sql import translate
 from outbox.database.transaction import Insert, Row
 from outbox.ids import Ids
+
+Acquire = Callable[[], Awaitable[Connection]]
 
 
 class NotAlone(BaseException):
@@ -21,24 +23,32 @@ class NotAlone(BaseException):
 class PostgresTx:
     """`Tx` on one connection; its transaction begins with the unit's first statement.
 
-    So a unit that only calls `later` needs none, and neither does one that sends a single query:
-    a statement is a transaction by itself.
+    So a unit that only calls `later` needs none, nor a connection, and a unit that sends a single
+    query needs no transaction: a statement is a transaction by itself.
     """
 
     __slots__ = (
-        "_alone", "_begin", "_connection", "_ids", "asked", "begun", "changed", "marked", "now",
-        "put_off", "wake", "witness",
+        "_acquire", "_alone", "_begin", "_connection", "_ids", "asked", "begun", "changed",
+        "marked", "now", "put_off", "wake", "witness",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "postgres"
 
     def __init__(
-        self, connection: Connection, ids: Ids, now: int, begin: str = "", *, alone: bool = False
+        self,
+        ids: Ids,
+        now: int,
+        connection: Connection | None = None,
+        *,
+        acquire: Acquire | None = None,
+        begin: str = "",
+        alone: bool = False,
     ) -> None:
-        """Begin with the statement `begin`, empty inside a transaction.
+        """Use `connection`, or what `acquire` returns; run `begin` on it unless that is empty.
 
         With `alone` the unit is expected to send one query; the second one raises NotAlone.
         """
-        self._connection = connection
+        self._connection: Connection = connection
+        self._acquire = acquire
         self._ids = ids
         self._begin = begin
         self._alone = alone
@@ -58,17 +68,16 @@ class PostgresTx:
     def later(self, insert: Insert, row: Sequence[Any]) -> None:
         self.put_off.add(insert, row)
 
-    async def write(self, statements: Statements) -> None:
+    async def write(self, statement: Statement) -> None:
         """Write rows of `later`, and learn the mark of the transaction with them."""
         await self._begins()
-        self.witness = self.witness or statements.witness
-        *before, (text, values) = statements.texts
-        for other, some in before:
-            await self._connection.execute(other, *some)
-        self.marked = await self._connection.fetchrow(marking(text), *values)
+        self.witness = self.witness or statement.witness
+        self.marked = await self._connection.fetchrow(marking(statement.text), *statement.values)
 
     async def _begins(self) -> None:
         if not self.begun:
+            if self._acquire is not None:
+                self._connection = await self._acquire()
             self.begun = True
             await self._connection.execute(self._begin)
 
@@ -81,7 +90,7 @@ class PostgresTx:
             return
         await self._begins()
         if self.put_off and self.put_off.concern(text):
-            await self.write(together(self.put_off))
+            await self.write(await together(self._connection, self.put_off))
 
     async def one(self, sql: str, *args: Any) -> Row | None:
         text = translate(sql, "postgres")

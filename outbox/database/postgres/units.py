@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple
 
 import asyncpg
 
 from outbox.clock import Clock
+from outbox.database.deferred import Deferred
 from outbox.database.places import Places
 from outbox.database.postgres.fate import Fates, Mark, Session, commit, let_go, mark
-from outbox.database.postgres.faults import LOST, STALE, breaks_off, fault_of
-from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection, is_gone
+from outbox.database.postgres.faults import STALE, breaks_off, fault_of
+from outbox.database.postgres.groups import Groups
+from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
+from outbox.database.postgres.pooled import Pooled
 from outbox.database.postgres.server import READ, Server
-from outbox.database.postgres.together import Statements, together
+from outbox.database.postgres.together import Statement, together
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
 from outbox.errors import DatabaseUnavailable
@@ -28,7 +30,6 @@ from outbox.observer import DatabaseObserver
 RACES = 20
 # The next request survives a restart of the server; this one does not wait for it.
 RECONNECTS = 2
-ROLLBACK_SECONDS = 1.0
 
 Op = Literal["read", "write"]
 Unit = Callable[..., Awaitable[T]]
@@ -105,15 +106,17 @@ class Units:
         begin = self._server.begin("read", self._limits, longest)
         code = getattr(unit, "__code__", None)
 
-        async def attempt(connection: Connection, times: Times) -> T:
+        async def attempt(pooled: Pooled, times: Times) -> T:
+            connection = await pooled.acquire()
             async with asyncio.timeout_at(times.body):
                 alone = begin == READ and code not in self._several
-                tx = PostgresTx(connection, self._ids, self._clock.wall(), begin, alone=alone)
+                now = self._clock.wall()
+                tx = PostgresTx(self._ids, now, connection, begin=begin, alone=alone)
                 try:
                     result = await unit(tx, *args, **kwargs)
                 except NotAlone:
                     self._several.add(code)
-                    tx = PostgresTx(connection, self._ids, self._clock.wall(), begin)
+                    tx = PostgresTx(self._ids, now, connection, begin=begin)
                     result = await unit(tx, *args, **kwargs)
                 if tx.begun:
                     await connection.execute("commit")
@@ -121,31 +124,53 @@ class Units:
 
         return await self._tried("read", attempt, turn)
 
-    async def write(self, unit: Unit[T], args: Any, kwargs: Any) -> Written[T]:
-        """Run `unit` in a transaction; without one when it only puts rows off."""
+    async def write(
+        self, unit: Unit[T], args: Any, kwargs: Any, groups: Groups | None = None
+    ) -> Written[T]:
+        """Run `unit` in a transaction, or with others in a group when it only puts rows off."""
 
-        async def attempt(connection: Connection, times: Times) -> Written[T]:
-            begin = self._server.begin("write", self._limits)
-            tx = PostgresTx(connection, self._ids, self._clock.wall(), begin)
-            marked: Mark | Session | None = None
+        async def attempt(pooled: Pooled, times: Times) -> Written[T]:
+            tx = self._writing(pooled)
             async with asyncio.timeout_at(times.body):
                 result = await unit(tx, *args, **kwargs)
-                last = together(tx.put_off) if tx.put_off else None
-                if last is not None and not tx.begun:
-                    marked = _session(connection, last)
-                if marked is None:
-                    if last is not None:
-                        await tx.write(last)
-                    if tx.begun:
-                        marked = await mark(connection, tx.marked, tx.witness)
-            if isinstance(marked, Session) and last is not None:
-                [(text, values)] = last.texts
-                await self._commit(connection, marked, times, text, *values)
-            elif marked is not None:
-                await self._commit(connection, marked, times)
+            if (
+                groups is None or tx.begun or not tx.put_off
+                or not await groups.write(tx.put_off, times)
+            ):  # fmt: skip
+                await self._end(pooled, tx, times)
             return Written(result, tx.wake, frozenset(tx.changed))
 
         return await self._tried("write", attempt, None)
+
+    async def write_at_once(self, rows: Deferred, times: Times) -> None:
+        """Write the rows of a group. Raise OutcomeUnknown, or an error if nothing is written."""
+        async with Pooled(self.open, self._size, times) as pooled:
+            tx = self._writing(pooled)
+            tx.put_off = rows
+            await self._end(pooled, tx, times)
+
+    def _writing(self, pooled: Pooled) -> PostgresTx:
+        begin = self._server.begin("write", self._limits)
+        return PostgresTx(self._ids, self._clock.wall(), acquire=pooled.acquire, begin=begin)
+
+    async def _end(self, pooled: Pooled, tx: PostgresTx, times: Times) -> None:
+        """Write what the unit has put off and commit, with one statement where that is possible."""
+        if not tx.begun and not tx.put_off:
+            return
+        connection = await pooled.acquire()
+        marked: Mark | Session | None = None
+        async with asyncio.timeout_at(times.body):
+            last = await together(connection, tx.put_off) if tx.put_off else None
+            if last is not None and not tx.begun:
+                marked = _session(connection, last)
+            if marked is None:
+                if last is not None:
+                    await tx.write(last)
+                marked = await mark(connection, tx.marked, tx.witness)
+        if isinstance(marked, Session) and last is not None:
+            await self._commit(connection, marked, times, last.text, *last.values)
+        else:
+            await self._commit(connection, marked, times)
 
     async def _commit(
         self, connection: Connection, marked: Mark | Session, times: Times, *statement: Any
@@ -174,7 +199,7 @@ class Units:
     async def _tried(
         self,
         op: Op,
-        attempt: Callable[[Connection, Times], Awaitable[T]],
+        attempt: Callable[[Pooled, Times], Awaitable[T]],
         turn: Turn | None,
     ) -> T:
         """Run `attempt` until it succeeds, fails by itself or runs out of retries."""
@@ -227,66 +252,30 @@ class Units:
 
     async def _once(
         self,
-        attempt: Callable[[Connection, Times], Awaitable[T]],
+        attempt: Callable[[Pooled, Times], Awaitable[T]],
         times: Times,
         turn: Turn | None,
     ) -> T:
         if turn is None:
-            return await self._on_a_connection(attempt, times)
+            async with Pooled(self.open, self._size, times) as pooled:
+                return await attempt(pooled, times)
         try:
             async with asyncio.timeout(times.acquire(asyncio.get_running_loop().time())):
                 await turn.places.take(turn.owner)
         except TimeoutError:
             raise DatabaseUnavailable("busy", "PostgreSQL: too many long reads at once") from None
         try:
-            return await self._on_a_connection(attempt, times)
+            async with Pooled(self.open, self._size, times) as pooled:
+                return await attempt(pooled, times)
         finally:
             turn.places.leave(turn.owner)
 
-    async def _on_a_connection(
-        self, attempt: Callable[[Connection, Times], Awaitable[T]], times: Times
-    ) -> T:
-        pool = self._pool or await self.open()
-        connection = await self._acquire(pool, times)
-        try:
-            return await attempt(connection, times)
-        except BaseException as error:
-            await _undo(connection, error)
-            raise
-        finally:
-            # The connection was lost after its reply: the pool may have removed it, and the reply
-            # is valid.
-            with suppress(*LOST):
-                await asyncio.shield(pool.release(connection))
 
-    async def _acquire(self, pool: asyncpg.Pool, times: Times) -> Connection:
-        try:
-            return await pool.acquire(timeout=times.acquire(asyncio.get_running_loop().time()))
-        except TimeoutError:
-            if pool.get_idle_size() == 0 and pool.get_size() == self._size:
-                raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None
-            raise
-
-
-def _session(connection: Connection, last: Statements) -> Session | None:
-    """Return what tells the outcome of `last`, when it is one statement that may stand alone."""
-    if len(last.texts) > 1 or last.witness is None or connection.started is None:
+def _session(connection: Connection, last: Statement) -> Session | None:
+    """Return what tells the outcome of `last`, when it may stand alone."""
+    if last.witness is None or connection.started is None:
         return None
     return Session(connection.get_server_pid(), connection.started, last.witness)
-
-
-async def _undo(connection: Connection, error: BaseException) -> None:
-    """End the open transaction, so that the connection returns to the pool without it."""
-    if is_gone(connection):
-        return
-    if isinstance(error, TimeoutError | asyncpg.ReadOnlySQLTransactionError) or breaks_off(error):
-        # A rollback on this connection would wait as long again.
-        connection.terminate()
-        return
-    try:
-        await asyncio.shield(connection.execute("rollback", timeout=ROLLBACK_SECONDS))
-    except (*LOST, asyncpg.PostgresError, asyncio.CancelledError):
-        connection.terminate()
 
 
 def _unavailable(error: BaseException) -> DatabaseUnavailable:

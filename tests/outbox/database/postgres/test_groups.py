@@ -1,0 +1,154 @@
+"""Units that only put rows off are written in groups, and one of them does not harm the others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from outbox.database import postgres
+from outbox.database.postgres import groups
+from outbox.database.postgres.limits import GROUP, Limits
+from outbox.database.transaction import Database, Insert, Tx
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.events import enqueue
+from tests.outbox.database.postgres.conftest import Open
+from tests.support.hole import hole
+
+NODE = Insert("nodes", ("id", "epoch", "started_at", "alive_until"), referred=False)
+MANY = 60
+
+
+async def put(tx: Tx, name: str) -> str:
+    """Put a row off, with its event."""
+    tx.later(NODE, (name, 1, tx.now, 0))
+    enqueue(tx, owner_id="o", name="x.y", record_id=name, record_version=1, data={"n": name})
+    return name
+
+
+async def stored(url: str) -> tuple[list[str], int]:
+    """Return the names of the rows, which are those of their events, and the transactions."""
+    connection = await asyncpg.connect(url)
+    try:
+        rows = await connection.fetch(
+            "select n.id, e.xid from nodes n full join events e on e.record_id = n.id order by n.id"
+        )
+    finally:
+        await connection.close()
+    return [row["id"] for row in rows], len({row["xid"] for row in rows})
+
+
+async def test_units_at_once_share_a_few_transactions(url: str, handle: Open) -> None:
+    db = await handle(url)
+    wanted = [f"{number:02}" for number in range(MANY)]
+    assert await asyncio.gather(*(db.write(put, name) for name in wanted)) == wanted
+    found, transactions = await stored(url)
+    assert found == wanted
+    assert transactions == -(-MANY // groups.UNITS)
+
+
+async def test_each_unit_alone_is_a_transaction(
+    url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control of the test before."""
+    monkeypatch.setattr(groups, "UNITS", 1)
+    db = await handle(url)
+    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
+    found, transactions = await stored(url)
+    assert len(found) == transactions == MANY
+
+
+async def test_long_texts_are_not_in_one_group(
+    url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "CHARACTERS", 1)
+    db = await handle(url)
+    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
+    assert (await stored(url))[1] == MANY
+
+
+async def test_a_unit_that_is_refused_is_refused_alone(url: str, handle: Open) -> None:
+    db = await handle(url)
+    await db.write(put, "twice")
+    wanted = [f"{number:02}" for number in range(MANY)]
+    names = [*wanted[:30], "twice", *wanted[30:]]
+    found = await asyncio.gather(*(db.write(put, name) for name in names), return_exceptions=True)
+    assert [each for each in found if isinstance(each, str)] == wanted
+    assert isinstance(found[30], asyncpg.UniqueViolationError)
+    assert (await stored(url))[0] == [*wanted, "twice"]
+
+
+@pytest.fixture
+async def locked(url: str) -> AsyncIterator[str]:
+    """Return the name of a row that another transaction writes during the test."""
+    other = await asyncpg.connect(url)
+    await other.execute("begin")
+    await other.execute("insert into nodes values ('locked', 1, 0, 0)")
+    yield "locked"
+    await other.execute("rollback")
+    await other.close()
+
+
+async def beside_locked(db: Database, locked: str) -> float:
+    """Write groups with a unit that waits for a lock among others; return the others' seconds."""
+    await db.write(put, "first")
+    began = time.monotonic()
+    waiting = asyncio.create_task(db.write(put, locked))
+    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
+    seconds = time.monotonic() - began
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    return seconds
+
+
+@pytest.mark.timed
+async def test_a_unit_that_waits_for_a_lock_does_not_hold_up_others(
+    url: str, handle: Open, locked: str
+) -> None:
+    assert await beside_locked(await handle(url), locked) < GROUP.lock + 1.0
+
+
+async def test_without_the_limit_for_locks_it_does(
+    url: str, handle: Open, locked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control of the test before."""
+    monkeypatch.setattr(
+        postgres, "GROUP", Limits(lock=2.0, statement=8.0, idle=2.0, transaction=9.0)
+    )
+    assert await beside_locked(await handle(url), locked) > 2.0
+
+
+async def test_a_caller_that_goes_before_its_group_writes_nothing(
+    url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "UNITS", MANY // 4)
+    db = await handle(url)
+    tasks = [asyncio.create_task(db.write(put, f"{number:02}")) for number in range(MANY)]
+    while not any(task.done() for task in tasks):
+        await asyncio.sleep(0)
+    # The first group is written, and the next on its way; the last one waits.
+    tasks[-1].cancel()
+    await asyncio.wait(tasks)
+    assert (await stored(url))[0] == [f"{number:02}" for number in range(MANY - 1)]
+
+
+async def test_a_silent_server_ends_all_in_time(url: str, handle: Open) -> None:
+    async with hole(url) as way:
+        db = await handle(way.url)
+        await db.write(put, "before")
+        way.through.clear()
+        began = time.monotonic()
+        found = await asyncio.gather(
+            *(db.write(put, f"{number:02}") for number in range(MANY)), return_exceptions=True
+        )
+        assert time.monotonic() - began < 10.5
+        way.through.set()
+        await db.write(put, "later")
+    unknown = {f"{n:02}" for n, each in enumerate(found) if isinstance(each, OutcomeUnknown)}
+    assert all(isinstance(each, DatabaseUnavailable) for each in found)
+    # What was refused is not written, not even afterwards.
+    assert {"before", "later"} <= set((await stored(url))[0]) <= {"before", "later"} | unknown
