@@ -65,9 +65,9 @@ class Duties:
     """
 
     def __init__(
-        self, db: Database, leadership: Leadership, look_seconds: float = LOOK_SECONDS
+        self, db: Database, leadership: Leadership, look_seconds: float | None = None
     ) -> None:
-        self.look_seconds = look_seconds
+        self.look_seconds = LOOK_SECONDS if look_seconds is None else look_seconds
         self.leadership = leadership
         self._db = db
         self._duties: list[_Duty] = []

@@ -9,10 +9,17 @@ import structlog
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
+from outbox.worker import duties
 from tests.support.kept_pages import kept_pages_are_true
 from tests.support.log_lines import Lines
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
+
+
+@pytest.fixture
+def duties_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mail or a job that waits is found at once, not within five seconds."""
+    monkeypatch.setattr(duties, "LOOK_SECONDS", 0.1)
 
 
 @pytest.fixture

@@ -21,6 +21,9 @@ from tests.support.site import serving
 Place = tuple[Shop, Issuer, Mailbox]
 
 
+pytestmark = pytest.mark.usefixtures("duties_look_often")
+
+
 @pytest.fixture
 async def place(db: Database) -> AsyncIterator[Place]:
     """A store with an identity provider and mail."""

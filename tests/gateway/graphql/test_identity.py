@@ -22,6 +22,7 @@ from tests.support.rest import RestApi
 from tests.support.shop import Answer, Browser, Shop, open_shop
 from tests.support.site import serving
 
+pytestmark = pytest.mark.usefixtures("duties_look_often")
 LIMITS = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
 LOOPBACK = Egress(allow_http=True, allow=("127.0.0.0/8",))
 

@@ -21,6 +21,7 @@ from tests.support.drain import add_webhook, ring, rows
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.site import serving
 
+pytestmark = pytest.mark.usefixtures("duties_look_often")
 SITE = "https://crm.example.com"
 FROM = "alerts@example.com"
 
