@@ -87,9 +87,15 @@ class Writer:
                 batch = self._new_batch()
                 # Should the transaction not begin, this job gets the error.
                 batch.done.append(self._jobs.popleft())
+                waiting = len(self._jobs)
                 connection = self._open()
-                self._wait_for_lock(connection, BUSY_MILLISECONDS)
-                connection.execute("begin immediate")
+                try:
+                    self._begin(connection)
+                except sqlite3.Error as error:
+                    if _is_busy(error):
+                        # These have waited as long; each by itself would wait as long again.
+                        batch.done.extend(self._jobs.popleft() for _ in range(waiting))
+                    raise
                 self._run(connection, batch.done[0], batch)
                 self._gather(batch)
             elif self.left_some:
@@ -123,6 +129,11 @@ class Writer:
         except sqlite3.Error:
             return None
         return self._new_batch()
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Begin a transaction, up to BUSY_MILLISECONDS after another process has begun one."""
+        self._wait_for_lock(connection, BUSY_MILLISECONDS)
+        connection.execute("begin immediate")
 
     def _wait_for_lock(self, connection: sqlite3.Connection, milliseconds: int) -> None:
         if milliseconds != self._busy_milliseconds:
@@ -188,8 +199,7 @@ class Writer:
 
     def _with_savepoints(self, connection: sqlite3.Connection, done: list[Job]) -> None:
         """Run a batch again with savepoints, so that only the failing unit is undone."""
-        self._wait_for_lock(connection, BUSY_MILLISECONDS)
-        connection.execute("begin immediate")
+        self._begin(connection)
         for job in done:
             connection.execute("savepoint unit")
             self._unit(connection, job)
@@ -217,8 +227,7 @@ class Writer:
             job = jobs[0]
             try:
                 connection = self._open()
-                self._wait_for_lock(connection, BUSY_MILLISECONDS)
-                connection.execute("begin immediate")
+                self._begin(connection)
                 self._unit(connection, job)
                 if connection.in_transaction and job.error is not None:
                     connection.execute("rollback")
@@ -269,3 +278,8 @@ class Writer:
             self._connection = self._file.connect()
             self._busy_milliseconds = BUSY_MILLISECONDS
         return self._connection
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Return whether another process had the lock for too long."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY

@@ -129,3 +129,22 @@ async def test_a_write_that_waited_too_long_is_refused_alone(
         other.execute("rollback")
     await file.write(note, "b")
     assert await file.read(noted) == ["b"]
+
+
+async def test_writes_that_wait_for_another_process_wait_at_the_same_time(
+    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outbox.database.sqlite.writer.BUSY_MILLISECONDS", 500)
+    loop = asyncio.get_running_loop()
+    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        began = loop.time()
+        refused = await asyncio.gather(
+            *(file.write(note, str(number)) for number in range(40)), return_exceptions=True
+        )
+        # One after the other they would wait for 20 seconds.
+        assert loop.time() - began < 10
+        other.execute("rollback")
+    assert {getattr(each, "kind", None) for each in refused} == {"busy"}
+    await file.write(note, "later")
+    assert await file.read(noted) == ["later"]
