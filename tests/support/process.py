@@ -132,8 +132,9 @@ class Serving:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """Return its log."""
-        return [json.loads(line) for line in self.err.read_text().splitlines()]
+        """Return its log, without a line of which only the beginning is written."""
+        whole, _, _ = self.err.read_text().rpartition("\n")
+        return [json.loads(line) for line in whole.splitlines()]
 
 
 @contextlib.contextmanager
