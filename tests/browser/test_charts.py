@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Tx
 from outbox.queue.figures import HOUR, STEP
 from tests.browser.conftest import sign_in, window
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 WIDE: Any = {"width": 1440, "height": 900}
+
+
+class Early(SystemClock):
+    """A clock at the beginning of a step of the charts, so that no test meets the end of one."""
+
+    def __init__(self) -> None:
+        self._ahead = super().wall() % STEP
+
+    def wall(self) -> int:
+        return super().wall() - self._ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Early()
 
 
 def busy(now: int) -> Any:

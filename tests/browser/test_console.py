@@ -295,6 +295,8 @@ async def test_it_works_by_keyboard_alone(chromium: Browser, site: Site, box: In
     async with window(chromium, site) as view:
         keys = view.page.keyboard
         await view.open("/console/sign-in")
+        # The browser may give a field the focus after it has loaded the page.
+        await view.page.wait_for_function("document.activeElement.matches('input')")
         await keys.type("maria@example.com")
         await keys.press("Tab")
         await keys.type("correct horse battery")
@@ -309,6 +311,7 @@ async def test_it_works_by_keyboard_alone(chromium: Browser, site: Site, box: In
         await keys.press("Tab")
         await keys.press("Enter")
         await view.page.wait_for_url("**/console/webhooks/new")
+        await view.page.wait_for_function("document.activeElement.matches('input')")
         await keys.type(f"{box.url}/crm")
         await keys.press("Tab")
         await keys.press("Enter")  # Select all

@@ -88,10 +88,14 @@ async def quiet() -> None:
     await asyncio.sleep(0.3)
 
 
-async def until(ears: list[Ear], wakes: int) -> None:
+async def woken(ears: list[Ear], wakes: int) -> None:
     async with asyncio.timeout(SECONDS):
         while sum(ear.woken for ear in ears) < wakes:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.001)
+
+
+async def until(ears: list[Ear], wakes: int) -> None:
+    await woken(ears, wakes)
     await quiet()
 
 
@@ -106,11 +110,11 @@ async def change(tx: Tx, *ids: str) -> None:
 
 
 async def test_a_commit_wakes_one_worker_in_turn(ears: list[Ear]) -> None:
-    for _ in range(COMMITS):
+    for number in range(COMMITS):
         await ears[0].db.write(work)
-        # Signals to one node within 5 ms are merged.
-        await asyncio.sleep(0.01)
-    await until(ears, COMMITS)
+        # Signals to one node that follow each other closely are merged, so each is awaited.
+        await woken(ears, number + 1)
+    await quiet()
     assert {ear.woken for ear in ears} == {COMMITS // len(ears)}
 
 

@@ -2,8 +2,10 @@
 
 import contextlib
 import io
+import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -18,12 +20,24 @@ from urllib.error import HTTPError, URLError
 from gateway.__main__ import main
 
 ROOT = Path(__file__).parents[2]
+PORTS = range(20_000, 26_000)
+"""Ports that deliveries may use, and that no system gives out by itself: Linux begins at 32,768."""
+
+_turns = itertools.count(random.randrange(len(PORTS)))
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody uses, and that nobody gets by chance until it is used.
+
+    Whoever asks the system for any port, for a server or for a connection, could get one that the
+    system has named free before. Each call here returns another one.
+    """
+    for turn in itertools.islice(_turns, len(PORTS)):
+        port = PORTS[turn % len(PORTS)]
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("every port is in use")
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
@@ -118,8 +132,9 @@ class Serving:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """Return its log."""
-        return [json.loads(line) for line in self.err.read_text().splitlines()]
+        """Return its log, without a line of which only the beginning is written."""
+        whole, _, _ = self.err.read_text().rpartition("\n")
+        return [json.loads(line) for line in whole.splitlines()]
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from tests.system.turns import run_starvation
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_beside_full_lanes_everybody_gets_a_turn(engine: Engine) -> None:
     told = await run_starvation(engine, lanes=20, slots=16, rounds=1, backlog=20_000)

@@ -442,8 +442,8 @@ async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -
         ("updatedSince=2026-03-01", ids[1:]), ("updatedSince=2026-03-02", []),
     ):  # fmt: skip
         reply = await ana.get(f"/api/invoices?{query}")
-        shown = sorted(r["id"] for r in reply.body["data"])
-        assert (reply.body["total"], shown) == (len(found), found), query
+        shown = {r["id"] for r in reply.body["data"]}
+        assert (reply.body["total"], shown) == (len(found), set(found)), query
     await api.move(ana, "Pacific/Kiritimati")
     assert (await ana.get("/api/invoices?from=2026-03-01&to=2026-03-01")).body["total"] == 2
     assert (await ana.get("/api/invoices?updatedSince=2026-03-02")).body["total"] == 1

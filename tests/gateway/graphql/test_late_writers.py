@@ -25,6 +25,11 @@ from tests.support.checkouts import BUYER, RULES, sign_up
 from tests.support.paused import Paused
 from tests.support.shop import Shop
 
+WAITS = """
+select 1 as one from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock'
+"""
+
 
 async def rows(shop: Shop, sql: str) -> list[Row]:
     async def unit(tx: Tx) -> list[Row]:
@@ -62,8 +67,9 @@ async def between(
     waiting.cancel()
     assert reached.is_set(), f"no statement with {text!r}"
     done = asyncio.ensure_future(other())
-    # The other may have to wait for the unit.
-    await asyncio.wait({done}, timeout=0.5)
+    # The other may have to wait for the unit; else it comes to its end, however long that takes.
+    while not done.done() and not await rows(shop, WAITS):
+        await asyncio.wait({done}, timeout=0.02)
     go.set()
     await done
     return (await asyncio.gather(task, return_exceptions=True))[0]

@@ -1,12 +1,12 @@
 """Products of a store: lists in every order, single products, nodes, and who sees what."""
 
 import asyncio
-import time
 from typing import Any
 
 from gateway.graphql.ids import global_id, parse
 from tests.support.rest import Person
 from tests.support.shop import Shop, open_shop
+from tests.support.waiting import next_millisecond
 
 LIST = """
 query ($h: String!, $first: Int, $after: String, $last: Int, $before: String, $search: String,
@@ -96,9 +96,7 @@ async def test_every_order_in_both_directions(shop: Shop) -> None:
     for name, price in zip(names, prices, strict=True):
         await made(shop.owner, shop.store, name, price=price)
         # Products that are alike come in the order of their ids, which begin with milliseconds.
-        made_in = time.time_ns() // 1_000_000
-        while time.time_ns() // 1_000_000 == made_in:
-            await asyncio.sleep(0)
+        await next_millisecond()
     for order in ("NEWEST", "TITLE", "PRICE_ASC", "PRICE_DESC"):
         whole = await listed(shop, orderBy=order, first=100)
         expected = [edge["node"]["title"] for edge in whole["edges"]]

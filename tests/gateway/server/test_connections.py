@@ -78,11 +78,13 @@ async def until(holds: Callable[[], bool]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])
 async def test_a_head_that_does_not_come(fast: Site, first: bytes) -> None:
+    # The server's time begins with the connection, so ours begins before it.
+    began = asyncio.get_running_loop().time()
     async with connected(fast) as (reader, writer):
         writer.write(first)
-        began = asyncio.get_running_loop().time()
         assert b" 408 " in await reader.read()
-        assert 0.3 < asyncio.get_running_loop().time() - began < 2.5
+        # Below the ten seconds that are the default.
+        assert 0.3 < asyncio.get_running_loop().time() - began < 8
     assert rejected(fast, "slow") == 1
 
 
@@ -399,9 +401,9 @@ async def test_a_body_behind_one_of_very_many_chunks_arrives(site: Site) -> None
     body = b"1\r\n \r\n" * 4_097 + b"0\r\n\r\n"
     async with connected(site) as (reader, writer):
         writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n" + body)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 400")
             await reader.readuntil(b"}")
         writer.write(head + b"Content-Length: 2\r\n\r\n{}")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert b"HTTP/1.1 400" in await reader.readuntil(b"\r\n\r\n")

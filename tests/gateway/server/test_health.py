@@ -70,7 +70,8 @@ async def test_a_server_that_takes_no_writes(db: Database, db_url: str) -> None:
     await beside.execute(f"alter database {name} set default_transaction_read_only = on")
     # Connections that are open keep what they began with.
     await beside.execute(
-        "select pg_terminate_backend(pid) from pg_stat_activity"
+        # Their ends are awaited, which come after the signal to end.
+        "select pg_terminate_backend(pid, 20000) from pg_stat_activity"
         " where datname = current_database() and pid <> pg_backend_pid()"
     )
     await beside.close()

@@ -182,6 +182,7 @@ async def test_headers_for_the_collector_are_sent(db: Database) -> None:
         }
 
 
+@pytest.mark.timed
 async def test_a_collector_that_is_away_costs_one_warning(db: Database) -> None:
     def told() -> list[structlog.typing.EventDict]:
         return [line for line in lines if "trace" in line["event"]]
@@ -218,6 +219,7 @@ async def test_a_collector_that_comes_back_gets_the_spans_that_waited(db: Databa
     assert counted(site, "dropped") == 0
 
 
+@pytest.mark.timed
 async def test_a_collector_that_hangs_holds_nothing_up(db: Database) -> None:
     async with trace_collector() as collector:
         collector.hold = asyncio.Event()

@@ -72,6 +72,7 @@ async def test_the_one_server_of_a_file_leads(db: Database) -> None:
     assert leadership.settled
 
 
+@pytest.mark.timed
 @POSTGRES
 async def test_one_of_four_leads_and_the_others_follow_it(db_url: str) -> None:
     async with candidates(db_url, 4) as standing:

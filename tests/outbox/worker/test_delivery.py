@@ -15,7 +15,7 @@ from outbox.queue import parking
 from outbox.queue.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
-DELIVERIES = "select * from deliveries order by id"
+DELIVERIES = "select * from deliveries order by seq, id"
 ATTEMPTS = "select * from attempts order by delivery_id, number"
 
 

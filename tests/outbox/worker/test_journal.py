@@ -69,7 +69,8 @@ async def working(db: Database, journal: Journal, keys: KeyRing) -> AsyncIterato
     try:
         yield worker
     finally:
-        await worker.drain(1.0)
+        # Nothing hangs here: all that is under way ends, on a busy machine too.
+        await worker.drain(20.0)
         await sender.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

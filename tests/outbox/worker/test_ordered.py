@@ -25,10 +25,12 @@ async def make_for(tx: Tx, records: list[str]) -> None:
 
 
 async def until_done(running: Drain) -> None:
-    finished = 0
-    # One snapshot: between two, fan-out could turn the events into deliveries unseen.
-    while await running.db.read(rows, UNFINISHED):
+    while True:
+        # Counted before the look: the last delivery may end between the look and its answer.
         finished = running.watch.counts.get("delivery_finished", 0)
+        # One snapshot: between two, fan-out could turn the events into deliveries unseen.
+        if not await running.db.read(rows, UNFINISHED):
+            return
         await running.watch.until("delivery_finished", finished + 1, seconds=30)
 
 
