@@ -145,10 +145,7 @@ async def test_a_later_start_that_fails_does_not(folder: Path) -> None:
         assert await there.supervisor._faults(b"") == b'["tired"]'
 
 
-async def test_a_process_that_does_not_answer_is_a_fault(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.server.processes.child.ANSWER_SECONDS", 0.3)
+async def test_a_process_that_does_not_answer_is_a_fault(folder: Path) -> None:
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
         os.kill(there.pids[1], signal.SIGSTOP)
@@ -157,10 +154,7 @@ async def test_a_process_that_does_not_answer_is_a_fault(
         os.kill(there.pids[1], signal.SIGCONT)
 
 
-async def test_the_metrics_tell_how_many_processes_answer(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.server.processes.child.ANSWER_SECONDS", 0.3)
+async def test_the_metrics_tell_how_many_processes_answer(folder: Path) -> None:
     async with running(folder, processes=3) as there:
 
         async def counted() -> list[str]:
