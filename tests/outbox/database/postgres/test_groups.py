@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator
 
@@ -13,6 +14,7 @@ from outbox.database import postgres
 from outbox.database.deferred import Deferred
 from outbox.database.postgres import groups
 from outbox.database.postgres.limits import GROUP, REQUESTS, Limits, Times
+from outbox.database.postgres.together import together
 from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue
@@ -223,3 +225,20 @@ async def test_a_cancelled_group_leaves_no_unit_without_an_answer() -> None:
         await asyncio.sleep(groups.APART_SECONDS)
         end.set()
         assert await asyncio.gather(*await started(queue, 1)) == [True]
+
+
+async def test_the_order_of_units_makes_no_further_statement(url: str) -> None:
+    """The server keeps each statement of a connection, with hundreds of kilobytes of plans."""
+    several = [
+        Insert("nodes", ("id", "epoch", "started_at", "alive_until"), conflict, referred=False)
+        for conflict in ("", "on conflict do nothing", "on conflict (id) do nothing")
+    ]
+    connection = await asyncpg.connect(url)
+    texts = set()
+    for order in itertools.permutations(several):
+        rows = Deferred()
+        for number, insert in enumerate(order):
+            rows.add(insert, (str(number), 1, 0, 0))
+        texts.add((await together(connection, rows)).text)
+    await connection.close()
+    assert len(texts) == 1
