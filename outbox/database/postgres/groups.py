@@ -1,13 +1,15 @@
 """Group commit: one statement writes the rows of several units, and commits by itself.
 
 A unit that only puts rows off waits while another group is on its way, and then goes with all that
-wait. So the server runs one statement, flushes once and answers once for many units. One group at a
-time is faster than two, also with a COMMIT that takes 10 ms: two wait for each other's locks.
+wait. When that group fails or lasts, all that wait go alone. So the server runs one statement,
+flushes once and answers once for many units. One group at a time is faster than two, also with a
+COMMIT that takes 10 ms: two wait for each other's locks.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ CHARACTERS = 1024 * 1024
 """A group with so many takes no further unit."""
 APART_SECONDS = 1.0
 """Seconds without groups after one has failed, so that a bad unit seldom delays others."""
+SLOW_SECONDS = 1.0
+"""Seconds of a group after which no unit waits for its end: its connection may be lost."""
 
 Write = Callable[[Deferred, Times], Awaitable[None]]
 """Writes rows at once. Raises OutcomeUnknown, or another error when nothing is written."""
@@ -55,7 +59,7 @@ class Groups:
             return False
         member = _Member(rows, times, loop.create_future())
         self._waiting.append(member)
-        if self._writer is None:
+        if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write_all())
         return await member.written
 
@@ -63,7 +67,6 @@ class Groups:
         while self._waiting:
             if group := self._group():
                 await self._write_one(group)
-        self._writer = None
 
     def _group(self) -> list[_Member]:
         """Return the members of the next group, from the front of the queue."""
@@ -83,18 +86,40 @@ class Groups:
         return found
 
     async def _write_one(self, group: list[_Member]) -> None:
+        loop = asyncio.get_running_loop()
         times = min((member.times for member in group), key=lambda times: times.body or 0.0)
-        error: Exception | None = None
+        slow = loop.call_later(SLOW_SECONDS, self._part, math.inf)
+        # This stays the outcome when the task is cancelled.
+        error: Exception | None = unknown()
         try:
             await self._write(Deferred.of(member.rows for member in group), times)
+            error = None
         except Exception as caught:  # noqa: BLE001 - each unit meets it again, when it writes alone
             error = caught
-            self._apart_until = asyncio.get_running_loop().time() + APART_SECONDS
-        for member in group:
-            if member.written.done():
-                continue
-            if isinstance(error, OutcomeUnknown):
-                # Each has one of its own: raising changes an exception.
-                member.written.set_exception(unknown())
+        finally:
+            slow.cancel()
+            _answer(group, error)
+            if error is None:
+                self._apart_until = 0.0
             else:
-                member.written.set_result(error is None)
+                self._part(loop.time() + APART_SECONDS)
+
+    def _part(self, until: float) -> None:
+        """Let the units that wait write alone, and those that come before `until`."""
+        self._apart_until = until
+        for member in self._waiting:
+            if not member.written.done():
+                member.written.set_result(False)
+        self._waiting.clear()
+
+
+def _answer(group: list[_Member], error: Exception | None) -> None:
+    for member in group:
+        if member.written.done():
+            # Its caller has been cancelled.
+            continue
+        if isinstance(error, OutcomeUnknown):
+            # Each has one of its own: raising changes an exception.
+            member.written.set_exception(unknown())
+        else:
+            member.written.set_result(error is None)

@@ -30,18 +30,23 @@ class Statement(NamedTuple):
 async def together(connection: Connection, rows: Deferred) -> Statement:
     """Return the statement that writes `rows`, which are no longer kept there.
 
-    Each value is an array, a column of rows, so that any number of rows has the same text: the
-    server prepares few statements.
+    Each value is an array, a column of rows, and the INSERTs are in an order of their own, so that
+    any number of rows in any order has the same text: the server prepares few statements.
     """
     inserts: list[tuple[Insert, Types]] = []
     values: list[Any] = []
     witness: Witness | None = None
-    for insert, each in rows.let_out():
+    for insert, each in sorted(rows.let_out(), key=_place):
         inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
         values += zip(*each, strict=True)
         if insert.found:
             witness = (insert, each[0][0])
     return Statement(_text(tuple(inserts)), values, witness)
+
+
+def _place(part: tuple[Insert, object]) -> tuple[str, tuple[str, ...], str]:
+    insert, _ = part
+    return insert.table, insert.columns, insert.conflict
 
 
 async def _types_of(connection: Connection, insert: Insert) -> Types:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator
 
@@ -10,8 +11,10 @@ import asyncpg
 import pytest
 
 from outbox.database import postgres
+from outbox.database.deferred import Deferred
 from outbox.database.postgres import groups
-from outbox.database.postgres.limits import GROUP, Limits
+from outbox.database.postgres.limits import GROUP, REQUESTS, Limits, Times
+from outbox.database.postgres.together import together
 from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue
@@ -152,3 +155,90 @@ async def test_a_silent_server_ends_all_in_time(url: str, handle: Open) -> None:
     assert all(isinstance(each, DatabaseUnavailable) for each in found)
     # What was refused is not written, not even afterwards.
     assert {"before", "later"} <= set((await stored(url))[0]) <= {"before", "later"} | unknown
+
+
+def rows_of(name: str) -> Deferred:
+    rows = Deferred()
+    rows.add(NODE, (name, 1, 0, 0))
+    return rows
+
+
+async def started(queue: groups.Groups, count: int) -> list[asyncio.Task[bool]]:
+    """Write units at once; return them when the first group is on its way."""
+    times = REQUESTS.times(asyncio.get_running_loop().time())
+    units = [asyncio.create_task(queue.write(rows_of(str(n)), times)) for n in range(count)]
+    await asyncio.sleep(0.01)
+    return units
+
+
+async def test_units_behind_a_group_that_fails_are_written_alone() -> None:
+    """Each further group could meet a unit that waits for a lock, one after the other."""
+    sizes = []
+
+    async def write(rows: Deferred, _: Times) -> None:
+        sizes.append(len(rows.rows[NODE]))
+        raise asyncpg.LockNotAvailableError
+
+    units = await started(groups.Groups(write), 3 * groups.UNITS)
+    assert await asyncio.gather(*units) == [False] * len(units)
+    assert sizes == [groups.UNITS]
+
+
+async def test_a_group_that_does_not_end_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when the one connection is lost without a word, while others answer."""
+    monkeypatch.setattr(groups, "SLOW_SECONDS", 0.05)
+    end = asyncio.Event()
+
+    async def write(_: Deferred, __: Times) -> None:
+        await end.wait()
+
+    queue = groups.Groups(write)
+    units = await started(queue, 2 * groups.UNITS)
+    first, rest = units[: groups.UNITS], units[groups.UNITS :]
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*rest) == [False] * len(rest)
+        assert await asyncio.gather(*await started(queue, 1)) == [False]
+        assert not any(unit.done() for unit in first)
+        end.set()
+        assert all(await asyncio.gather(*first))
+        assert await asyncio.gather(*await started(queue, 1)) == [True]
+
+
+async def test_a_cancelled_group_leaves_no_unit_without_an_answer() -> None:
+    end = asyncio.Event()
+
+    async def write(_: Deferred, __: Times) -> None:
+        await end.wait()
+
+    queue = groups.Groups(write)
+    [unit, *rest] = await started(queue, groups.UNITS + 1)
+    [writer] = [task for task in asyncio.all_tasks() if "_write_all" in repr(task)]
+    writer.cancel()
+    async with asyncio.timeout(5):
+        with pytest.raises(OutcomeUnknown):
+            await unit
+        found = await asyncio.gather(*rest, return_exceptions=True)
+        assert found.pop() is False
+        assert all(isinstance(each, OutcomeUnknown) for each in found)
+        await asyncio.sleep(groups.APART_SECONDS)
+        end.set()
+        assert await asyncio.gather(*await started(queue, 1)) == [True]
+
+
+async def test_the_order_of_units_makes_no_further_statement(url: str) -> None:
+    """The server keeps each statement of a connection, with hundreds of kilobytes of plans."""
+    several = [
+        Insert("nodes", ("id", "epoch", "started_at", "alive_until"), conflict, referred=False)
+        for conflict in ("", "on conflict do nothing", "on conflict (id) do nothing")
+    ]
+    connection = await asyncpg.connect(url)
+    texts = set()
+    for order in itertools.permutations(several):
+        rows = Deferred()
+        for number, insert in enumerate(order):
+            rows.add(insert, (str(number), 1, 0, 0))
+        texts.add((await together(connection, rows)).text)
+    await connection.close()
+    assert len(texts) == 1
