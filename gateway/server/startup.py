@@ -101,8 +101,8 @@ def connections(config: Config) -> Mapping[str, int]:
         return {}
     count = config.server.processes
     return {
-        "requests": count * config.database.pool_size, "group commits": count, "the drain": 2,
-        "its lease": 1, "signals": count, "the leader's lock": 1,
+        "requests": count * config.database.pool_size, "group commits": count * 2,
+        "the drain": 2, "its lease": 1, "signals": count, "the leader's lock": 1,
     }  # fmt: skip
 
 

@@ -52,14 +52,14 @@ class Deferred:
         writes = not statement.startswith("select")
         return any((writes and i.referred) or i.table in named for i in self.rows)
 
-    def characters(self) -> int:
-        """Return the length of all texts."""
+    def length(self) -> int:
+        """Return the length of all texts and bytes."""
         return sum(
             len(value)
             for rows in self.rows.values()
             for row in rows
             for value in row
-            if isinstance(value, str)
+            if isinstance(value, str | bytes)
         )
 
     def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:

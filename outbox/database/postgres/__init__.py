@@ -15,7 +15,7 @@ from outbox.clock import Clock
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.postgres import pooler
 from outbox.database.postgres.faults import LOST
-from outbox.database.postgres.groups import Groups
+from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
 from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
 from outbox.database.postgres.server import Server
@@ -63,7 +63,7 @@ class PostgresDatabase:
         self._observer: DatabaseObserver = Unwatched()
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
-        self._group_units = Units(server, clock, ids, GROUP, 1, lambda: self.observer)
+        self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
         self._groups = Groups(self._group_units.write_at_once) if home is None else None
         # Scans leave connections free for short units.
         self._places = scan_places(max(1, size // 3))

@@ -1,15 +1,14 @@
 """Group commit: one statement writes the rows of several units, and commits by itself.
 
 A unit that only puts rows off waits while another group is on its way, and then goes with all that
-wait. When that group fails or lasts, all that wait go alone. So the server runs one statement,
-flushes once and answers once for many units. One group at a time is faster than two, also with a
-COMMIT that takes 10 ms: two wait for each other's locks.
+wait. So the server runs one statement, flushes once and answers once for many units. One group at a
+time is faster than two, also with a COMMIT that takes 10 ms: two wait for each other's locks. When
+a group lasts, the next goes on another connection: the first may be lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,12 +20,14 @@ from outbox.errors import OutcomeUnknown
 
 UNITS = 32
 """Most units of a group."""
-CHARACTERS = 1024 * 1024
-"""A group with so many takes no further unit."""
+LENGTH = 1024 * 1024
+"""A group whose texts and bytes are as long takes no further unit."""
 APART_SECONDS = 1.0
 """Seconds without groups after one has failed, so that a bad unit seldom delays others."""
 SLOW_SECONDS = 1.0
-"""Seconds of a group after which no unit waits for its end: its connection may be lost."""
+"""Seconds of a group after which the next no longer waits for its end."""
+CONNECTIONS = 2
+"""Most groups on their way; all but one of them are slow."""
 
 Write = Callable[[Deferred, Times], Awaitable[None]]
 """Writes rows at once. Raises OutcomeUnknown, or another error when nothing is written."""
@@ -46,6 +47,8 @@ class Groups:
         self._write = write
         self._waiting: deque[_Member] = deque()
         self._writer: asyncio.Task[None] | None = None
+        self._slow: set[asyncio.Task[None]] = set()
+        """Writers of groups that last; `_writer` is none of them."""
         self._apart_until = 0.0
         """On the clock of the event loop."""
 
@@ -59,50 +62,66 @@ class Groups:
             return False
         member = _Member(rows, times, loop.create_future())
         self._waiting.append(member)
-        if self._writer is None or self._writer.done():
-            self._writer = loop.create_task(self._write_all())
+        self._go_on()
         return await member.written
 
-    async def _write_all(self) -> None:
-        while self._waiting:
-            if group := self._group():
-                await self._write_one(group)
+    def _go_on(self) -> None:
+        """Send the next group on its way, unless units wait for another one."""
+        if self._waiting and self._writer is None and len(self._slow) < CONNECTIONS:
+            self._writer = asyncio.get_running_loop().create_task(self._write_next())
+            self._writer.add_done_callback(self._ended)
+
+    def _let_pass(self) -> None:
+        """Wait no longer for the group that is on its way."""
+        if self._writer is not None:
+            self._slow.add(self._writer)
+            self._writer = None
+        self._go_on()
+
+    def _ended(self, writer: asyncio.Task[None]) -> None:
+        if self._writer is writer:
+            self._writer = None
+        self._slow.discard(writer)
+        self._go_on()
 
     def _group(self) -> list[_Member]:
         """Return the members of the next group, from the front of the queue."""
         now = asyncio.get_running_loop().time()
         found: list[_Member] = []
-        characters = 0
-        while self._waiting and len(found) < UNITS and characters < CHARACTERS:
+        length = 0
+        while self._waiting and len(found) < UNITS and length < LENGTH:
             member = self._waiting.popleft()
             if member.written.done():
                 # Its caller has been cancelled.
                 continue
-            if member.times.late(now):
+            if member.times.late(now + SLOW_SECONDS):
+                # Its few moments would be those of the whole group.
                 member.written.set_result(False)
                 continue
             found.append(member)
-            characters += member.rows.characters()
+            length += member.rows.length()
         return found
 
-    async def _write_one(self, group: list[_Member]) -> None:
+    async def _write_next(self) -> None:
+        group = self._group()
+        if not group:
+            return
         loop = asyncio.get_running_loop()
         times = min((member.times for member in group), key=lambda times: times.body or 0.0)
-        slow = loop.call_later(SLOW_SECONDS, self._part, math.inf)
+        slow = loop.call_later(SLOW_SECONDS, self._let_pass)
         # This stays the outcome when the task is cancelled.
         error: Exception | None = unknown()
         try:
             await self._write(Deferred.of(member.rows for member in group), times)
             error = None
+        except OutcomeUnknown as caught:
+            error = caught
         except Exception as caught:  # noqa: BLE001 - each unit meets it again, when it writes alone
             error = caught
+            self._part(loop.time() + APART_SECONDS)
         finally:
             slow.cancel()
             _answer(group, error)
-            if error is None:
-                self._apart_until = 0.0
-            else:
-                self._part(loop.time() + APART_SECONDS)
 
     def _part(self, until: float) -> None:
         """Let the units that wait write alone, and those that come before `until`."""

@@ -29,7 +29,7 @@ class Times:
     fate: float | None
 
     def late(self, now: float) -> bool:
-        """Return whether the time of the unit is over."""
+        """Return whether the time of the unit's statements is over at `now`."""
         return self.body is not None and now >= self.body
 
     def acquire(self, now: float) -> float | None:

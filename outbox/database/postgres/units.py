@@ -133,10 +133,11 @@ class Units:
             tx = self._writing(pooled)
             async with asyncio.timeout_at(times.body):
                 result = await unit(tx, *args, **kwargs)
-            if (
-                groups is None or tx.begun or not tx.put_off
-                or not await groups.write(tx.put_off, times)
-            ):  # fmt: skip
+            grouped = (
+                groups is not None and not tx.begun and bool(tx.put_off)
+                and await groups.write(tx.put_off, times)
+            )  # fmt: skip
+            if not grouped:
                 await self._end(pooled, tx, times)
             return Written(result, tx.wake, frozenset(tx.changed))
 

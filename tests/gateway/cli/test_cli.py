@@ -303,7 +303,7 @@ def test_check_config_counts_the_connections_of_a_node(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1] == (
-        "Each node needs up to 13 connections to PostgreSQL: 7 for requests, 1 for group commits, "
+        "Each node needs up to 14 connections to PostgreSQL: 7 for requests, 2 for group commits, "
         "2 for the drain, 1 for its lease, 1 for signals, 1 for the leader's lock."
     )
 
@@ -315,7 +315,7 @@ def test_check_config_counts_the_connections_of_all_processes(tmp_path: Path) ->
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1] == (
-        "Each node needs up to 40 connections to PostgreSQL: 30 for requests, 3 for group commits, "
+        "Each node needs up to 43 connections to PostgreSQL: 30 for requests, 6 for group commits, "
         "2 for the drain, 1 for its lease, 3 for signals, 1 for the leader's lock."
     )
 

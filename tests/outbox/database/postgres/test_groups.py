@@ -13,7 +13,7 @@ import pytest
 from outbox.database import postgres
 from outbox.database.deferred import Deferred
 from outbox.database.postgres import groups
-from outbox.database.postgres.limits import GROUP, REQUESTS, Limits, Times
+from outbox.database.postgres.limits import BODY_SECONDS, GROUP, REQUESTS, Limits, Times
 from outbox.database.postgres.together import together
 from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
@@ -67,7 +67,7 @@ async def test_each_unit_alone_is_a_transaction(
 async def test_long_texts_are_not_in_one_group(
     url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "CHARACTERS", 1)
+    monkeypatch.setattr(groups, "LENGTH", 1)
     db = await handle(url)
     await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
     assert (await stored(url))[1] == MANY
@@ -189,46 +189,61 @@ async def test_units_behind_a_group_that_fails_are_written_alone() -> None:
 async def test_a_group_that_does_not_end_holds_up_nobody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As when the one connection is lost without a word, while others answer."""
+    """As when its connection is lost without a word; the next group goes on another one."""
     monkeypatch.setattr(groups, "SLOW_SECONDS", 0.05)
     end = asyncio.Event()
+    sizes = []
 
-    async def write(_: Deferred, __: Times) -> None:
-        await end.wait()
+    async def write(rows: Deferred, _: Times) -> None:
+        sizes.append(len(rows.rows[NODE]))
+        if len(sizes) in (1, 4):
+            await end.wait()
 
     queue = groups.Groups(write)
     units = await started(queue, 2 * groups.UNITS)
     first, rest = units[: groups.UNITS], units[groups.UNITS :]
     async with asyncio.timeout(5):
-        assert await asyncio.gather(*rest) == [False] * len(rest)
-        assert await asyncio.gather(*await started(queue, 1)) == [False]
-        assert not any(unit.done() for unit in first)
-        end.set()
-        assert all(await asyncio.gather(*first))
+        assert all(await asyncio.gather(*rest))
         assert await asyncio.gather(*await started(queue, 1)) == [True]
+        # Two that do not end are all there may be; the third would begin at once after the time.
+        second, third = await started(queue, 1), await started(queue, 1)
+        await asyncio.sleep(4 * groups.SLOW_SECONDS)
+        assert not any(unit.done() for unit in (*first, *second, *third))
+        end.set()
+        assert all(await asyncio.gather(*first, *second, *third))
+    assert sizes == [groups.UNITS, groups.UNITS, 1, 1, 1]
 
 
-async def test_a_cancelled_group_leaves_no_unit_without_an_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(groups, "APART_SECONDS", 0.0)
+async def test_a_unit_with_little_time_left_goes_alone() -> None:
+    """The time of a group is that of its most urgent unit."""
+    found: list[Times] = []
+
+    async def write(_: Deferred, times: Times) -> None:
+        found.append(times)
+
+    now = asyncio.get_running_loop().time()
+    queue, enough = groups.Groups(write), REQUESTS.times(now)
+    late = REQUESTS.times(now - BODY_SECONDS + 0.5)
+    units = [queue.write(rows_of(str(n)), times) for n, times in enumerate([enough, late, enough])]
+    assert await asyncio.gather(*units) == [True, False, True]
+    assert found == [enough]
+
+
+async def test_a_cancelled_group_leaves_no_unit_without_an_answer() -> None:
     end = asyncio.Event()
 
     async def write(_: Deferred, __: Times) -> None:
         await end.wait()
 
     queue = groups.Groups(write)
-    [unit, *rest] = await started(queue, groups.UNITS + 1)
-    [writer] = [task for task in asyncio.all_tasks() if "_write_all" in repr(task)]
+    units = await started(queue, groups.UNITS + 1)
+    [writer] = [task for task in asyncio.all_tasks() if "_write_next" in repr(task)]
     writer.cancel()
+    end.set()
     async with asyncio.timeout(5):
-        with pytest.raises(OutcomeUnknown):
-            await unit
-        found = await asyncio.gather(*rest, return_exceptions=True)
-        assert found.pop() is False
-        assert all(isinstance(each, OutcomeUnknown) for each in found)
-        end.set()
-        assert await asyncio.gather(*await started(queue, 1)) == [True]
+        found = await asyncio.gather(*units, return_exceptions=True)
+    assert found.pop() is True
+    assert all(isinstance(each, OutcomeUnknown) for each in found)
 
 
 async def test_the_order_of_units_makes_no_further_statement(url: str) -> None:
