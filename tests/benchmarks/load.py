@@ -120,7 +120,9 @@ class Load:
         """Send at a fixed rate whatever the responses; requests without a free connection wait."""
         step = 1 / self._per_second
         due = began
-        while due < self._until:
+        # A response in the last slot, before its request, is not the last one.
+        end, self._until = self._until, float("inf")
+        while due < end:
             pause = due - time.perf_counter()
             if pause > 0:
                 await asyncio.sleep(pause)
@@ -130,7 +132,6 @@ class Load:
                 self._waiting += 1
                 self.late += 1
             due += step
-        # Responses that come before the end of the last slot are the last ones as well.
         self._until = time.perf_counter()
         if not self._under_way:
             self._idle.set()
