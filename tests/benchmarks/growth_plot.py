@@ -45,7 +45,8 @@ def draw(figures: Mapping[str, Any], path: Path) -> None:
                 if row + 1 == len(ROWS):
                     axes.set_xlabel(AXES[axis], color=PALE)
         for axes in grid.flat:
-            axes.set_ylim(bottom=0)
+            # Room for the marker of the highest point.
+            axes.set_ylim(0, axes.dataLim.ymax * 1.08)
         grid[0][0].legend(frameon=False)
         figure.savefig(path, format="svg", metadata={"Date": None})
 
