@@ -57,7 +57,8 @@ async def test_a_flood_of_one_client_fills_only_its_own_queue(watched: Watched) 
     tasks = await flood(hashing, 1, 100)
     right = [await hashing.verify(stored, "a good password", f"honest {n}") for n in range(6)]
     assert right == [True] * 6
-    assert sum(not task.done() for task in tasks) > WAITING // 2
+    # Between two of the honest, who ask one after the other, one or two of the flood have a turn.
+    assert sum(not task.done() for task in tasks) > WAITING // 4
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     assert refused(answers) == 100 - WAITING - 1
     assert (watched.waiting[-1], watched.hashed) == (0, 1 + 6 + WAITING + 1)
