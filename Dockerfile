@@ -1,6 +1,6 @@
 # Builds Carteiro from its hashed lock: docker build -t carteiro .
 # docs/deploy.md tells how to run it.
-ARG PYTHON=python:3.13-slim-bookworm
+ARG PYTHON=python:3.13.7-slim-bookworm
 
 FROM ${PYTHON} AS build
 WORKDIR /src

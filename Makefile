@@ -29,7 +29,7 @@ QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_rete
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-faults check dashboards pictures bench performance proof lock clean setup
+.PHONY: help run demo test test-fast test-faults check dashboards pictures bench performance proof release lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ performance: $(DEV_STAMP) ## measure what docs/performance.md tells, and write i
 
 proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, a JSON line each; LINES="lint browser" picks
 	@$(BIN)/python -m tests.proof $(if $(filter command%,$(origin LINES)),$(LINES)) $(ARGS)
+
+release: $(DEV_STAMP) ## write sdist, wheel, image files, SBOM and checksums of HEAD into dist/; RUNBOOK=https://… links alerts
+	@.ci/release dist $(RUNBOOK)
 
 lock: $(DEV_STAMP) ## resolve pyproject.toml into the hashed locks (needs the network)
 	@$(PIP) install --quiet 'uv>=0.13'

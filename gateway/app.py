@@ -24,6 +24,7 @@ from gateway.rest import errors as rest
 from gateway.rest.first_pages import FIRST_PAGES, FirstPages
 from gateway.rest.routes import add_routes
 from gateway.server import answers, keys, startup
+from gateway.server.address import public_address
 from gateway.server.config import Config
 from gateway.server.delivery import Delivery, doctor_of, rules_of
 from gateway.server.fetching import Fetcher
@@ -32,7 +33,7 @@ from gateway.server.mailer import Mailer
 from gateway.server.middleware import frame, surface_of
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import Member
-from gateway.server.program import Role, program_version
+from gateway.server.program import Role, program_revision, program_version
 from gateway.server.proxies import Proxies
 from gateway.server.route_index import RouteIndex
 from gateway.server.storefront import build_storefront
@@ -67,10 +68,11 @@ def build_app(
     """
     clock, ids = db.clock, db.ids
     metrics = Metrics(
-        clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db)
-    )
+        clock=clock, webhook_series=config.metrics.webhook_series,
+        build=build_info(db, public_address(config, config.server.port)),
+    )  # fmt: skip
     metrics.watch_pool(db.census)
-    metrics.watch_key(keyring.newest_key_at)
+    metrics.watch_key(keyring.newest_key_at, lambda: keyring.refused)
     db.observer = metrics
     marks = Marks(clock, ids, config.tracing.sample)
     traces = collector(config.tracing, config.service.name, db, marks, metrics)
@@ -90,7 +92,10 @@ def build_app(
     mailer = Mailer(
         db, config.mail, metrics.mail, service=config.service.name, site=config.server.public_url
     )
-    upkeep = Upkeep(db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer)
+    upkeep = Upkeep(
+        db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
+        config.database.disk_bytes,
+    )  # fmt: skip
 
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
@@ -133,6 +138,12 @@ def build_app(
                 health.delivers = True
                 delivery.start()
 
+    async def rest() -> None:
+        health.delivers = False
+        await upkeep.stop_duties()
+        if delivery is not None and not health.draining:
+            await delivery.drain(config.server.shutdown_seconds / 2)
+
     async def parts(_: web.Application) -> AsyncIterator[None]:
         if traces is not None:
             traces.start()
@@ -140,7 +151,7 @@ def build_app(
         if member is None:
             await work()
         else:
-            answer_supervisor(member, work, health, exposition, delivery)
+            answer_supervisor(member, work, rest, health, exposition, delivery)
         yield
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
@@ -165,13 +176,26 @@ def build_app(
 def answer_supervisor(
     member: Member,
     work: Callable[[], Awaitable[None]],
+    rest: Callable[[], Awaitable[None]],
     health: Health,
     exposition: Exposition,
     delivery: Delivery | None,
 ) -> None:
     """Answer the supervisor's calls with the parts of this process."""
 
-    started: list[asyncio.Task[None]] = []
+    changes: set[asyncio.Task[None]] = set()
+    turn = asyncio.Lock()
+
+    def change(to: Callable[[], Awaitable[None]]) -> None:
+        # In turn, but not awaited: the first reading of a large table and the end of the sends
+        # take longer than the supervisor waits.
+        task = asyncio.create_task(changed(to), name="background-work")
+        changes.add(task)
+        task.add_done_callback(changes.discard)
+
+    async def changed(to: Callable[[], Awaitable[None]]) -> None:
+        async with turn:
+            await to()
 
     async def begin() -> None:
         try:
@@ -183,12 +207,15 @@ def answer_supervisor(
     async def working(_: bytes) -> bytes:
         if health.draining:
             raise Gone
-        # The first reading of a large table takes longer than the supervisor waits.
-        started.append(asyncio.create_task(begin(), name="background-work"))
+        change(begin)
+        return b""
+
+    async def resting(_: bytes) -> bytes:
+        change(rest)
         return b""
 
     async def alive(_: bytes) -> bytes:
-        return delivery.node_id.encode() if delivery is not None and health.delivers else b""
+        return delivery.node_id.encode() if delivery is not None else b""
 
     async def take_over(node_id: bytes) -> bytes:
         if delivery is not None:
@@ -202,8 +229,8 @@ def answer_supervisor(
         return await exposition.text()
 
     member.handlers |= {
-        "work": working, "alive": alive, "take_over": take_over, "readiness": readiness,
-        "metrics": counted,
+        "work": working, "rest": resting, "alive": alive, "take_over": take_over,
+        "readiness": readiness, "metrics": counted,
     }  # fmt: skip
 
 
@@ -214,11 +241,13 @@ def refuse(refusal: Refusal, request: web.Request, status: int | None = None) ->
     return rest.refuse(refusal, request, status)
 
 
-def build_info(db: Database) -> dict[str, str]:
-    """Return the labels of `app_build_info`."""
+def build_info(db: Database, console: str) -> dict[str, str]:
+    """Return the labels of `app_build_info`; `console` is the address to which dashboards link."""
     return {
         "version": program_version(),
+        "revision": program_revision(),
         "python": platform.python_version(),
         "sqlite": sqlite.VERSION,
         "backend": db.engine,
+        "console": console,
     }

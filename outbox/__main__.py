@@ -23,6 +23,7 @@ from outbox.queue import jobs, ordering
 from outbox.queue.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
+from outbox.webhooks import key_mark
 from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
 from outbox.worker.duties import Duties
@@ -96,12 +97,17 @@ async def _drain(args: argparse.Namespace) -> None:
     db = await database.open(args.database, clock=clock, ids=ids, serving=True)
     try:
         await migrate(db, [("outbox", MIGRATIONS)])
+        url = database.without_password(args.database)
+        await key_mark.must_belong(db, ring, f"the key file {args.keys}", url)
+        await key_mark.tell_missing(db, ring)
         settings = WorkerSettings(slots=args.slots, service=args.service)
         running = Running(db, ring, Guard(rules, clock), settings)
         loop = asyncio.get_running_loop()
         told = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, told.set)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
+            loop.add_signal_handler(signal.SIGHUP, told.set)
         duties = upkeep(db, args.keep_days)
         scheduler = Scheduler(clock)
         scheduler.every(duties.look_seconds, "duties", duties.look)

@@ -1,8 +1,11 @@
 """The closed list of errors that the engine raises to its callers."""
 
+from collections.abc import Collection
 from typing import Literal
 
-DatabaseFault = Literal["busy", "full", "io", "connection", "serialization", "corrupt", "read_only"]
+DatabaseFault = Literal[
+    "busy", "full", "io", "connection", "serialization", "corrupt", "read_only", "outcome_unknown"
+]
 
 
 class OutboxError(Exception):
@@ -10,15 +13,28 @@ class OutboxError(Exception):
 
 
 class DatabaseUnavailable(OutboxError):
-    """The database cannot do the work now; nothing is committed. Retry later."""
+    """The database cannot do the work now; nothing is committed, except by OutcomeUnknown."""
 
     def __init__(self, kind: DatabaseFault, text: str) -> None:
         super().__init__(text)
         self.kind: DatabaseFault = kind
 
+    @property
+    def kinds(self) -> tuple[DatabaseFault, ...]:
+        """The kinds by which it is counted."""
+        return (self.kind,)
+
 
 class OutcomeUnknown(DatabaseUnavailable):
-    """The connection closed during COMMIT, and the outcome of the transaction is unknown."""
+    """COMMIT failed in a way that leaves its outcome open: the transaction may be committed."""
+
+    made_work: bool = False
+    changed: Collection[str] = frozenset()
+    """What others must hear, in case it is committed: see Tx.wake and Tx.changed."""
+
+    @property
+    def kinds(self) -> tuple[DatabaseFault, ...]:
+        return (self.kind, "outcome_unknown")
 
 
 class CannotStart(OutboxError):

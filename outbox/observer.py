@@ -24,7 +24,14 @@ class DatabaseObserver(Protocol):
         """Report that the database refused or interrupted work."""
 
 
-class Observer(DatabaseObserver, Protocol):
+class EndsObserver(Protocol):
+    """Reports of ends of deliveries, whatever ended them."""
+
+    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
+        """Report a delivery's end; `latency` is event commit to 2xx, None for the other ends."""
+
+
+class Observer(DatabaseObserver, EndsObserver, Protocol):
     """Reports of the drain, in addition to those of its database."""
 
     def tick(self) -> None:
@@ -53,8 +60,8 @@ class Observer(DatabaseObserver, Protocol):
     ) -> None:
         """Report a recorded attempt; `seconds` is the time of its request."""
 
-    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
-        """Report a delivery's end; `latency` is event commit to 2xx, None for the other ends."""
+    def unreadable(self, webhook_id: str) -> None:
+        """Report a delivery put back because its webhook's secret cannot be decrypted now."""
 
     def rescued(self, reason: Rescue, count: int) -> None:
         """Report deliveries taken back: of an earlier process, a dead node or no sender."""
@@ -105,6 +112,7 @@ class Unwatched:
         self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
     ) -> None: ...
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None: ...
+    def unreadable(self, webhook_id: str) -> None: ...
     def rescued(self, reason: Rescue, count: int) -> None: ...
     def fenced(self) -> None: ...
     def deferred(self, count: int) -> None: ...

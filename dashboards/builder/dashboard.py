@@ -30,8 +30,10 @@ class Variable:
     name: str
     label: str
     query: str
-    every: str = ".+"
-    """The pattern that `All` stands for."""
+    every: str = ""
+    """The pattern that `All` stands for; empty for the list of all values."""
+    hidden: bool = False
+    """Whether it is no choice, and has the first value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,11 @@ class Dashboard:
 
 
 BASE = (
-    Variable("job", "Installation", "label_values(app_build_info, job)"),
-    Variable("instance", "Node", 'label_values(app_build_info{job=~"$job"}, instance)'),
+    Variable("job", "Installation", "label_values(outbox_slots, job)"),
+    Variable("instance", "Node", 'label_values(outbox_slots{job=~"$job"}, instance)'),
+    Variable(
+        "console", "Console", 'label_values(app_build_info{job=~"$job"}, console)', hidden=True
+    ),
 )
 
 
@@ -108,7 +113,7 @@ def _variables(dashboard: Dashboard) -> list[dict[str, Any]]:
 
 
 def _variable(variable: Variable) -> dict[str, Any]:
-    return {
+    common = {
         "name": variable.name,
         "label": variable.label,
         "type": "query",
@@ -117,11 +122,15 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "query": {"query": variable.query, "refId": variable.name},
         "refresh": 2,
         "sort": 1,
+    }
+    if variable.hidden:
+        return common | {"hide": 2, "multi": False, "includeAll": False}
+    return common | {
         "hide": 0,
         "multi": True,
         "includeAll": True,
-        "allValue": variable.every,
         "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
+        **({"allValue": variable.every} if variable.every else {}),
     }
 
 

@@ -19,13 +19,24 @@ BACKLOG = Row(
             "Held: behind an earlier delivery of its record. Parked: of a paused or disabled "
             "webhook. The leader counts; a million rows take minutes.",
             "short", (Query(whole("outbox_deliveries", by="state"), "{{state}}"),), stacked=True,
+            width=12,
         ),
         Panel(
             "Age of the oldest due delivery",
             "The figure that grows when delivery stalls, whatever the reason. Above 60 s for two "
             "minutes somebody is called.",
             "s", (Query(highest("outbox_oldest_ready_age_seconds"), "oldest"),),
-            steps=up_to(5, 60), lines=True, alert="OutboxStalled",
+            width=12, steps=up_to(5, 60), lines=True, alert="OutboxStalled",
+        ),
+        Panel(
+            "Behind",
+            "First attempts that are due at webhooks whose oldest is a minute late, without an "
+            "open circuit: at the webhook with most, and at the rest. Somebody is called when the "
+            "rest grows for 15 minutes.",
+            "short",
+            (Query(whole("outbox_backlog_deliveries", by="part"), "{{part}}"),
+             Query(whole("outbox_backlog_webhooks"), "webhooks")),
+            width=12, alert="OutboxBacklog",
         ),
         Panel(
             "Created and ended",
@@ -38,6 +49,7 @@ BACKLOG = Row(
                 Query(rate("outbox_deliveries_left_out_total"), "left out"),
                 Query(rate("webhook_deliveries_finished_total"), "ended"),
             ),
+            width=12,
         ),
         Panel(
             "Events written",

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from dashboards.builder.dashboard import Dashboard, Row
-from dashboards.builder.panels import Column, Panel, Query, at_least, quantiles, up_to
+from dashboards.builder.panels import (
+    BLUE,
+    PAGE_OF_WEBHOOK,
+    Column,
+    Panel,
+    Query,
+    at_least,
+    quantiles,
+    up_to,
+)
 from dashboards.builder.promql import (
     INSTALLATION,
     highest,
@@ -12,7 +21,9 @@ from dashboards.builder.promql import (
     whole,
 )
 
-FIRING = 'ALERTS{alertstate="firing",severity=~"page|ticket"}'
+# The label application is that of our rules; an alert about an absent series has no job.
+FIRING = 'ALERTS{alertstate="firing",application="carteiro",job=~"$job|"}'
+UP, MOST_UP = (f"job:carteiro_nodes_up:{figure}{{{INSTALLATION}}}" for figure in ("count", "max1d"))
 
 
 def _kept(title: str, description: str, bad: str, promised: float, to: str) -> Panel:
@@ -109,11 +120,14 @@ NOW = Row(
             to="carteiro-delivery", alert="OutboxStalled",
         ),
         Panel(
-            "Last turn of the worker",
-            "Seconds since a worker last went round. Below 5 is normal; above 30 nothing is sent.",
-            "s", (Query(f"time() - {highest('outbox_scheduler_last_tick_timestamp_seconds')}"),),
-            "stat", 4, 4, up_to(10, 30), decimals=1, to="carteiro-delivery",
-            alert="OutboxSchedulerDead",
+            "Since a worker's last turn",
+            "Seconds since the worker of a node last went round, by the node's own clock: the "
+            "three nodes with most. Below 5 is normal; above 30 the node sends nothing.",
+            "s",
+            (Query(f"topk(3, instance:outbox_tick_age_seconds:now{{{INSTALLATION}}})",
+                   "{{instance}}"),),
+            "stat", 4, 4, up_to(10, 30), decimals=1, empty="no worker",
+            to="carteiro-delivery", alert="OutboxSchedulerDead",
         ),
         Panel(
             "Deliveries to do",
@@ -128,14 +142,19 @@ NOW = Row(
             "are those of receivers; when many webhooks fail at once, look at our network.",
             "percentunit",
             (Query(f"1 - max (job:webhook_attempts_failed:ratio_rate5m{{{INSTALLATION}}})"),),
-            "stat", 4, 4, at_least(0.5, 0.9), decimals=1, to="carteiro-webhooks",
+            "stat", 4, 4, at_least(0.5, 0.9), decimals=1, empty="no attempt",
+            to="carteiro-webhooks",
             alert="WebhookMassFailure",
         ),
         Panel(
-            "Nodes up",
-            "Nodes that Prometheus can scrape. When one is missing, it is down or refuses the "
-            "address of Prometheus ([metrics] allow).",
-            "short", (Query(f"sum(up{{{INSTALLATION}}})"),), "stat", 4, 4, at_least(1, 1),
+            "Nodes",
+            "Nodes that Prometheus can scrape, and how many fewer than the most of the last day. "
+            "One that is missing is down, refuses the address of Prometheus ([metrics] allow), "
+            "or was removed.",
+            "short",
+            (Query(f"sum({UP} or 0 * {MOST_UP})", "up"),
+             Query(f"sum({MOST_UP} - ({UP} or 0 * {MOST_UP}))", "missing")),
+            "stat", 4, 4, up_to(1, 1), empty="none", colours={"up": BLUE},
             to="carteiro-runtime", alert="TargetDown",
         ),
     ),
@@ -173,16 +192,20 @@ TRAFFIC = Row(
             "Alerts that fire",
             "Name, severity and labels of each firing alert. Its section of the runbook says what "
             "it means, where to look, what to do and when it is over.",
-            "short", (Query(f"sum by (alertname, severity, instance) ({FIRING})"),), "table", 12, 7,
+            "short",
+            (Query(f"sum by (alertname, severity, instance, webhook, owner) ({FIRING})"),),
+            "table", 12, 7, empty="no alert fires",
             columns=(Column("alertname", "alert"), Column("severity", "severity"),
-                     Column("instance", "node")),
+                     Column("instance", "node"),
+                     Column("webhook", "webhook", to=PAGE_OF_WEBHOOK), Column("owner", "owner")),
         ),
         Panel(
             "Builds",
-            "Version, Python, SQLite library and database of each node. Two versions at once are "
-            "normal only during an upgrade.",
+            "Version, commit, Python, SQLite library and database of each node. Two versions at "
+            "once are normal only during an upgrade.",
             "short", (Query(of("app_build_info")),), "table", 12, 7,
             columns=(Column("instance", "node"), Column("version", "version"),
+                     Column("revision", "commit"),
                      Column("backend", "database"), Column("python", "Python"),
                      Column("sqlite", "SQLite")),
         ),

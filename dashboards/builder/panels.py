@@ -13,6 +13,9 @@ FULL = 24
 """Columns of a dashboard."""
 GREEN, ORANGE, RED, BLUE = "green", "orange", "red", "blue"
 
+PAGE_OF_WEBHOOK = "${console}/console/webhooks/${__value.raw}"
+"""The page of the webhook whose id a cell has; `$console` comes from the nodes."""
+
 Kind = Literal["timeseries", "stat", "heatmap", "table"]
 Steps = tuple[tuple[float | None, str], ...]
 """Colours with the value at which each begins; the first begins nowhere."""
@@ -34,6 +37,8 @@ class Column:
     source: str
     name: str
     unit: str = ""
+    to: str = ""
+    """Where a cell leads; `${__value.raw}` is its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,8 @@ class Panel:
     top: float | None = None
     """The upper end of the axis."""
     decimals: int | None = None
+    empty: str = "no data"
+    """What it shows instead of a figure that does not exist."""
     columns: tuple[Column, ...] = ()
     sort: str = ""
     to: str = ""
@@ -129,6 +136,7 @@ def _defaults(panel: Panel) -> dict[str, Any]:
         "min": 0 if panel.kind == "timeseries" and panel.top != 0 else None,
         "max": panel.top or None,
         "decimals": panel.decimals,
+        "noValue": panel.empty,
         "color": {"mode": "thresholds" if panel.kind == "stat" else "palette-classic"},
         "thresholds": {
             "mode": "absolute",
@@ -164,7 +172,20 @@ def _overrides(panel: Panel) -> list[dict[str, Any]]:
         for column in panel.columns
         if column.unit
     ]
-    return colours + units
+    links = [
+        {
+            "matcher": {"id": "byName", "options": column.name},
+            "properties": [
+                {
+                    "id": "links",
+                    "value": [{"title": "Console", "url": column.to, "targetBlank": True}],
+                }
+            ],
+        }
+        for column in panel.columns
+        if column.to
+    ]
+    return colours + units + links
 
 
 def _transformations(panel: Panel) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.builder.dashboard import Dashboard, Row
 from dashboards.builder.panels import RED, Panel, Query, quantiles, up_to
-from dashboards.builder.promql import highest, of, quantile, rate, whole
+from dashboards.builder.promql import INSTALLATION, highest, increase, of, quantile, rate, whole
 
 LAG, SPENT = "event_loop_lag_seconds", "db_transaction_duration_seconds"
 
@@ -53,9 +53,12 @@ PROCESS = Row(
         ),
         Panel(
             "Processes",
-            "Processes of each node that answer, and those of [server] processes that do not.",
+            "Processes of each node that answer, those of [server] processes that do not, and "
+            "how many were started again within the time range.",
             "short",
             (
+                Query(increase("server_process_restarts_total", by="instance"),
+                      "{{instance}} started again"),
                 Query(of("server_processes", 'state="answering"'), "{{instance}} answering"),
                 Query(of("server_processes", 'state="missing"'), "{{instance}} missing"),
             ),
@@ -121,8 +124,8 @@ STORE = Row(
         ),
         Panel(
             "Size of the database",
-            "The SQLite file and its write-ahead log. A log above 256 MiB means that a reader has "
-            "been open for too long.",
+            "The database and its write-ahead log; that of PostgreSQL for a role that may see it. "
+            "A log above 256 MiB of SQLite means that a reader has been open for too long.",
             "bytes",
             (
                 Query(of("db_file_bytes"), "{{instance}} file"),
@@ -132,7 +135,8 @@ STORE = Row(
         ),
         Panel(
             "Room on the disk",
-            "Free space for the database, and what is left in six hours if the last hour goes on.",
+            "Free space for the database, and what is left in six hours if the last hour goes on; "
+            "of PostgreSQL with [database] disk_bytes.",
             "bytes",
             (
                 Query(of("db_free_bytes"), "{{instance}} free"),
@@ -155,6 +159,15 @@ STORE = Row(
             (Query(f"time() - {highest('retention_last_success_timestamp_seconds', by='table')}",
                    "{{table}}"),),
             alert="RetentionStale",
+        ),
+        Panel(
+            "Since the last backup",
+            "Time since the moment that the last complete `carteiro backup` holds. Backups by "
+            "other means are not known here.",
+            "s",
+            (Query("time() - (job:backup_last_success_timestamp_seconds:max"
+                   f"{{{INSTALLATION}}} > 0)", "{{job}}"),),
+            steps=up_to(86_400, 26 * 3_600), lines=True, empty="no backup", alert="BackupStale",
         ),
     ),
 )  # fmt: skip
@@ -189,6 +202,17 @@ WATCHING = Row(
             "Add a new one once a quarter.",
             "s", (Query(whole("secret_age_seconds", by="kind"), "{{kind}}"),),
             steps=up_to(86_400 * 80, 86_400 * 90), lines=True, alert="SecretOld",
+        ),
+        Panel(
+            "Secrets that cannot be decrypted",
+            "Deliveries per second that were put back, because a key that their webhook needs is "
+            "missing from the key file; and key files that a running node refuses, 1 per node.",
+            "short",
+            (
+                Query(rate("webhook_unreadable_total"), "deliveries put back"),
+                Query(of("secret_key_file_refused"), "{{instance}} refuses its file"),
+            ),
+            alert="SecretUnreadable",
         ),
         Panel(
             "Spans for the trace collector",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dashboards.builder.dashboard import Dashboard, Row, Variable
-from dashboards.builder.panels import GREEN, RED, Column, Panel, Query, up_to
-from dashboards.builder.promql import highest, increase, of, quantile, rate, ratio
+from dashboards.builder.panels import GREEN, PAGE_OF_WEBHOOK, RED, Column, Panel, Query, up_to
+from dashboards.builder.promql import INSTALLATION, highest, increase, of, quantile, rate, ratio
 
 CHOSEN = 'webhook=~"$webhook"'
 ATTEMPTS = "webhook_endpoint_attempts_total"
@@ -33,12 +33,44 @@ NOW = Row(
             ),
             "table", 24, 10,
             columns=(
-                Column("webhook", "webhook"), Column("host", "host"), Column("A", "failed"),
+                Column("webhook", "webhook", to=PAGE_OF_WEBHOOK), Column("host", "host"),
+                Column("A", "failed"),
                 Column("B", "attempts"), Column("C", "waiting"),
                 Column("D", "oldest waiting", "s"), Column("E", "since last success", "s"),
                 Column("F", "up"),
             ),
-            sort="failed", decimals=0,
+            sort="failed", decimals=0, empty="no webhook was used",
+        ),
+        Panel(
+            "Webhooks that are behind",
+            "Webhooks without an open circuit whose first attempts are a minute late or more, the "
+            "oldest 20: they accept deliveries slower than these come.",
+            "none",
+            (
+                Query(f"max by (webhook, owner) (webhook_backlog_deliveries{{{INSTALLATION}}})"),
+                Query(f"max by (webhook, owner) (webhook_backlog_age_seconds{{{INSTALLATION}}})"),
+            ),
+            "table", 12, 8,
+            columns=(
+                Column("webhook", "webhook", to=PAGE_OF_WEBHOOK), Column("owner", "owner"),
+                Column("A", "due"), Column("B", "oldest", "s"),
+            ),
+            sort="oldest", decimals=0, empty="none is behind", alert="WebhookBacklog",
+        ),
+        Panel(
+            "Owners that are behind",
+            "The same by owner: first attempts that are due at the webhooks of an owner that are "
+            "behind.",
+            "none",
+            (
+                Query(f"max by (owner) (owner_backlog_deliveries{{{INSTALLATION}}})"),
+                Query(f"max by (owner) (owner_backlog_age_seconds{{{INSTALLATION}}})"),
+            ),
+            "table", 12, 8,
+            columns=(
+                Column("owner", "owner"), Column("A", "due"), Column("B", "oldest", "s"),
+            ),
+            sort="oldest", decimals=0, empty="none is behind", alert="OwnerBacklog",
         ),
     ),
 )  # fmt: skip

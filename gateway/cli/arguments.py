@@ -147,6 +147,10 @@ def verify(parser: argparse.ArgumentParser) -> None:
         "--noted", metavar="PLACE:DIGEST",
         help="the end of the webhook's log that an earlier run printed; it must still be in it",
     )  # fmt: skip
+    parser.add_argument(
+        "--retention-days", metavar="DAYS", type=int, default=0,
+        help="the shortest time that deliveries were kept, if it was shorter than it is now",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -182,6 +186,14 @@ def restore(parser: argparse.ArgumentParser) -> None:
         "--pause", action="store_true", help="pause all webhooks, so that nothing is sent"
     )
     parser.add_argument("--check", action="store_true", help="only check that the file is whole")
+
+
+def secrets_init(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--give-up-secrets", action="store_true",
+        help="the keys of this database are lost for ever: let new ones belong to it, and give up "
+        "the secrets in it",
+    )  # fmt: skip
 
 
 def rotate(parser: argparse.ArgumentParser) -> None:

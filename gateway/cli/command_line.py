@@ -9,7 +9,7 @@ from typing import Any
 from gateway.cli import arguments
 from gateway.cli.parser import Parser
 from gateway.server.config import FILE_VARIABLE, FILES, Config
-from gateway.server.program import program_version
+from gateway.server.program import program_revision, program_version
 
 Arguments = Callable[[argparse.ArgumentParser], None]
 Run = Callable[[Config, argparse.Namespace, Callable[[str], None]], Awaitable[None]]
@@ -159,7 +159,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
-        "carteiro secrets init", _from("secret_commands", "init"),
+        "carteiro secrets init", _from("secret_commands", "init"), arguments.secrets_init,
     ),
     Command(
         "secrets rotate", "Replace the key that encrypts secrets, while servers run.",
@@ -182,7 +182,8 @@ def build_parser() -> Parser:
         description="A CRM REST API that delivers every write to its webhooks.",
         epilog="Example: carteiro serve",
     )
-    parser.add_argument("--version", action="version", version=f"carteiro {program_version()}")
+    version = f"carteiro {program_version()} ({program_revision()})"
+    parser.add_argument("--version", action="version", version=version)
     _config(parser, None)
     parser.set_defaults(command=None, parser=parser)
     tops = parser.add_subparsers(metavar="COMMAND")

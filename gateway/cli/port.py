@@ -33,7 +33,10 @@ def cannot_listen(config: Config, error: OSError) -> str:
 
 
 def stop_on_signals(again: Callable[[], None], stopping: asyncio.Event) -> None:
-    """Set `stopping` on SIGTERM or SIGINT; call `again` on each further one."""
+    """Set `stopping` on SIGTERM, SIGINT or SIGHUP; call `again` on each further SIGTERM or SIGINT.
+
+    A terminal that closes sends SIGHUP more than once, and a program under nohup ignores it.
+    """
 
     def stop() -> None:
         if stopping.is_set():
@@ -42,3 +45,5 @@ def stop_on_signals(again: Callable[[], None], stopping: asyncio.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, stopping.set)

@@ -29,23 +29,24 @@ async def serve_processes(config: Config, role: Role) -> None:
         config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
     )
     stopping = asyncio.Event()
-    # Without SO_REUSEPORT: another program on the port would otherwise share it.
     await must_be_free(config)
     try:
-        # Bound but not listening, it keeps the port while no process has it.
+        # Not listening before a process is ready. With SO_REUSEPORT each process would have a queue
+        # of its own, whose connections are lost with it and hang while it stands still.
         bound = await asyncio.get_running_loop().create_server(
             asyncio.Protocol, config.server.host or None, config.server.port,
-            reuse_port=True, start_serving=False,
+            start_serving=False,
         )  # fmt: skip
     except OSError as error:
         raise CannotStart(cannot_listen(config, error)) from None
     port = bound.sockets[0].getsockname()[1]
+    sockets = [each.fileno() for each in bound.sockets]
     share = share_of(config, role)
     share = structs.replace(share, server=structs.replace(share.server, port=port))
-    supervisor = Supervisor(share, role, shared_memory(), clock, stopping)
+    supervisor = Supervisor(share, role, shared_memory(), clock, stopping, sockets)
     stop_on_signals(partial(_end, supervisor), stopping)
     try:
-        await supervisor.run()
+        await supervisor.run(bound.close)
     finally:
         bound.close()
     logs.logger().info("stopped")

@@ -4,24 +4,45 @@ from argparse import Namespace
 from pathlib import Path
 
 from gateway.cli.commands import Say, existing
+from gateway.cli.data import keys
+from gateway.cli.data.passage import own_tables
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
+from outbox.database import transfer_ends, without_password
 from outbox.database.transaction import Database
-from outbox.errors import CannotStart
+from outbox.database.transfer import Place
+from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
-from outbox.webhooks import resealing
-from outbox.webhooks.key_files import activate_keys, add_key, read_key_file, write_key_file
+from outbox.webhooks import key_mark, resealing
+from outbox.webhooks.key_files import (
+    activate_keys,
+    add_key,
+    must_be_new,
+    read_key_file,
+    write_key_file,
+)
 from outbox.webhooks.secrets import KeyRing
 
 AT_ONCE = 100
 
 
 async def init(config: Config, given: Namespace, say: Say) -> None:
-    """Create the key file at its configured path."""
+    """Create the key file at its configured path, for a database without secrets."""
     path = startup.key_file(config)
+    if given.give_up_secrets:
+        await _give_up(config, path, say)
+        return
+    must_be_new(path)
+    unknown = await _must_have_no_secrets(config, path)
     write_key_file(path, Ids(), SystemClock().wall())
     say(f"Created {path}; store a copy in a safe place, apart from the database backups.")
+    if unknown:
+        say(
+            f"Note: {without_password(config.database.url)} could not be read ({unknown}). If it "
+            f"has secrets, delete {path} and put its own key file there: no server starts with "
+            "another one."
+        )
 
 
 async def rotate(config: Config, given: Namespace, say: Say) -> None:
@@ -32,6 +53,8 @@ async def rotate(config: Config, given: Namespace, say: Say) -> None:
     path = _file(config)
     async with existing(config) as db:
         ring = read_key_file(path, db.ids)
+        url = without_password(config.database.url)
+        await key_mark.must_belong(db, ring, startup.keys_named(config), url)
         if given.stage:
             _stage(db, ring, path, say)
             return
@@ -57,6 +80,47 @@ async def rotate(config: Config, given: Namespace, say: Say) -> None:
     )
 
 
+async def _must_have_no_secrets(config: Config, path: Path) -> str:
+    """Raise CannotStart when the database needs keys; return why it could not be read, or ""."""
+    file = startup.sqlite_file(config)
+    if file is not None and not file.exists():
+        return ""
+    settings = config.database
+    place = Place(
+        settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
+    )
+    try:
+        async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
+            ids = await keys.needed(source)
+    except OutboxError as error:
+        return str(error)
+    if ids:
+        raise CannotStart(
+            f"the database {without_password(settings.url)} has secrets, encrypted with the key "
+            f"{ids[-1]}; put its key file at {path}, from the backup of the keys or from another "
+            "node"
+        )
+    return ""
+
+
+async def _give_up(config: Config, path: Path, say: Say) -> None:
+    """Let new keys belong to the database, whose own ones are lost."""
+    async with existing(config) as db:
+        ring = keys.of(config, db.ids)
+        if ring is None:
+            write_key_file(path, db.ids, db.clock.wall())
+            ring = read_key_file(path, db.ids)
+        where = startup.keys_named(config)
+        if await db.read(key_mark.objection_in, ring) is None:
+            raise CannotStart(f"{where} belongs to the database; there is nothing to give up")
+        await db.write(key_mark.replace, ring)
+    say(f"From now on {where} belongs to {without_password(config.database.url)}.")
+    say(
+        "Webhooks whose secrets were encrypted with the lost keys send nothing until their owners "
+        "replace the secrets in the console; their deliveries wait."
+    )
+
+
 def _file(config: Config) -> Path:
     if config.secrets.keys:
         raise CannotStart(
@@ -76,7 +140,7 @@ def _stage(db: Database, ring: KeyRing, path: Path, say: Say) -> None:
 
 
 def _must_be_alone(db: Database, only_node: bool) -> None:
-    """A node without the new key would end deliveries as undecipherable."""
+    """A node without the new key could not decrypt what is encrypted with it."""
     if db.engine == "postgres" and not only_node:
         raise CannotStart(
             "other nodes may use this database and need the new key first; run `carteiro secrets "

@@ -22,12 +22,14 @@ from gateway.server.config import Config
 from gateway.server.connections import Runner
 from gateway.server.descriptors import fitted, raise_limit
 from gateway.server.processes.member import Member
-from gateway.server.program import Role, program_version
+from gateway.server.program import Role, program_revision, program_version
+from gateway.server.shared_site import SharedSite
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.webhooks import key_mark
 
 T = TypeVar("T")
 Say = Callable[[str], None]
@@ -40,7 +42,7 @@ BACKLOG = 1024
 
 
 async def serve(config: Config, role: Role, say: Say, member: Member | None = None) -> None:
-    """Run until SIGTERM or SIGINT. `say` prints a line for people. Raise CannotStart.
+    """Run until SIGTERM, SIGINT or SIGHUP. `say` prints a line for people. Raise CannotStart.
 
     A `member` of several processes runs until its supervisor stops it or ends.
     """
@@ -64,6 +66,7 @@ async def serve(config: Config, role: Role, say: Say, member: Member | None = No
         if applied:
             logs.logger().info("migrated", applied=applied)
         keyring = await startup.open_keys(config, db, ids)
+        await key_mark.tell_missing(db, keyring)
         if (open_files := startup.open_files(config)) is not None:
             logs.logger().warning("files_open_to_others", text=open_files)
         app = build_app(config, db, keyring, role=role, member=member)
@@ -105,18 +108,23 @@ async def _listen(
     await runner.setup()
     try:
         member = app[keys.MEMBER]
-        site = web.TCPSite(
-            runner, server.host or None, server.port, backlog=BACKLOG,
-            reuse_port=member is not None,
-        )  # fmt: skip
+        site: web.TCPSite | SharedSite
+        if member is None:
+            site = web.TCPSite(runner, server.host or None, server.port, backlog=BACKLOG)
+        else:
+            assert runner.server is not None
+            site = SharedSite(runner.server, member.sockets, BACKLOG)
         try:
             await site.start()
         except OSError as error:
             raise CannotStart(cannot_listen(config, error)) from None
         metrics.watch_connections(runner.census)
-        address = public_address(config, runner.addresses[0][1])
+        address = public_address(config, site.port)
         greet = partial(_greet, app[keys.DB], address, role, say)
-        logs.logger().info("listening", host=server.host, port=runner.addresses[0][1], role=role)
+        logs.logger().info(
+            "listening", host=server.host, port=site.port, role=role,
+            revision=program_revision(),
+        )  # fmt: skip
         if member is None:
             await greet()
             await stopping.wait()

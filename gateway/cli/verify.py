@@ -20,10 +20,11 @@ from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
 from outbox.queue.chain import Head
 from outbox.queue.proofs import Signed
+from outbox.queue.retention import DAY
 from outbox.queue.verification import Fault, Verdict, verify
 
-FIRST_MIGRATION = 7
-"""The migration of the engine with which chains begin."""
+FIRST_MIGRATION = 21
+"""The last migration of the engine that added columns to a chain."""
 NOTED = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 UNCHECKED: Mapping[Signed, str] = {
     "replaced": "made with a secret that was replaced since",
@@ -52,7 +53,9 @@ async def run(config: Config, given: Namespace, say: Say) -> None:
             raise CannotStart(
                 "the database schema is older than this program; run `carteiro migrate`"
             )
-        found = await verify(source, ring, webhook_id, noted)
+        await keys.must_belong(source, config, ring)
+        days = given.retention_days or config.retention.deliveries_days
+        found = await verify(source, ring, webhook_id, noted, place.clock.wall() - days * DAY)
     if webhook_id and not found.heads and not found.attempts:
         raise CannotStart(f"there is no attempt of a webhook {webhook_id} in the log")
     if given.json:
@@ -89,6 +92,11 @@ def _lines(found: Verdict, *, single: bool) -> list[str]:
     ]
     if found.older:
         lines.append(f"{_count(found.older, 'attempt')} from before there were digests.")
+    if found.judge.narrow:
+        lines.append(
+            f"{_count(found.judge.narrow, 'digest')} from before they covered the state of the "
+            "delivery and name, record and time of the event."
+        )
     lines += [
         f"{_count(signed[why], 'signature')} not checked: {text}."
         for why, text in UNCHECKED.items() if signed[why]
@@ -104,7 +112,10 @@ def _count(number: int, noun: str) -> str:
 
 
 def _sentence(fault: Fault) -> str:
-    attempt = f"attempt {fault.number} of delivery {fault.delivery_id}"
+    delivery = f"delivery {fault.delivery_id}"
+    attempt = delivery if fault.number is None else f"attempt {fault.number} of {delivery}"
+    if fault.place is None:
+        return f"Webhook {fault.webhook_id}, {attempt}: {fault.what}."
     if not fault.missing:
         return f"Webhook {fault.webhook_id}, place {fault.place}, {attempt}: {fault.what}."
     behind = f", behind {attempt}" if fault.delivery_id else ""
@@ -113,7 +124,8 @@ def _sentence(fault: Fault) -> str:
 
 def _record(found: Verdict) -> dict[str, object]:
     return {
-        "attempts": found.attempts, "older": found.older, "signatures": dict(found.judge.signed),
+        "attempts": found.attempts, "older": found.older, "narrow": found.judge.narrow,
+        "signatures": dict(found.judge.signed),
         "ends": {one: f"{place}:{digest}" for one, (place, digest) in found.heads.items()},
         "faults": found.faults,
     }  # fmt: skip

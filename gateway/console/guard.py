@@ -20,6 +20,7 @@ from gateway.records.errors import Refusal
 from gateway.server.keys import CLIENT, CONFIG, DB, IDS
 from gateway.server.origins import spelled
 from gateway.server.proxies import Client
+from outbox.database.transaction import Commits, belongs_to, commits
 
 SAFE = frozenset({"GET", "HEAD"})
 HOUR = 3_600_000_000
@@ -78,8 +79,12 @@ async def recognise(request: web.Request) -> Visitor:
         return Visitor(new_token(request), True, None)
     database = request.app[DB]
     session = await database.read(sessions.find, token)
+    if session is not None:
+        belongs_to(session.owner_id)
     if session is not None and session.stale(database.clock.wall()):
         await database.write(sessions.seen, session.id)
+        # This is not what the visitor asks for.
+        commits.set(Commits())
     return Visitor(token, False, session)
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 from gateway.console import doctor, pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
+from gateway.console.text import ENGLISH
 from gateway.domain.webhooks import conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
 from gateway.server.keys import CONFIG, DB, GUARD, KEYRING
@@ -16,6 +17,7 @@ from outbox.queue.policy import Schedule
 from outbox.sending.request import MOST_CUSTOM, Header
 from outbox.webhooks import Draft, Webhook, open_headers
 from outbox.webhooks.conditions import MOST
+from outbox.webhooks.secrets import SealBroken
 
 EMPTY: Mapping[str, Any] = {
     "url": "",
@@ -71,6 +73,15 @@ def judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header
     return webhooks.judge(rules=rules, kept=kept, unread=unread, **{**typed, **read})
 
 
+def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
+    """Return the stored headers of a webhook, or none and why they cannot be decrypted."""
+    try:
+        return open_headers(webhook.headers, request.app[KEYRING], webhook.id), None
+    except SealBroken as error:
+        message = ENGLISH["webhook.headers_unreadable"].format(reason=error)
+        return [], Fault("headers", "unreadable", message)
+
+
 def own_timeout(request: web.Request) -> str:
     """Return the seconds of the installation's timeout."""
     return f"{request.app[CONFIG].delivery.total_seconds:g}"
@@ -83,6 +94,7 @@ def page(
     typed: Mapping[str, Any],
     refusal: Refusal | None = None,
     outlook: Mapping[str, Any] | None = None,
+    status: int | None = None,
 ) -> web.Response:
     """Show the form with what was typed, the faults of it, and what it would do."""
     if outlook is None and (typed["conditions"] or typed["schedule"]):
@@ -96,7 +108,8 @@ def page(
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
-    status = pages.status_of(refusal) if refusal else 200
+    if status is None:
+        status = pages.status_of(refusal) if refusal else 200
     return pages.render(request, visitor, "webhook_form.html", context, status=status)
 
 
@@ -114,7 +127,7 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
     return {
-        "headers": open_headers(webhook.headers, request.app[KEYRING], webhook.id),
+        "headers": kept_headers(request, webhook)[0],
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
         "asked": [conditions.one_line(one) for one in webhook.conditions or ()],

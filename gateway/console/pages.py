@@ -18,10 +18,11 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.console.text import ENGLISH, translate
 from gateway.console.troubles import Troubles
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, of_database
 from gateway.server.keys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from outbox.database.places import Crowded
+from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
 
@@ -197,8 +198,9 @@ async def _answer(
         wait = Refusal("rate_limited", "error.crowded", facts={"retry_after": 1})
         response = refused(request, visitor, wait)
     except DatabaseUnavailable as fault:
-        logger().warning("console_database", error_kind=fault.kind)
-        response = refused(request, visitor, Refusal("unavailable", "error.unavailable_help"))
+        logger().warning("console_database", error_kind=fault.kinds[-1])
+        code = of_database(fault, commits.get(), "").code
+        response = refused(request, visitor, Refusal(code, f"error.{code}_help"))
     except (web.HTTPException, ConnectionError):
         raise
     except Exception as fault:  # noqa: BLE001 - the log has the traceback, the page no details
@@ -217,7 +219,7 @@ async def _answer(
 STATUS = {
     "unauthenticated": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
     "conflict": 409, "payload_too_large": 413, "unsupported_media_type": 415, "rate_limited": 429,
-    "internal_error": 500, "unavailable": 503,
+    "internal_error": 500, "unavailable": 503, "outcome_unknown": 503,
 }  # fmt: skip
 FACT_HEADERS = {
     "retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding",
@@ -231,9 +233,7 @@ def status_of(refusal: Refusal) -> int:
 
 def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
     """Render a refusal as a page. Its message is a key of the catalogue or a sentence."""
-    title = f"error.{refusal.code}"
-    if refusal.message == "error.csrf_help":
-        title = "error.csrf"
+    title = "error.csrf" if refusal.message == "error.csrf_help" else f"error.{refusal.code}"
     if refusal.code == "forbidden":
         request.app[METRICS].rejected(
             "console", "csrf" if refusal.message in FORGED else "forbidden"

@@ -8,7 +8,7 @@ from gateway.console.guard import Visitor
 from gateway.console.recovery_form import Asked
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
-from gateway.server.keys import DB, METRICS, REQUEST_ID
+from gateway.server.keys import CONFIG, DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from outbox.queue import jobs
 
@@ -27,20 +27,20 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     if asked.draft is None:
         return await _form(request, visitor, asked)
     # A count may read many rows, so it takes the turn of its owner.
-    total, complete = await db.scan(
+    count = await db.scan(
         visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, asked.draft
     )
     if form.text("confirmed") != asked.question:
         webhook, _ = await db.read(recoveries.listed, visitor.actor, webhook_id)
         context = {
-            "webhook": webhook, "asked": asked, "total": total, "complete": complete,
-            "seconds": -(-total // asked.draft.rate), "draft": asked.draft,
+            "webhook": webhook, "asked": asked, "count": count, "draft": asked.draft,
+            "seconds": -(-count.total // asked.draft.rate),
         }  # fmt: skip
         return pages.render(request, visitor, "recover_confirm.html", context)
-    job_id = await db.write(recoveries.start, visitor.actor, webhook_id, asked.draft, total)
+    job_id = await db.write(recoveries.start, visitor.actor, webhook_id, asked.draft, count.total)
     logger().info(
         "job_started", request_id=request[REQUEST_ID], job=job_id, webhook_id=webhook_id,
-        kind="backfill" if asked.backfill else "recover", total=total,
+        kind="backfill" if asked.backfill else "recover", total=count.total,
     )  # fmt: skip
     return pages.to(f"/console/jobs/{job_id}", "job_started")
 
@@ -74,6 +74,7 @@ async def _form(request: web.Request, visitor: Visitor, asked: Asked) -> web.Str
         "webhook": webhook, "jobs": latest, "asked": asked, "typed": asked.typed,
         "faults": asked.faults, "ends": recovery_form.ENDS, "least": jobs.SLOWEST,
         "most": jobs.FASTEST, "zone": visitor.actor.zone,
+        "days": request.app[CONFIG].retention.deliveries_days,
     }  # fmt: skip
     return pages.render(
         request, visitor, "recover.html", context, status=400 if asked.faults else 200

@@ -44,7 +44,7 @@ async def stage(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
 async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Make the staged secret the current one."""
     webhook_id = pages.id_of(request)
-    await request.app[DB].write(rotation.activate, visitor.actor, webhook_id)
+    await request.app[DB].write(rotation.activate, visitor.actor, webhook_id, request.app[KEYRING])
     return pages.to(f"/console/webhooks/{webhook_id}", "rotated")
 
 

@@ -158,6 +158,9 @@ ENGLISH: Catalogue = {
     "error.too_large": "The form is too large. The limits are 64 KiB and 1,500 fields.",
     "error.unavailable": "The database is unavailable",
     "error.unavailable_help": "Nothing was changed. Try again in a moment.",
+    "error.outcome_unknown": "The change may have been made",
+    "error.outcome_unknown_help": "The database did not confirm the change. Look whether it is"
+    " there before you repeat it.",
     "error.internal_error": "Internal server error",
     "error.internal_help": "The server's log has the details under request {request_id}.",
     "error.other": "The request was refused",

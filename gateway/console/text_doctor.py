@@ -14,6 +14,7 @@ SENTENCES: Mapping[str, str] = {
     "doctor.retried": "It would be sent again after {span}.",
     "doctor.exhausted": "It would not be sent again, because there are no retries.",
     "doctor.gone": "The webhook would be disabled.",
+    "doctor.parked": "The delivery would wait, and use up no attempt, until this is repaired.",
     "doctor.dead": "The delivery would end as dead.",
     "doctor.inactive": "The webhook is not active, so its deliveries wait until you activate it.",
     "doctor.steps": "Steps",

@@ -33,6 +33,10 @@ SENTENCES: Mapping[str, str] = {
     "backfill.title": "Send past events",
     "backfill.lead": "Sends this webhook the kept events of its subscription that it never got,"
     " for example from before it was created.",
+    "backfill.kept": "Deliveries are deleted {days} days after they ended. What a webhook may"
+    " have got in a delivery that was deleted is left out.",
+    "backfill.left_out": "Events up to {time} are left out: deliveries of that time were deleted,"
+    " so the log no longer shows whether these arrived.",
     "recover.ends": "Deliveries that ended as",
     "recover.delivered_hint": "Receivers get these a second time.",
     "recover.names": "Only these events",
@@ -72,6 +76,8 @@ SENTENCES: Mapping[str, str] = {
     "job.names": "Only",
     "job.finished": "Ended",
     "job.waits": "Waits until somebody activates the webhook.",
+    "job.reason": "It ended by itself: {reason}. What it has made stays; start another job for the"
+    " rest.",
     "job.cancel": "Cancel job",
     "job.cancel_help": "The deliveries that it has made stay. Another job can take up the rest.",
     "job.to_deliveries": "Deliveries of the webhook",

@@ -112,6 +112,11 @@ SENTENCES: Mapping[str, str] = {
     "webhook.banner.open": "The receiver failed many times in a row. The server sends only a"
     " probe now and then until one succeeds. No event is lost: waiting deliveries stay in the"
     " queue and use up no attempts.",
+    "webhook.banner.unreadable": "Deliveries wait: {reason}. They use up no attempts, and go on by"
+    " themselves when the operator has put the key back. If it is lost for ever, rotate the secret"
+    " and activate the new one, or enter the headers again.",
+    "webhook.headers_unreadable": "The stored headers cannot be decrypted now: {reason}. Saving"
+    " replaces them by what you enter here.",
     "webhook.banner.probe": "Next probe:",
     "webhook.banner.close": "When your receiver is back, send a test event: its success lets"
     " everything flow again. After five days of failures the webhook is disabled.",

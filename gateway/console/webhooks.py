@@ -12,13 +12,13 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS
+from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS, METRICS
 from outbox.database.transaction import Tx
 from outbox.queue import circuits, log, ordering, parking, series
 from outbox.queue.figures import FILTERED
 from outbox.queue.series import Figures, Pending
 from outbox.sending.request import SECRET_BYTES, new_secret
-from outbox.webhooks import Webhook, open_headers, rotation
+from outbox.webhooks import Webhook, rotation
 
 LIST = "/console/webhooks"
 COUNTED = 100_000
@@ -92,8 +92,11 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    kept = open_headers(webhook.headers, request.app[KEYRING], webhook.id)
-    return options.page(request, visitor, webhook, options.typed_for(webhook, kept))
+    kept, fault = options.kept_headers(request, webhook)
+    refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
+    return options.page(
+        request, visitor, webhook, options.typed_for(webhook, kept), refusal, status=200
+    )
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -102,7 +105,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = options.typed_in(form, webhook)
     seen = form.text("version")
-    kept = open_headers(webhook.headers, request.app[KEYRING], webhook_id)
+    kept, _ = options.kept_headers(request, webhook)
     try:
         draft = options.judged(request, typed, kept)
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
@@ -110,7 +113,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
             webhooks.change, visitor.actor, webhook_id, version, draft, request.app[KEYRING]
         )
         if turning:
-            await ordering.finish(request.app[DB], webhook_id)
+            await ordering.finish(request.app[DB], webhook_id, visitor.actor.owner_id)
     except Refusal as refusal:
         if refusal.code == "conflict":
             raise
@@ -145,7 +148,7 @@ async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.St
     if choice is None:
         raise Refusal("validation_error", "parked must be none, newest or all.")
     visitor.actor.must("write")
-    await parking.activate(request.app[DB], webhook_id, choice)
+    await parking.activate(request.app[DB], webhook_id, choice, request.app[METRICS])
     return pages.to(f"{LIST}/{webhook_id}", "activated")
 
 
@@ -166,7 +169,7 @@ async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     webhook_id = pages.id_of(request)
     await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     visitor.actor.must("write")
-    await parking.remove(request.app[DB], webhook_id)
+    await parking.remove(request.app[DB], webhook_id, request.app[METRICS])
     return pages.to(LIST, "deleted")
 
 

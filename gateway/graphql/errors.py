@@ -6,8 +6,9 @@ from typing import Any
 
 from graphql import GraphQLError
 
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, of_database
 from gateway.server.telemetry.logs import logger
+from outbox.database.transaction import Commits
 from outbox.errors import DatabaseUnavailable
 
 CODES: Mapping[str, str] = {
@@ -21,7 +22,10 @@ CODES: Mapping[str, str] = {
     "internal_error": "INTERNAL_SERVER_ERROR",
 }
 """The codes of `extensions` that are not the refusal's own code in upper case."""
+ADVICE = "Repeat a checkout with the same idempotencyKey; look before you repeat another mutation."
+"""What to do when the outcome of a mutation is unknown."""
 INTERNAL = "Internal server error; report it with the requestId."
+NOTHING: Mapping[str | int, Commits] = {}
 LONGEST = 500
 LONGEST_FIELD = 100
 """A client may invent the name of a field."""
@@ -34,13 +38,15 @@ _FIELDS = (
 """The places of the field's name in messages of the library."""
 
 
-def refusal_of(error: BaseException | None) -> Refusal | None:
-    """Return the refusal behind an error of a resolver, or None for an internal fault."""
+def refusal_of(error: BaseException | None, noted: Commits | None = None) -> Refusal | None:
+    """Return the refusal behind an error of a resolver, or None for an internal fault.
+
+    `noted` are the commits of its mutation.
+    """
     if isinstance(error, Refusal):
         return error
     if isinstance(error, DatabaseUnavailable):
-        text = "The database is unavailable; try again."
-        return Refusal("unavailable", text, facts={"retry_after": 1})
+        return of_database(error, noted, ADVICE)
     return None
 
 
@@ -58,8 +64,13 @@ def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
     return {**found, "requestId": request_id}
 
 
-def render(error: GraphQLError, request_id: str) -> dict[str, Any]:
-    """Return the member of `errors[]` for an error; internal faults show no detail."""
+def render(
+    error: GraphQLError, request_id: str, noted: Mapping[str | int, Commits] = NOTHING
+) -> dict[str, Any]:
+    """Return the member of `errors[]` for an error; internal faults show no detail.
+
+    `noted` are the commits of each mutation, by its key in the response.
+    """
     member: dict[str, Any] = {"message": shortened(error.message)}
     if error.locations:
         member["locations"] = [{"line": at.line, "column": at.column} for at in error.locations]
@@ -68,7 +79,7 @@ def render(error: GraphQLError, request_id: str) -> dict[str, Any]:
     original: BaseException | None = error
     while isinstance(original, GraphQLError):
         original = original.original_error
-    refusal = refusal_of(original)
+    refusal = refusal_of(original, noted.get(error.path[0]) if error.path else None)
     if refusal is not None:
         member["message"] = refusal.message
         member["extensions"] = extensions(refusal, request_id)
@@ -104,7 +115,7 @@ def _field_of(message: str) -> str | None:
 
 def _log_unavailable(error: BaseException | None, request_id: str) -> None:
     if isinstance(error, DatabaseUnavailable):
-        logger().warning("graphql", error_kind=f"db_{error.kind}", request_id=request_id)
+        logger().warning("graphql", error_kind=f"db_{error.kinds[-1]}", request_id=request_id)
 
 
 def _log_fault(error: BaseException, request_id: str) -> None:

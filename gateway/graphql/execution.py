@@ -10,6 +10,7 @@ from graphql import ExecutionResult, GraphQLError, OperationDefinitionNode, Oper
 from gateway.graphql.admission import count
 from gateway.graphql.asked import Asked
 from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
+from gateway.graphql.errors import ADVICE
 from gateway.graphql.executor import Executor, is_awaitable
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
@@ -58,11 +59,19 @@ async def run(documents: Documents, visit: Visit, wanted: Asked, *, reads_only: 
         async with asyncio.timeout(SECONDS):
             found = await _execute(documents, known, operation, visit, wanted)
     except TimeoutError:
-        message = f"The operation took longer than {SECONDS:g} seconds."
-        found = ExecutionResult(None, [of_refusal(Refusal("execution_timeout", message))])
+        found = ExecutionResult(None, [of_refusal(_late(kind, visit))])
     if isinstance(found, list):
         return _rejected(found, "rejected_parse", kind)
     return Outcome(found, True, kind, "error" if found.errors else "ok", known.deprecated)
+
+
+def _late(kind: str, visit: Visit) -> Refusal:
+    """Return the refusal of an operation that takes too long."""
+    message = f"The operation took longer than {SECONDS:g} seconds."
+    if kind != OperationType.MUTATION.value or not visit.wrote:
+        return Refusal("execution_timeout", message)
+    message = f"{message} It may have been written. {ADVICE}"
+    return Refusal("outcome_unknown", message, facts={"retry_after": 1})
 
 
 def _rejected(errors: list[GraphQLError], outcome: str, kind: str = "unknown") -> Outcome:

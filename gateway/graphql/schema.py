@@ -47,6 +47,7 @@ def _mutation(wanted: Resolver) -> Callable[..., Any]:
     """Return the resolver of a mutation, whose payload repeats the input's clientMutationId."""
 
     async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
+        info.context.begin_mutation(info.path.key)
         payload = await wanted(info.context, input)
         info.context.loaders.forget()
         return {**payload, "clientMutationId": input.get("clientMutationId")}

@@ -57,7 +57,9 @@ async def _answer(request: web.Request, wanted: Asked) -> web.Response:
     request.app[METRICS].operation(found.kind, found.outcome)
     members: dict[str, Any] = {}
     if found.result.errors:
-        members["errors"] = [render(error, visit.request_id) for error in found.result.errors]
+        members["errors"] = [
+            render(error, visit.request_id, visit.commits) for error in found.result.errors
+        ]
     if found.executed:
         members["data"] = found.result.data
     accepts = chosen(request.headers.get("Accept", ""))

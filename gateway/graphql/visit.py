@@ -18,7 +18,7 @@ from gateway.records.record import Record
 from gateway.server.keys import CLIENT, DB, DIRECTORY, LIMITS, REQUEST_ID, STOREFRONT
 from gateway.server.storefront import Storefront
 from outbox.database.places import Crowded
-from outbox.database.transaction import P, T, Tx
+from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
 
 
 class Visit:
@@ -34,6 +34,10 @@ class Visit:
         self._visitors: dict[str, Visitor] = {}
         self.loaders = Loaders(self._db.read)
         """Loads what the fields of many objects need, together."""
+        self.commits: dict[str | int, Commits] = {}
+        """The commits of each mutation, by its key in the response."""
+        self.wrote = False
+        """Whether a write has begun, however it ended."""
 
     @property
     def now(self) -> int:
@@ -59,7 +63,13 @@ class Visit:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit in a transaction."""
+        self.wrote = True
         return await self._db.write(unit, *args, **kwargs)
+
+    def begin_mutation(self, key: str | int) -> None:
+        """Note the commits from here on as those of the mutation with this key."""
+        noted = self.commits[key] = Commits()
+        commits.set(noted)
 
     async def scan(
         self,
@@ -97,6 +107,7 @@ class Visit:
         if found is None:
             store, zone = await self.request.app[DIRECTORY].find(hostname)
             await must_be_allowed_by(self.request, store)
+            belongs_to(store.owner_id)
             cookies = self.cookies
             token = cookies.bearer or cookies.auth
             claim = None if token is None else self.storefront.tokens.read(token, self.now)

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from outbox.database.transaction import Commits
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+
 CODES: Final = (
     "invalid_json",
     "validation_error",
@@ -24,6 +27,7 @@ CODES: Final = (
     "rate_limited",
     "internal_error",
     "unavailable",
+    "outcome_unknown",
     # Of the storefront.
     "store_not_found",
     "product_not_found",
@@ -85,3 +89,16 @@ class Refusal(Exception):
         self.message = message
         self.faults = tuple(faults)
         self.facts = dict(facts or {})
+
+
+def of_database(error: DatabaseUnavailable, noted: Commits | None, advice: str) -> Refusal:
+    """Return the refusal of a request that the database has failed; `noted` are its commits.
+
+    `unavailable` says that nothing was written. Where that is not certain, it is outcome_unknown
+    with `advice`: what to do now, in the terms of the door.
+    """
+    if isinstance(error, OutcomeUnknown) or (noted is not None and noted.any):
+        code, text = "outcome_unknown", f"It may have been written. {advice}"
+    else:
+        code, text = "unavailable", "The database is unavailable; try again."
+    return Refusal(code, text, facts={"retry_after": 1})

@@ -11,6 +11,7 @@ from gateway.records.errors import Refusal
 from gateway.server.answers import must_have_room
 from gateway.server.keys import CALLER, CREDENTIALS, LIMITS, RATE_LIMIT
 from gateway.server.limits import Kind
+from outbox.database.transaction import belongs_to
 
 # Credentials are checked in this order; every credential of a request must be valid.
 ORDER: Final[tuple[Scheme, ...]] = ("api_key", "bearer")
@@ -46,6 +47,7 @@ async def authenticate(request: web.Request) -> Actor:
             "Send an API key in the header X-API-Key, or a key or token as Authorization: Bearer."
         )
     request[CALLER] = caller
+    belongs_to(caller.owner_id)
     charge(request, caller)
     must_have_room(request, caller.owner_id)
     return caller

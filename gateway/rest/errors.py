@@ -30,6 +30,7 @@ STATUS: Mapping[str, int] = {
     "rate_limited": 429,
     "internal_error": 500,
     "unavailable": 503,
+    "outcome_unknown": 503,
 }
 HEADERS: Mapping[str, str] = {
     "retry_after": "Retry-After",

@@ -57,6 +57,7 @@ class Database(Struct, frozen=True):
     synchronous: Literal["full", "normal"] = "full"
     synchronous_commit: Literal["on", "remote_apply", "remote_write", "local"] = "on"
     pool_size: Annotated[int, Meta(ge=2, le=200)] = 10
+    disk_bytes: Count = 0
 
 
 class Secrets(Struct, frozen=True):

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestPayloadError
 
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, of_database
 from gateway.server import cors
 from gateway.server.answers import carried
 from gateway.server.config import Config
@@ -27,7 +27,7 @@ from gateway.server.telemetry.served import Served
 from gateway.server.telemetry.spans import Spans
 from gateway.server.tracing import Marks
 from outbox.clock import Clock
-from outbox.database.transaction import Patience, patience
+from outbox.database.transaction import Commits, Patience, commits, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Cause, cause
 
@@ -40,6 +40,8 @@ HTTPS_ONLY = "max-age=31536000"
 """Browsers use only https for a year."""
 CLIENT_LEFT = 499
 """The logged status of a request whose client disconnected before the response."""
+ADVICE = "Repeat it with the same Idempotency-Key, or look before repeating."
+"""What to do when the outcome of a write is unknown."""
 REASONS: dict[str, Reason] = {
     "unauthenticated": "auth",
     "conflicting_credentials": "auth",
@@ -129,8 +131,10 @@ def frame(
             # Only writes store events; a read needs its cause for the spans of its transactions.
             # Those of a probe must have none: they lack their parent, as a probe has no span.
             cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
+        # The requests of a connection share a context.
+        commits.set(None if method in READS else Commits())
         if patient:
-            patience.set(Patience())
+            patience.set(Patience(owner=client.address))
         active[surface] += 1
         status = CLIENT_LEFT
         failure: Exception | None = None
@@ -206,8 +210,7 @@ def _refusal_of(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, DatabaseUnavailable):
-        text = "The database is unavailable; try again."
-        return Refusal("unavailable", text, facts={"retry_after": 1})
+        return of_database(error, commits.get(), ADVICE)
     if isinstance(error, RequestPayloadError):
         return Refusal("invalid_json", "The body is incomplete or malformed.")
     return Refusal("internal_error", "Internal server error; report it with the requestId.")
@@ -260,7 +263,7 @@ def _finish(config: Config, health: Health) -> Finish:
 def _log_failure(served: Served, failure: BaseException | None) -> None:
     fields: dict[str, Any] = msgspec.to_builtins(served)
     if isinstance(failure, DatabaseUnavailable):
-        logger().warning("request", error_kind=f"db_{failure.kind}", **fields)
+        logger().warning("request", error_kind=f"db_{failure.kinds[-1]}", **fields)
     elif failure is None or isinstance(failure, Refusal | web.HTTPException):
         logger().warning("request", **fields)
     else:

@@ -1,6 +1,6 @@
 """Opens the database, checks and updates its schema, and reads the keys, for every command."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import gateway
@@ -8,10 +8,13 @@ import outbox
 from gateway.server.config import Config
 from outbox import database, private_files
 from outbox.clock import Clock
-from outbox.database.migrate import migrate, pending, read_migrations
+from outbox.database import without_password
+from outbox.database.migrate import migrate, pending
+from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.webhooks import key_mark
 from outbox.webhooks.key_files import read_key_file, write_key_file
 from outbox.webhooks.secrets import KeyRing, parse_keys
 
@@ -135,12 +138,26 @@ def open_files(config: Config) -> str | None:
 
 
 async def open_keys(config: Config, db: Database, ids: Ids) -> KeyRing:
-    """Return the key ring; on SQLite the first start creates it. Raise CannotStart."""
+    """Return the key ring of the database; on SQLite the first start creates it.
+
+    Raise CannotStart, also for the keys of another database.
+    """
+    ring = await _ring(config, db, ids)
+    await key_mark.must_belong(db, ring, keys_named(config), without_password(config.database.url))
+    return ring
+
+
+def keys_named(config: Config) -> str:
+    """Return the name of the place of the keys, for messages."""
+    return "secrets.keys" if config.secrets.keys else f"the key file {key_file(config)}"
+
+
+async def _ring(config: Config, db: Database, ids: Ids) -> KeyRing:
     if config.secrets.keys:
         return parse_keys(config.secrets.keys, ids, "secrets.keys")
     path = key_file(config)
     if db.engine == "sqlite" and not path.exists():
-        if await db.read(_anything_sealed):
+        if await db.read(_needed):
             raise CannotStart(
                 f"the key file {path} is missing; restore it from the backup, because only it can "
                 "decrypt the secrets in the database"
@@ -149,5 +166,5 @@ async def open_keys(config: Config, db: Database, ids: Ids) -> KeyRing:
     return read_key_file(path, ids)
 
 
-async def _anything_sealed(tx: Tx) -> bool:
-    return await tx.one("select 1 as found from webhooks limit 1") is not None
+async def _needed(tx: Tx) -> Sequence[str]:
+    return await key_mark.needed(tx.all)

@@ -32,7 +32,10 @@ from gateway.server import config
 from gateway.server.mailer import Mailer
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
-from outbox.database.transaction import Database, Tx
+from outbox.database import times
+from outbox.database.disk import measure
+from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.errors import DatabaseUnavailable
 from outbox.events.marks import Marks
 from outbox.queue import jobs, notices, ordering, retention
 from outbox.queue.erasure import Erasure
@@ -47,6 +50,7 @@ FLUSH_SECONDS = 60.0
 RETENTION_SECONDS = 3600.0
 MARK_SECONDS = 60.0
 LINES_SECONDS = 300.0
+SIZES_SECONDS = 15.0
 LOOP_SECONDS = 0.25
 PAUSE_SECONDS = 0.05
 
@@ -61,7 +65,7 @@ class Batches:
     most: int
     """The maximum number of rows in a transaction."""
     table: str | None = None
-    """The table from which it deletes rows."""
+    """The table from which it deletes rows, by the clock that is behind."""
 
 
 BATCHES = (
@@ -97,12 +101,14 @@ class Upkeep:
         file: Path | None,
         kept: config.Retention,
         mailer: Mailer | None = None,
+        disk_bytes: int = 0,
     ) -> None:
         self._db = db
         self._clock = db.clock
         self._metrics = metrics
         self._credentials = credentials
         self._file = file
+        self._disk_bytes = disk_bytes
         self._readings: Readings | None = None
         self._retention = Retention(
             db,
@@ -128,6 +134,8 @@ class Upkeep:
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)
+        self._looks = False
+        """Whether the scheduler runs the duties; without the leadership they do nothing."""
         self._lag: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -135,6 +143,9 @@ class Upkeep:
         # Until it leads, this process has no readings.
         self._metrics.gauges(None)
         self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
+        if self._file is None:
+            await self._measure_server()
+            self._scheduler.every(SIZES_SECONDS, "sizes", self._measure_server)
         self._scheduler.start()
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
 
@@ -144,8 +155,15 @@ class Upkeep:
         try:
             await self.read_gauges()
         finally:
-            self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
-            self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
+            if not self._looks:
+                self._looks = True
+                self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
+                self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
+
+    async def stop_duties(self) -> None:
+        """Stand for leader no more; this process stays ready to start the duties again."""
+        await self.duties.stop()
+        await self.read_gauges()
 
     async def stop(self) -> None:
         """Stop, and save the data that is only in memory."""
@@ -203,11 +221,27 @@ class Upkeep:
             metrics.collection_errors[("files",)].inc()
         metrics.collection_seconds.labels("files").set(self._clock.monotonic() - began)
 
+    async def _measure_server(self) -> None:
+        """Measure the databases of the PostgreSQL server."""
+        metrics = self._metrics
+        try:
+            sizes = await self._db.scan(DUTIES, measure)
+        except DatabaseUnavailable:
+            metrics.collection_errors[("files",)].inc()
+            return
+        metrics.file_bytes.set(sizes.database)
+        if sizes.wal is not None:
+            metrics.wal_bytes.set(sizes.wal)
+        if self._disk_bytes:
+            metrics.free_bytes.set(self._disk_bytes - sizes.databases - (sizes.wal or 0))
+
     async def run_all(self, batches: Batches) -> None:
         """Run a unit in small transactions until it has nothing left to do."""
         while True:
-            count = await self._db.write(batches.unit, batches.most)
-            if batches.table is not None:
+            if batches.table is None:
+                count = await self._db.write(batches.unit, batches.most)
+            else:
+                count = await self._db.write(times.by_earlier, batches.unit, batches.most)
                 self._metrics.purged(batches.table, count)
             if count < batches.most:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database, SynchronousCommit
@@ -60,3 +61,12 @@ async def open(
         "database.url must start with sqlite:/// or postgresql://, for example "
         "sqlite:///data/carteiro.db"
     )
+
+
+def without_password(url: str) -> str:
+    """Return the URL of a database as it may be shown."""
+    if url.startswith("sqlite:///"):
+        return url
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{hosts}", query=""))

@@ -1,24 +1,18 @@
-"""Apply migrations: numbered files that each run once and never change.
+"""Apply migrations, each once; outbox.database.migration_files reads them.
 
-An SQL file runs in one transaction. A Python file has a function `async def step(tx) -> bool`, for
-what SQL cannot compute: it does one batch per transaction, finds by itself what is left to do, and
-returns whether there is more.
+Migrations in SQL that follow one another are one transaction, each batch of a Python file another.
 """
 
-import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Literal
 
+from outbox.database.migration_files import Migration, read_migrations
 from outbox.database.sql import translate
 from outbox.database.transaction import Database, Engine, Tx
 from outbox.errors import CannotStart
 
-_NAME = re.compile(r"(\d{4})_\w+\.(?:sql|py)")
-_TRIGGER = re.compile(r"\s*create trigger\b.*\bbegin\b", re.S | re.I)
 _TABLE = re.compile(r"^(?:create table(?: if not exists)?|alter table \w+ rename to) (\w+)", re.M)
 _FUNCTION = re.compile(r"^create function (\w+)", re.M)
 _LEDGER = """
@@ -28,113 +22,67 @@ create table if not exists schema_migrations (
   name text not null,
   checksum text not null,
   applied_at bigint not null,
+  additive boolean not null default false,
   primary key (component, number)
 )
 """
+_LEDGER_COLUMNS = """
+select name from /*sqlite pragma_table_info('schema_migrations')*/
+/*postgres (select attname as name from pg_attribute
+  where attrelid = to_regclass('schema_migrations') and attnum > 0 and not attisdropped) columns*/
+"""
+_WIDEN_LEDGER = "alter table schema_migrations add column additive boolean not null default false"
+_LOCK = "select pg_advisory_xact_lock(7201964)"
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
-    """One migration file of a component."""
+class Plan:
+    """What a database needs: missing migrations in order, and checksums in the form of today."""
 
-    component: str
-    number: int
-    name: str
-    text: str
-    step: Callable[[Tx], Awaitable[bool]] | None = None
-    """Of a Python file, in place of statements."""
+    missing: Sequence[Migration]
+    rewritten: Sequence[Migration]
+    columns: frozenset[str]
+    """Of the ledger, empty without one."""
 
     @property
-    def checksum(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    def statements(self, engine: Engine) -> list[str]:
-        """Return the statements for `engine`. A statement ends with `;` at the end of a line."""
-        if self.step is not None:
-            return []
-        found: list[str] = []
-        lines: list[str] = []
-        for line in translate(self.text, engine).splitlines():
-            lines.append(line)
-            text = "\n".join(lines)
-            if line.rstrip().endswith(";") and not _open(text):
-                found.append(text.strip().removesuffix(";"))
-                lines = []
-        return found + ["\n".join(lines)] * bool("".join(lines).strip())
-
-
-def _open(text: str) -> bool:
-    """Return whether `text` ends inside a quoted function or a trigger body."""
-    body = _TRIGGER.match(text) is not None and not text.rstrip().lower().endswith("\nend;")
-    return body or text.count("$$") % 2 == 1
-
-
-def read_migrations(component: str, folder: Path) -> list[Migration]:
-    """Return the migrations of a folder in order. Raise CannotStart for gaps or invalid names."""
-    found: list[Migration] = []
-    for path in sorted((*folder.glob("*.sql"), *folder.glob("*.py"))):
-        match = _NAME.fullmatch(path.name)
-        if match is None or int(match[1]) != len(found) + 1:
-            raise CannotStart(f"the migration {path.name} is misnamed or out of sequence")
-        text = path.read_text(encoding="utf-8")
-        step = _step(path) if path.suffix == ".py" else None
-        found.append(Migration(component, int(match[1]), path.stem, text, step))
-    return found
-
-
-def _step(path: Path) -> Callable[[Tx], Awaitable[bool]]:
-    spec = spec_from_file_location(f"migration_{path.stem}", path)
-    assert spec is not None, path
-    assert spec.loader is not None, path
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    step: Callable[[Tx], Awaitable[bool]] = module.step
-    return step
+    def is_empty(self) -> bool:
+        return not self.missing and not self.rewritten
 
 
 async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
     """Bring the schema up to date; return the names of the applied migrations.
 
-    Several processes may run this at the same time, and it may run again after a kill: each SQL
-    file, and each batch of a Python file, is one transaction. Raise CannotStart when the schema is
-    newer than this program or when an applied file has changed.
+    All components are checked before the first change, and a refusal changes nothing. Migrations in
+    SQL that follow one another are one transaction, each batch of a Python file is another; after a
+    kill or a failure between them, the next run continues. Several processes may run this at once.
+
+    Raise CannotStart when the schema is newer than this program or when an applied file differs.
     """
     db = db.apart("migration")
-    await db.write(_prepare)
+    components = [read_migrations(*source) for source in sources]
     applied: list[str] = []
-    for component, folder in sources:
-        migrations = read_migrations(component, folder)
-        newest = await db.read(_newest, component)
-        if newest > len(migrations):
-            raise CannotStart(
-                f"the database schema is newer than this program ({component} {newest:04d}, "
-                f"known up to {len(migrations):04d}); run the newer program"
-            )
-        for migration in migrations:
-            while (outcome := await db.write(_apply, migration)) == "left":
-                pass
-            applied += [migration.name] * (outcome == "applied")
+    # Most starts change nothing, so they need no lock.
+    if (await db.read(_plan, components)).is_empty:
+        return applied
+    more = True
+    while more:
+        names, more = await db.write(_advance, components)
+        applied += names
     return applied
 
 
 async def pending(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
-    """Return the names of migrations that are not applied yet."""
-    db = db.apart("migration")
-    await db.write(_prepare)
-    names = []
-    for component, folder in sources:
-        newest = await db.read(_newest, component)
-        names += [m.name for m in read_migrations(component, folder) if m.number > newest]
-    return names
+    """Return the names of migrations that are not applied yet. Raise CannotStart like `migrate`."""
+    components = [read_migrations(*source) for source in sources]
+    plan = await db.apart("migration").read(_plan, components)
+    return [migration.name for migration in plan.missing]
 
 
 def created(sources: Sequence[tuple[str, Path]], engine: Engine) -> tuple[set[str], set[str]]:
     """Return the names of all tables and functions that migrations have ever created."""
-    texts = [translate(m.text, engine) for source in sources for m in read_migrations(*source)] + [
-        _LEDGER
-    ]
+    texts = [translate(m.text, engine) for source in sources for m in read_migrations(*source)]
     tables, functions = (
-        {name for text in texts for name in re.findall(pattern, text)}
+        {name for text in (*texts, _LEDGER) for name in re.findall(pattern, text)}
         for pattern in (_TABLE, _FUNCTION)
     )
     return tables, functions
@@ -144,54 +92,119 @@ async def migrate_at_once(
     tx: Tx, sources: Sequence[tuple[str, Path]], upto: Mapping[str, int] | None = None
 ) -> None:
     """Apply all missing migrations in one transaction, or those up to a number per component."""
-    await _prepare(tx)
-    for component, folder in sources:
-        migrations = read_migrations(component, folder)
-        for migration in migrations if upto is None else migrations[: upto.get(component, 0)]:
-            while await _apply(tx, migration) == "left":
-                pass
+    components = [
+        read_migrations(component, folder)[: None if upto is None else upto.get(component, 0)]
+        for component, folder in sources
+    ]
+    plan = await _begin(tx, components)
+    for migration in plan.missing:
+        while await _apply(tx, migration):
+            pass
 
 
-_LOCK = "select pg_advisory_xact_lock(7201964)"
+async def _advance(tx: Tx, components: Sequence[Sequence[Migration]]) -> tuple[list[str], bool]:
+    """Apply the next migrations; return their names and whether more are left."""
+    plan = await _begin(tx, components)
+    names: list[str] = []
+    for migration in plan.missing:
+        if migration.step is not None and names:
+            return names, True
+        if await _apply(tx, migration):
+            return names, True
+        names.append(migration.name)
+    return names, False
 
 
-async def _prepare(tx: Tx) -> None:
+async def _begin(tx: Tx, components: Sequence[Sequence[Migration]]) -> Plan:
+    """Return the plan of this transaction, in which nobody else migrates, with a ledger ready."""
     if tx.engine == "postgres":
         # `create table if not exists` alone can fail when two processes run it at once.
         await tx.run(_LOCK)
-    await tx.run(_LEDGER)
+    plan = await _plan(tx, components)
+    if not plan.is_empty:
+        await tx.run(_LEDGER)
+        if plan.columns and "additive" not in plan.columns:
+            await tx.run(_WIDEN_LEDGER)
+        for migration in plan.rewritten:
+            await tx.run(
+                "update schema_migrations set checksum = $3 where component = $1 and number = $2",
+                migration.component, migration.number, migration.checksum,
+            )  # fmt: skip
+    return plan
 
 
-async def _newest(tx: Tx, component: str) -> int:
-    row = await tx.one(
-        "select coalesce(max(number), 0) as newest from schema_migrations where component = $1",
+async def _plan(tx: Tx, components: Iterable[Sequence[Migration]]) -> Plan:
+    """Compare the ledger with the files of all components. Raise CannotStart; change nothing."""
+    columns = frozenset(str(row["name"]) for row in await tx.all(_LEDGER_COLUMNS))
+    missing: list[Migration] = []
+    rewritten: list[Migration] = []
+    for migrations in components:
+        component = migrations[0].component if migrations else ""
+        checksums = await _applied(tx, component, len(migrations), columns)
+        for migration in migrations:
+            checksum = checksums.get(migration.number)
+            if checksum is None:
+                missing.append(migration)
+            elif not migration.is_of(checksum):
+                raise CannotStart(
+                    f"the migration {component} {migration.name} was changed after it had been "
+                    "applied to this database, and nothing was changed now; run the release that "
+                    "applied it, or restore the file"
+                )
+            elif checksum != migration.checksum:
+                rewritten.append(migration)
+    return Plan(missing, rewritten, columns)
+
+
+async def _applied(
+    tx: Tx, component: str, known: int, columns: frozenset[str]
+) -> Mapping[int, str]:
+    """Return the checksums of the applied migrations by number. Raise CannotStart."""
+    if not columns:
+        return {}
+    rows = await tx.all(
+        "select number, checksum from schema_migrations where component = $1 order by number",
         component,
     )
-    return int(row["newest"]) if row else 0
+    checksums = {int(row["number"]): str(row["checksum"]) for row in rows}
+    newest = max(checksums, default=0)
+    if newest > known and not await _is_additive(tx, component, known, newest, columns):
+        raise CannotStart(
+            f"the database schema is newer than this program ({component} {newest:04d}, "
+            f"known up to {known:04d}); run the newer program"
+        )
+    if len(checksums) != newest:
+        lacking = next(number for number in range(1, newest) if number not in checksums)
+        raise CannotStart(
+            f"the database has the migration {component} {newest:04d} but not {lacking:04d}; "
+            "restore the database from a backup"
+        )
+    return checksums
 
 
-async def _apply(tx: Tx, migration: Migration) -> Literal["applied", "left", "known"]:
-    """Apply `migration`, or its next batch, unless it is applied already."""
-    if tx.engine == "postgres":
-        await tx.run(_LOCK)
-    row = await tx.one(
-        "select checksum from schema_migrations where component = $1 and number = $2",
-        migration.component, migration.number,
+async def _is_additive(
+    tx: Tx, component: str, known: int, newest: int, columns: frozenset[str]
+) -> bool:
+    """Return whether this program works beside all migrations of a newer release."""
+    if "additive" not in columns:
+        return False
+    rows = await tx.all(
+        "select number from schema_migrations where component = $1 and number > $2 and additive",
+        component, known,
     )  # fmt: skip
-    if row is not None:
-        if row["checksum"] != migration.checksum:
-            raise CannotStart(
-                f"the migration {migration.name} was changed after it had been applied; "
-                "restore the file"
-            )
-        return "known"
+    return len(rows) == newest - known
+
+
+async def _apply(tx: Tx, migration: Migration) -> bool:
+    """Apply `migration`, or its next batch; return whether more of it is left."""
     if migration.step is not None and await migration.step(tx):
-        return "left"
+        return True
     for statement in migration.statements(tx.engine):
         await tx.run(statement)
     await tx.run(
-        "insert into schema_migrations (component, number, name, checksum, applied_at)"
-        " values ($1, $2, $3, $4, $5)",
+        "insert into schema_migrations (component, number, name, checksum, applied_at, additive)"
+        " values ($1, $2, $3, $4, $5, $6)",
         migration.component, migration.number, migration.name, migration.checksum, tx.now,
+        migration.additive,
     )  # fmt: skip
-    return "applied"
+    return False

@@ -33,12 +33,20 @@ SCANS_WAITING = 8
 SCANS_EACH = 2
 """Scans of one owner: how many may wait, and how many may run while there is room for more."""
 
+WRITES_WAITING = 1_000
+"""Writes of one owner that may wait for a connection; twice as many of all owners."""
+
 
 @dataclass(slots=True)
 class Patience:
-    """The time, in seconds, that a caller of several units has spent waiting for the database."""
+    """What the units of one request share.
+
+    `spent`: the seconds that it has waited for the database. `owner`: whose connections its writes
+    count as, an account's id or, before that is known, the client's address.
+    """
 
     spent: float = 0.0
+    owner: str = DUTIES
 
 
 patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
@@ -46,6 +54,31 @@ patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 On PostgreSQL all units of a request together end within ten seconds.
 """
+
+
+def belongs_to(owner: str) -> None:
+    """Note whose request the current one is."""
+    current = patience.get()
+    if current is not None:
+        current.owner = owner
+
+
+@dataclass(slots=True)
+class Commits:
+    """Whether a unit of one request is committed, so that a later fault does not deny it."""
+
+    any: bool = False
+
+
+commits: ContextVar[Commits | None] = ContextVar("commits", default=None)
+"""The commits of the current request, or of its part that is refused as a whole."""
+
+
+def note_commit() -> None:
+    """Note that a unit of the current request is committed; a driver calls it."""
+    noted = commits.get()
+    if noted is not None:
+        noted.any = True
 
 
 Unit = TypeVar("Unit", bound=Callable[..., Awaitable[Any]])
@@ -70,6 +103,12 @@ def is_brief(unit: Callable[..., Any]) -> bool:
 def scan_places(count: int) -> Places:
     """Return places for `count` concurrent scans; of two or more, one owner leaves one free."""
     return Places(count, each=min(SCANS_EACH, max(1, count - 1)), waiting=SCANS_WAITING)
+
+
+def write_places(count: int) -> Places:
+    """Return places for `count` concurrent writes; of three or more, one owner leaves some free."""
+    each = max(1, count - max(1, count // 3))
+    return Places(count, each=each, waiting=WRITES_WAITING, most=2 * WRITES_WAITING)
 
 
 class Row(Protocol):

@@ -2,7 +2,9 @@
 
 A digest is SHA-256 over the digest before it (32 bytes, none for the first row) and a JSON array:
 the columns of COVERED in their order, with one digest of the response in place of its headers and
-body, then the row's place in the chain and the digest of the body that was sent.
+body, then the row's place in the chain and the digest of the body that was sent; in rows from
+migration 0021 on also the digest of `event_of` in hex and the state that the attempt gave its
+delivery.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ COVERED = (
     "truncated", "node_id",
 )  # fmt: skip
 """The columns of an attempt that its digest covers."""
-LINK = ("place", "body_digest", "digest")
+LINK = ("place", "body_digest", "event_digest", "state", "digest")
 """The columns that make it a link of the chain."""
 WEBHOOK = COVERED.index("webhook_id")
 HEADERS, BODY = COVERED.index("response_headers"), COVERED.index("response_body")
 
+Attempted = tuple[Sequence[Any], str, bytes | None, str | None]
+"""The values of COVERED, the hex digest of the body, the digest of the event, and the state."""
 Head = tuple[int, str]
 """The end of a chain: the place of its last row, 0 without one, and its digest in hex."""
 
@@ -32,16 +36,15 @@ _json = msgspec.json.Encoder()
 
 
 def link(
-    rows: Iterable[tuple[Sequence[Any], str]], heads: Mapping[str, str | None]
+    rows: Iterable[Attempted], heads: Mapping[str, str | None]
 ) -> tuple[list[tuple[Any, ...]], dict[str, Head]]:
     """Return the rows of attempts with their LINK, and the new heads of their webhooks.
 
-    `rows` have the values of COVERED and the hex digest of the body; `heads` are the places and
-    digests before, as `lanes.CHAIN` reads them.
+    `heads` are the places and digests before, as `lanes.CHAIN` reads them.
     """
     ends: dict[str, tuple[int, bytes]] = {}
     linked = []
-    for values, sent in rows:
+    for values, sent, event, state in rows:
         webhook_id = values[WEBHOOK]
         if webhook_id in ends:
             place, before = ends[webhook_id]
@@ -50,18 +53,30 @@ def link(
             place, before = int(last), bytes.fromhex(digest)
         body_digest = packed(sent)
         own = digest_of(
-            before, values, answer_of(values[HEADERS], values[BODY]), place + 1, body_digest
-        )
+            before, values, answer_of(values[HEADERS], values[BODY]), place + 1, body_digest,
+            event, state,
+        )  # fmt: skip
         ends[webhook_id] = place + 1, own
-        linked.append((*values, place + 1, body_digest, own))
+        linked.append((*values, place + 1, body_digest, event, state, own))
     return linked, {one: (place, own.hex()) for one, (place, own) in ends.items()}
 
 
 def digest_of(
-    before: bytes, values: Sequence[Any], answer: bytes, place: int, body_digest: bytes
+    before: bytes,
+    values: Sequence[Any],
+    answer: bytes,
+    place: int,
+    body_digest: bytes,
+    event: bytes | None = None,
+    state: str | None = None,
 ) -> bytes:
     """Return the digest of a row with these values of COVERED, behind the digest `before`."""
-    content = (*values[:HEADERS], answer.hex(), *values[BODY + 1 :], place, body_digest.hex())
+    wider = (
+        () if event is None and state is None else (None if event is None else event.hex(), state)
+    )
+    content = (
+        *values[:HEADERS], answer.hex(), *values[BODY + 1 :], place, body_digest.hex(), *wider
+    )  # fmt: skip
     return hashlib.sha256(before + _json.encode(content)).digest()
 
 
@@ -72,6 +87,11 @@ def answer_of(headers: str | None, body: bytes | None) -> bytes:
     """
     size = None if body is None else len(body)
     return hashlib.sha256(_json.encode((headers, size)) + (body or b"")).digest()
+
+
+def event_of(name: str, record_id: str, record_version: int, occurred_at: int) -> bytes:
+    """Return the digest of what an event says beside its body: SHA-256 over a JSON array."""
+    return hashlib.sha256(_json.encode((name, record_id, record_version, occurred_at))).digest()
 
 
 def packed(body_digest: str) -> bytes:

@@ -5,12 +5,13 @@ The order and the place in it are those of `seq`: ids and times let late commits
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from outbox.database.plans import by_index
 from outbox.database.sql import items
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Row, Tx
+from outbox.queue import forgotten, remainders
 from outbox.states import End
 from outbox.webhooks import conditions, subscription
 from outbox.webhooks.conditions import Condition
@@ -20,7 +21,10 @@ PAGE = 1_000
 SLACK = 86_400_000_000
 """Microseconds by which an earlier event may have a later time, because a clock was set back."""
 BODIES = 100
-"""Bodies in memory at a time."""
+BODIES_BYTES = 1024 * 1024
+"""Bodies of one statement, by number and by size, besides its first one."""
+JUDGED_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies that one look reads, besides those of its last statement."""
 NEAR = 1_000
 """The search for the first event ends this near to it."""
 UNDECIDED = frozenset({"ready", "in_flight", "held", "delivered"})
@@ -39,14 +43,15 @@ OF_IDS = (
 )
 # Two probes for each event, because each of the two indexes has a part of the deliveries.
 _DELIVERIES = f"""
-select event_id, id, state from deliveries /*sqlite indexed by deliveries_once*/
+select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_once*/
 where event_id {OF_IDS} and webhook_id = $2 and origin = 'event'
 union all
-select event_id, id, state from deliveries /*sqlite indexed by deliveries_again*/
+select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_again*/
 where event_id {OF_IDS} and webhook_id = $2 and origin <> 'event'
 """
 
 
+_SIZES = f"select id, length(body) as size from events where id {OF_IDS}"
 _BODIES = f"select id, body from events where id {OF_IDS}"
 _SUBSCRIBED = "select events, conditions from webhooks where id = $1"
 
@@ -55,8 +60,9 @@ _SUBSCRIBED = "select events, conditions from webhooks where id = $1"
 class Choice:
     """Which events of an owner, for one webhook; `since` and `until` are microseconds UTC.
 
-    With `ends`, those whose last delivery has ended so; without, those that have no delivery. No
-    event behind `last_seq` is chosen, and none for which the `conditions` do not hold.
+    With `ends`, those whose last delivery has ended so; without, those behind `forgotten` that have
+    no delivery. No event behind `last_seq` is chosen, and none for which the `conditions` do not
+    hold.
     """
 
     owner_id: str
@@ -67,6 +73,7 @@ class Choice:
     until: int
     last_seq: int
     conditions: tuple[Condition, ...] = ()
+    forgotten: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ class Found:
 
 
 async def within(tx: Tx, choice: Choice) -> Choice:
-    """Return the choice of a backfill within what its webhook subscribes to now.
+    """Return the choice of a backfill within what its webhook subscribes to and may still get.
 
     What failed is recovered whatever the webhook subscribes to now: it was for the webhook once.
     """
@@ -95,7 +102,8 @@ async def within(tx: Tx, choice: Choice) -> Choice:
     if judged is None:
         names = frozenset()
     chosen = names if choice.names is None else names & choice.names
-    return replace(choice, names=chosen, conditions=judged or ())
+    upto = await forgotten.upto(tx, choice.webhook_id)
+    return replace(choice, names=chosen, conditions=judged or (), forgotten=upto)
 
 
 async def start(tx: Tx, choice: Choice) -> int:
@@ -114,7 +122,14 @@ async def start(tx: Tx, choice: Choice) -> int:
 async def look(tx: Tx, choice: Choice, place: int, most: int) -> Found:
     """Look at a page of events behind `place`; return up to `most` chosen ones."""
     await by_index(tx)
-    page = await tx.all(_PAGE, choice.owner_id, place, choice.last_seq)
+    place = max(place, choice.forgotten)
+    last_seq = choice.last_seq
+    if not choice.ends:
+        # What fan-out has not finished may get its delivery yet: the job waits there.
+        left = await remainders.first_of(tx, choice.owner_id)
+        if left is not None:
+            last_seq = min(last_seq, left - 1)
+    page = await tx.all(_PAGE, choice.owner_id, place, last_seq)
     fitting = [
         row
         for row in page
@@ -122,13 +137,13 @@ async def look(tx: Tx, choice: Choice, place: int, most: int) -> Found:
         and (choice.names is None or row["name"] in choice.names)
     ]
     wanted = await undelivered(tx, choice, [row["id"] for row in fitting])
-    if choice.conditions and wanted:
-        wanted = await _judged(tx, choice, wanted)
+    rows = [row for row in fitting if row["id"] in wanted]
+    upto = None
+    if choice.conditions and rows:
+        rows, upto = await _judged(tx, choice.conditions, rows, most)
     events: list[str] = []
     last, erased = place, 0
-    for row in fitting:
-        if row["id"] not in wanted:
-            continue
+    for row in rows:
         if len(events) == most:
             return Found(events, last, erased, True)
         last = int(row["seq"])
@@ -136,36 +151,76 @@ async def look(tx: Tx, choice: Choice, place: int, most: int) -> Found:
             events.append(row["id"])
         else:
             erased += 1
-    more = len(page) == PAGE
-    return Found(events, int(page[-1]["seq"]) if more else choice.last_seq, erased, more)
+    if upto is not None:
+        return Found(events, upto, erased, True)
+    if len(page) == PAGE:
+        return Found(events, int(page[-1]["seq"]), erased, True)
+    return Found(events, max(place, last_seq), erased, last_seq < choice.last_seq)
 
 
-async def undelivered(tx: Tx, choice: Choice, events: Collection[str]) -> frozenset[str]:
-    """Return those of these events whose deliveries at the webhook fit the choice."""
+async def undelivered(tx: Tx, choice: Choice, events: Collection[str]) -> dict[str, int]:
+    """Return those of these events whose deliveries at the webhook fit the choice.
+
+    Each with the number that its next delivery gets.
+    """
     if not events:
-        return frozenset()
-    states: dict[str, list[tuple[str, str]]] = {event_id: [] for event_id in events}
+        return {}
+    found: dict[str, list[Row]] = {event_id: [] for event_id in events}
     for row in await tx.all(_DELIVERIES, items(sorted(events)), choice.webhook_id):
-        states[row["event_id"]].append((row["id"], row["state"]))
-    return frozenset(one for one in events if _fits(states[one], choice.ends))
+        found[row["event_id"]].append(row)
+    return {
+        event_id: max((int(row["nth"]) for row in rows), default=-1) + 1
+        for event_id, rows in found.items()
+        if _fits(rows, choice.ends)
+    }
 
 
-async def _judged(tx: Tx, choice: Choice, events: Collection[str]) -> frozenset[str]:
-    """Return those of these events for which the conditions hold."""
-    ids = sorted(events)
-    held: list[str] = []
-    for first in range(0, len(ids), BODIES):
-        for row in await tx.all(_BODIES, items(ids[first : first + BODIES])):
-            body = None if row["body"] is None else bytes(row["body"])
-            if conditions.hold(choice.conditions, conditions.data_of(body)):
-                held.append(row["id"])
-    return frozenset(held)
+async def _judged(
+    tx: Tx, judges: Sequence[Condition], rows: Sequence[Row], most: int
+) -> tuple[list[Row], int | None]:
+    """Return those of these events for which the conditions hold, until they are enough.
+
+    And the place up to which events were judged when it ended before the last one.
+    """
+    sizes = {
+        row["id"]: int(row["size"] or 0)
+        for row in await tx.all(_SIZES, items(sorted(row["id"] for row in rows)))
+    }
+    held: list[Row] = []
+    read = done = 0
+    while done < len(rows):
+        group, size = [rows[done]], sizes.get(rows[done]["id"], 0)
+        for row in rows[done + 1 : done + BODIES]:
+            size += sizes.get(row["id"], 0)
+            if size > BODIES_BYTES:
+                break
+            group.append(row)
+        bodies = await _bodies(tx, [row["id"] for row in group])
+        held += [
+            row for row in group
+            if row["id"] in bodies and conditions.hold(
+                judges, conditions.data_of(bodies[row["id"]])
+            )
+        ]  # fmt: skip
+        read += sum(sizes.get(row["id"], 0) for row in group)
+        done += len(group)
+        if done < len(rows) and (len(held) > most or read >= JUDGED_BYTES):
+            return held, int(group[-1]["seq"])
+    return held, None
 
 
-def _fits(deliveries: Sequence[tuple[str, str]], ends: Sequence[End]) -> bool:
-    """Judge by the last delivery that was accepted, may be yet, or ended as chosen."""
+async def _bodies(tx: Tx, ids: Sequence[str]) -> dict[str, bytes | None]:
+    rows = await tx.all(_BODIES, items(sorted(ids)))
+    return {row["id"]: None if row["body"] is None else bytes(row["body"]) for row in rows}
+
+
+def _fits(deliveries: Sequence[Row], ends: Sequence[End]) -> bool:
+    """Judge by the last delivery that was accepted, may be yet, or ended as chosen.
+
+    The last one by its number: ids follow the wall clock, which may go back.
+    """
     if not ends:
         return not deliveries
-    known: Mapping[str, str] = dict(deliveries)
-    counting = [one for one in known if known[one] in UNDECIDED or known[one] in ends]
-    return bool(counting) and known[max(counting)] in ends
+    counting = [row for row in deliveries if row["state"] in UNDECIDED or row["state"] in ends]
+    last = max(counting, key=lambda row: (row["nth"], row["id"]), default=None)
+    return last is not None and last["state"] in ends

@@ -1,13 +1,13 @@
-"""Claim due deliveries: lanes take turns, and each gets a fair share of the capacity."""
+"""Claim due deliveries: owners take turns, then the lanes of each, within the capacity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from outbox.database.sql import ITEMS, items
-from outbox.database.transaction import Tx
-from outbox.queue import lanes, probes
+from outbox.database.transaction import Row, Tx
+from outbox.queue import lanes, owners, probes
 from outbox.queue.deliveries import (
     FAILING_WINDOW,
     FIRST_WINDOW,
@@ -17,6 +17,7 @@ from outbox.queue.deliveries import (
     Endpoint,
 )
 from outbox.queue.loading import endpoints_of, load
+from outbox.queue.shares import Places, divide
 
 # When this worker has no capacity for a lane, the lane is checked again when one of its sends
 # settles; this time applies when that settle never comes.
@@ -28,19 +29,15 @@ CLAIMS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
 """The limit of one claim; on SQLite the event loop runs nothing else during a claim."""
 RETRY_SHARE = 4
 """One in this many places of a lane goes to a retry while first attempts wait too."""
-DUE_LANES = """
+DUE_LANES = f"""
 select * from (
-  select webhook_id, served, failing, due_at, probe_at - (select due_now()) as probe_in,
-    (select due_now()) - wait_until as open_for
-  from lanes
+  select {owners.LANE} from lanes
   where active and due_at is not null and failing = true and due_at <= (select due_now())
   order by due_at limit $1 /*postgres for update skip locked*/
 ) as failing_lanes
 union all
 select * from (
-  select webhook_id, served, failing, due_at, probe_at - (select due_now()) as probe_in,
-    (select due_now()) - wait_until as open_for
-  from lanes
+  select {owners.LANE} from lanes
   where active and due_at is not null and failing = false and due_at <= (select due_now())
   order by due_at limit $2 /*postgres for update skip locked*/
 ) as healthy_lanes
@@ -114,6 +111,7 @@ class _Lane:
     """
 
     webhook_id: str
+    owner_id: str
     served: int
     window: int
     open_for: int
@@ -126,22 +124,29 @@ class _Lane:
         return (self.served + self.requested) // RETRY_SHARE - self.served // RETRY_SHARE
 
 
-async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Taken:
-    """Claim due deliveries within `capacity`.
+async def claim(
+    tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int], at_once: int | None = None
+) -> Taken:
+    """Claim due deliveries within `capacity`, at most `at_once` of them.
 
     `preclaimed` counts the claims of fan-out by webhook. A few deliveries of webhooks whose last
     attempt failed go first, and all of them together get at most a share, so that neither they nor
-    the healthy webhooks keep the others waiting.
+    the healthy webhooks keep the others waiting. The further places of `capacity` are for healthy
+    ones.
     """
-    slots = capacity.slots - sum(preclaimed.values())
-    if slots <= 0:
+    born = sum(preclaimed.values())
+    slots = max(capacity.slots - born, 0)
+    further = capacity.shares.further - max(born - capacity.slots, 0)
+    if slots <= 0 and further <= 0:
         return Taken(crowded=True)
-    most = left = min(slots, CLAIMS_AT_ONCE[tx.engine])
-    failing, healthy = await _due(tx, most, capacity, preclaimed)
-    left -= _allot(failing, min(capacity.failing_first, left))
-    left -= _allot(healthy, left)
-    spent = sum(lane.requested for lane in failing)
-    left -= _allot(failing, min(capacity.failing_slots - spent, left))
+    limit = at_once or CLAIMS_AT_ONCE[tx.engine]
+    most = min(slots, limit)
+    further = max(min(further, limit - most), 0)
+    places = Places(most, further, capacity.shares)
+    failing, healthy, all_seen = await _due(tx, places, capacity, preclaimed)
+    first = divide(failing, places, min(capacity.failing_first, most))
+    count = first + divide(healthy, places, most + further)
+    count += divide(failing, places, min(capacity.failing_slots - first, places.left))
     by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
     requests = [a for a in by_id.values() if a.requested and a.probe_in is None]
     ids: list[str] = []
@@ -163,13 +168,10 @@ async def claim(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Ta
     await _put_back(tx, by_id.values(), crowded)
     endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
     # By what was claimed: a due lane without a delivery leaves its places to the lanes behind it.
-    if len(ids) >= most:
+    if places.left <= 0 and len(ids) >= count:
         return Taken(loaded, endpoints, more=most < slots, crowded=most == slots)
     failing_too = capacity.failing_slots > sum(lane.got for lane in failing)
-    more = left > 0 and (
-        len(healthy) == _lanes_for(most)
-        or (failing_too and len(failing) == _lanes_for(min(capacity.failing_slots, most)))
-    )
+    more = places.left > 0 and not (all_seen[False] and (all_seen[True] or not failing_too))
     return Taken(loaded, endpoints, more, await lanes.soonest(tx, failing_too))
 
 
@@ -179,34 +181,46 @@ def _lanes_for(slots: int) -> int:
 
 
 async def _due(
-    tx: Tx, slots: int, capacity: Capacity, preclaimed: Mapping[str, int]
-) -> tuple[list[_Lane], list[_Lane]]:
-    """Return the failing and the healthy lanes whose turn it is, locked, longest waiting first."""
-    failing: list[_Lane] = []
-    healthy: list[_Lane] = []
-    most_failing = _lanes_for(min(capacity.failing_slots, slots))
-    rows = await tx.all(DUE_LANES, most_failing, _lanes_for(slots))
-    for row in sorted(rows, key=lambda row: int(row["due_at"])):
-        webhook_id = row["webhook_id"]
-        alike, first = (failing, FAILING_WINDOW) if row["failing"] else (healthy, FIRST_WINDOW)
-        window = capacity.windows.get(webhook_id, first) - preclaimed.get(webhook_id, 0)
-        probe_in = row["probe_in"]
-        if probe_in is not None:
-            window = min(window, 1)
-        alike.append(_Lane(webhook_id, row["served"], max(window, 0), row["open_for"], probe_in))
-    return failing, healthy
+    tx: Tx, places: Places, capacity: Capacity, preclaimed: Mapping[str, int]
+) -> tuple[list[_Lane], list[_Lane], dict[bool, bool]]:
+    """Return the failing and the healthy lanes whose turn it may be, locked, longest waiting first.
+
+    Return also whether these are all that are due, for each of both.
+    """
+    slots = places.left
+    limits = {
+        True: _lanes_for(min(capacity.failing_slots, slots)),
+        False: _lanes_for(slots) or _lanes_for(places.further),
+    }
+    rows: dict[bool, list[Row]] = {True: [], False: []}
+    if slots:
+        for row in await tx.all(DUE_LANES, limits[True], limits[False]):
+            rows[bool(row["failing"])].append(row)
+    due: dict[bool, list[_Lane]] = {}
+    for failing, found in rows.items():
+        limit = limits[failing]
+        hidden: list[Row] = []
+        if limit and (not slots or len(found) == limit):
+            seen = {row["owner_id"] for row in found}
+            hidden = await owners.hidden(tx, failing, limit, places, seen)
+        by_id = {row["webhook_id"]: row for row in (*found, *hidden)}
+        due[failing] = [
+            _lane(row, capacity, preclaimed)
+            for row in sorted(by_id.values(), key=lambda row: int(row["due_at"]))
+        ]
+    return due[True], due[False], {f: len(found) < limits[f] for f, found in rows.items()}
 
 
-def _allot(due: Sequence[_Lane], slots: int) -> int:
-    """Allot `slots` places to lanes in rotation, within their windows; return how many."""
-    left = slots
-    open_lanes = [lane for lane in due if lane.requested < lane.window]
-    while left > 0 and open_lanes:
-        for lane in open_lanes[:left]:
-            lane.requested += 1
-        left -= min(left, len(open_lanes))
-        open_lanes = [lane for lane in open_lanes if lane.requested < lane.window]
-    return slots - max(left, 0)
+def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
+    webhook_id = row["webhook_id"]
+    window = capacity.windows.get(webhook_id, FAILING_WINDOW if row["failing"] else FIRST_WINDOW)
+    window -= preclaimed.get(webhook_id, 0)
+    probe_in = row["probe_in"]
+    if probe_in is not None:
+        window = min(window, 1)
+    return _Lane(
+        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"], probe_in
+    )
 
 
 async def _put_back(tx: Tx, looked_at: Iterable[_Lane], crowded: frozenset[str]) -> None:

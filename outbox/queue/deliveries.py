@@ -7,10 +7,11 @@ takes ten times as long.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from outbox.database.transaction import Row
 from outbox.queue.policy import Decision
+from outbox.queue.shares import Shares
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header
 from outbox.states import Origin
@@ -39,6 +40,7 @@ class Claimed:
     lag_us: int
     claim: str
     event_name: str
+    record_id: str
     record_version: int
     occurred_at: int
     request_id: str | None
@@ -69,8 +71,8 @@ def claimed(
     """Return the delivery of `event`, a row with the columns of `events`."""
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
-        claim, event["name"], event["record_version"], event["occurred_at"], event["request_id"],
-        event["traceparent"], body, event["body_digest"], erased, probe,
+        claim, event["name"], event["record_id"], event["record_version"], event["occurred_at"],
+        event["request_id"], event["traceparent"], body, event["body_digest"], erased, probe,
     )  # fmt: skip
 
 
@@ -98,7 +100,7 @@ class Capacity:
     `slots` counts sends; at most `failing_slots` of them go to webhooks whose last attempt failed,
     and `failing_first` are reserved for these. `windows` has the rest of each webhook's window
     where it differs from a fresh one; it is a live view, read-only here. `body_bytes` limits the
-    total size of large bodies.
+    total size of large bodies. `shares` tells whose turn it is.
     """
 
     node_id: str
@@ -108,6 +110,7 @@ class Capacity:
     failing_first: int
     windows: Mapping[str, int]
     body_bytes: int
+    shares: Shares = field(default_factory=Shares)
 
 
 @dataclass(slots=True)
@@ -122,3 +125,8 @@ class Result:
     """As `kept` returns them; empty without a request."""
     url: str
     node_id: str
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether its webhook could not sign: see `policy.parked`."""
+        return self.outcome is None and self.decision.webhook_wait_us is not None

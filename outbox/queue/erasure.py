@@ -4,100 +4,52 @@ The body of an event becomes null, with `erased_at`; deliveries that wait are ca
 can be replayed. Responses of its attempts go too, since a receiver may repeat what it got; their
 digest stays, so that the chain of attempts still verifies. A delivery in flight is recorded first,
 and a request stays open until then.
+
+Owners take turns, one unit of work each; requests of one owner go through it together.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 
-from outbox.database.plans import by_index
-from outbox.database.sql import IDS, items
-from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.queue import heads, lanes
-from outbox.queue.chain import answer_of
+import structlog
+
+from outbox.database.transaction import DUTIES, Database
+from outbox.errors import DatabaseUnavailable
+from outbox.queue import erasures, traces
+from outbox.queue.erasures import Request
 from outbox.queue.retention import Ledger, NoLedger
 
-REASON = "erased"
-PAGE = 2_000
-"""Events of an owner that one look passes."""
-EVENTS = 10
+TOGETHER = 100
+"""Requests of an owner that go together."""
+EVENTS = 100
 """Events that one transaction erases."""
-ANSWERS_AT_ONCE = 50
-UNFINISHED = ("ready", "held", "in_flight")
+BYTES = 1_048_576
+"""Bytes of bodies that one transaction erases, unless a single one is larger."""
+DELIVERIES = 200
+"""Deliveries that one read returns."""
+DELIVERIES_AT_ONCE = 50
+ANSWERS_AT_ONCE = 16
+"""Responses that one transaction replaces; each has up to 80 KiB."""
 
-REQUEST = """
-insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, created_at)
-values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5)
-"""
-OPEN = "select id, owner_id, record_ids, kept_names, upto_pos, seq from erasures order by id"
-# Until then, events from before the request may come later in the order of the feed.
-UNSEEN = "select 1 as found from events where seq is null and pos <= $1 limit 1"
-LAST = "select seq from outbox_state"
-LOOK = f"""
-select id, seq, record_id in {IDS} and name not in (
-  select value from /*sqlite json_each($2)*/
-    /*postgres json_array_elements_text(cast($2 as json)) as kept(value)*/) as hit
-from events
-where owner_id = $3 and seq > $4 and seq <= $5 and webhook_id is null and seq is not null
-order by seq limit $6
-"""
-DONE = "delete from erasures where id = $1"
-MOVE = "update erasures set seq = $2 where id = $1"
-
-# One probe of each of the two partial indexes on the event.
-OF_EVENTS = f"""(
-  select id, webhook_id, state from deliveries
-  where event_id in {IDS} and origin = 'event'
-  union all
-  select id, webhook_id, state from deliveries
-  where event_id in {IDS} and origin <> 'event') as d"""
-WEBHOOKS = f"select distinct webhook_id from {OF_EVENTS} where state in ('ready', 'held')"
-TAKE = f"select id from events where id in {IDS} /*postgres for update*/"
-DELIVERIES = f"select id, webhook_id, state from {OF_EVENTS} order by id"
-CANCEL = f"""
-update deliveries set state = 'cancelled', reason = '{REASON}', finished_at = $2
-where id in {IDS} and state in ('ready', 'held') returning id, webhook_id, ordered
-"""
-ERASE = f"""
-update events set body = null, erased_at = $2
-where id in {IDS} and (body is not null or erased_at is null)
-"""
-ANSWERS = f"""
-select delivery_id, number, response_headers, response_body from attempts
-where delivery_id in (select id from {OF_EVENTS}) and answer_digest is null limit $2
-"""
-TOMBSTONE = """
-update attempts set response_headers = null, response_body = null, answer_digest = $3
-where delivery_id = $1 and number = $2
-"""
+log = structlog.get_logger("outbox")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request: the records about a person, and events that have no data about one."""
+@dataclass(slots=True)
+class _Run:
+    """One run: requests that it is done with, those to take alone, and the errors.
 
-    id: str
-    owner_id: str
-    record_ids: tuple[str, ...]
-    kept_names: tuple[str, ...]
-    upto_pos: int
-    seq: int
-
-
-async def request(
-    tx: Tx, owner_id: str, record_ids: Sequence[str], kept_names: Sequence[str] = ()
-) -> None:
-    """Have the events of these records erased soon, in whatever webhooks and states they are.
-
-    `kept_names` are events without personal data, such as the one of the removal. The caller holds
-    the locks of the records, so that no earlier event of them commits later.
+    `limits`: whether events from before a request are unseen, and the last place of the feed, as
+    they were when the run met the request.
     """
-    await tx.run(
-        REQUEST, tx.new_id(), owner_id, json.dumps(record_ids), json.dumps(kept_names), tx.now
-    )
+
+    over: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)
+    errors: list[Exception] = field(default_factory=list)
+    limits: dict[str, tuple[bool, int]] = field(default_factory=dict)
 
 
 class Erasure:
@@ -109,100 +61,126 @@ class Erasure:
 
     async def any_open(self) -> bool:
         """Return whether there is a request."""
-        return bool(await self._db.read(_open))
+        return await self._db.read(erasures.any_open)
 
     async def run_once(self) -> None:
-        """Erase what all requests ask for; those that must wait for a delivery stay."""
-        for one in await self._db.read(_open):
-            await self._work(one)
+        """Erase what all requests ask for; those that must wait for a delivery stay.
 
-    async def _work(self, one: Request) -> None:
+        Requests that come meanwhile take part. A damaged one is marked and left alone. An error in
+        one stops no other; it is raised at the end.
+        """
+        run = _Run()
+        while groups := await self._groups(run):
+            async with AsyncExitStack() as stack:
+                turns = deque(self._guarded(run, group) for group in groups)
+                for one in turns:
+                    stack.push_async_callback(one.aclose)
+                while turns:
+                    one = turns.popleft()
+                    if await anext(one, False):
+                        turns.append(one)
+        if run.errors:
+            raise run.errors[0]
+
+    async def _groups(self, run: _Run) -> list[list[Request]]:
+        """Return the next requests of each owner."""
+        groups: dict[str, list[Request]] = {}
+        alone: list[list[Request]] = []
+        after = ""
+        while True:
+            requests, damaged, after = await self._db.read(erasures.next_open, after)
+            for request_id, owner_id in damaged:
+                await self._db.write(erasures.fail, request_id)
+                log.error("erasure_damaged", erasure=request_id, owner_id=owner_id)
+            for one in requests:
+                if one.id in run.alone and one.id not in run.over:
+                    alone.append([one])
+                elif one.id not in run.over:
+                    group = groups.setdefault(one.owner_id, [])
+                    if len(group) < TOGETHER:
+                        group.append(one)
+            if not after:
+                return [*groups.values(), *alone]
+
+    async def _guarded(self, run: _Run, group: list[Request]) -> AsyncGenerator[bool]:
+        """Work on requests of one owner; when that fails, each of them is taken alone next."""
+        try:
+            async for _ in self._work(run, group):
+                yield True
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised at the end of the run
+            names = {one.id for one in group}
+            if len(group) > 1:
+                run.alone |= names
+            else:
+                run.errors.append(error)
+                run.over |= names
+
+    async def _work(self, run: _Run, group: list[Request]) -> AsyncGenerator[None]:
+        """Look through the next events of these requests and erase them; yield after each unit."""
         # First this: what is not seen now has a later place in the order than `last`.
-        unseen, last = await self._db.read(_limits, one.upto_pos)
-        after, held = one.seq, False
-        while after < last:
-            found, reached = await self._db.scan(DUTIES, _look, one, after, last)
-            while found:
-                some, found = found[:EVENTS], found[EVENTS:]
-                in_flight, cancelled = await self._db.write(erase_events, some)
-                held = held or in_flight
-                while await self._db.write(erase_answers, some, ANSWERS_AT_ONCE) == ANSWERS_AT_ONCE:
-                    pass
-                for webhook_id in cancelled.elements():
-                    self._ledger.delivery_finished(webhook_id, "cancelled", None)
-            after = reached
-            if not held:
-                await self._db.write(_move, one.id, after)
-        if not held and not unseen:
-            await self._db.write(_done, one.id)
+        unseen, last = await self._db.read(erasures.limits)
+        for one in group:
+            early = unseen is not None and unseen <= one.upto_pos
+            run.limits.setdefault(one.id, (early, last))
+        ends = {one.id: run.limits[one.id][1] for one in group}
+        found = await self._db.scan(DUTIES, erasures.look, group, ends)
+        yield
+        held: set[str] = set()
+        for some in chunked(found.sizes):
+            await self._db.write(traces.erase_bodies, some)
+            yield
+            async for left in self._deliveries(some):
+                held |= left
+                yield
+        done: list[str] = []
+        moved: list[tuple[str, int]] = []
+        for one in group:
+            if (reached := found.reached.get(one.id)) is None:
+                continue
+            early, end = run.limits[one.id]
+            if found.events[one.id] & held:
+                run.over.add(one.id)
+            elif reached < end or early:
+                moved.append((one.id, reached))
+                if reached >= end:
+                    run.over.add(one.id)
+            else:
+                done.append(one.id)
+        await self._db.write(erasures.settle, done, moved)
+
+    async def _deliveries(self, event_ids: Sequence[str]) -> AsyncGenerator[set[str]]:
+        """Erase the person from the deliveries of events; yield those with one in flight."""
+        place: traces.Place | None = traces.Place()
+        while place is not None:
+            rows, place = await self._db.scan(
+                DUTIES, traces.deliveries, event_ids, place, DELIVERIES
+            )
+            yield set()
+            for start in range(0, len(rows), DELIVERIES_AT_ONCE):
+                some = rows[start : start + DELIVERIES_AT_ONCE]
+                ids = [row["id"] for row in some]
+                if any(row["state"] in traces.UNFINISHED for row in some):
+                    at = {row["webhook_id"] for row in some if row["state"] in traces.WAITING}
+                    left, cancelled = await self._db.write(traces.cancel, ids, at)
+                    for webhook_id in cancelled.elements():
+                        self._ledger.delivery_finished(webhook_id, "cancelled", None)
+                    yield left
+                while await self._db.write(traces.erase_answers, ids, ANSWERS_AT_ONCE) == (
+                    ANSWERS_AT_ONCE
+                ):
+                    yield set()
 
 
-async def erase_events(tx: Tx, event_ids: Sequence[str]) -> tuple[bool, Counter[str]]:
-    """Erase these events.
-
-    Return whether a delivery of one is in flight, so that this must be repeated, and the number of
-    cancelled deliveries by webhook.
-    """
-    await by_index(tx)
-    ids = items(event_ids)
-    names = {row["webhook_id"] for row in await tx.all(WEBHOOKS, ids)}
-    locked = await lanes.lock(tx, names)
-    await tx.all(TAKE, ids)
-    deliveries = await tx.all(DELIVERIES, ids)
-    waiting = [
-        row["id"] for row in deliveries
-        if row["state"] in ("ready", "held") and row["webhook_id"] in names
-    ]  # fmt: skip
-    cancelled = await tx.all(CANCEL, items(waiting), tx.now) if waiting else []
-    await heads.promote(tx, [row["id"] for row in cancelled if row["ordered"]])
-    await tx.run(ERASE, ids, tx.now)
-    await lanes.rest(tx, locked)
-    ended = set(waiting)
-    left = any(row["state"] in UNFINISHED and row["id"] not in ended for row in deliveries)
-    return left, Counter(row["webhook_id"] for row in cancelled)
-
-
-async def erase_answers(tx: Tx, event_ids: Sequence[str], most: int) -> int:
-    """Replace up to `most` responses to these events by their digests; return how many."""
-    await by_index(tx)
-    answers = await tx.all(ANSWERS, items(event_ids), most)
-    for row in answers:
-        body = None if row["response_body"] is None else bytes(row["response_body"])
-        answer = answer_of(row["response_headers"], body)
-        await tx.run(TOMBSTONE, row["delivery_id"], row["number"], answer)
-    return len(answers)
-
-
-async def _open(tx: Tx) -> list[Request]:
-    return [
-        Request(
-            row["id"], row["owner_id"], tuple(json.loads(row["record_ids"])),
-            tuple(json.loads(row["kept_names"])), int(row["upto_pos"]), int(row["seq"]),
-        )
-        for row in await tx.all(OPEN)
-    ]  # fmt: skip
-
-
-async def _limits(tx: Tx, upto_pos: int) -> tuple[bool, int]:
-    await by_index(tx)
-    unseen = await tx.one(UNSEEN, upto_pos) is not None
-    row = await tx.one(LAST)
-    return unseen, 0 if row is None else int(row["seq"])
-
-
-async def _look(tx: Tx, one: Request, after: int, last: int) -> tuple[list[str], int]:
-    """Return the events to erase among the next PAGE of the owner, and how far that is."""
-    await by_index(tx)
-    rows = await tx.all(
-        LOOK, items(one.record_ids), items(one.kept_names), one.owner_id, after, last, PAGE
-    )
-    reached = int(rows[-1]["seq"]) if len(rows) == PAGE else last
-    return [row["id"] for row in rows if row["hit"]], reached
-
-
-async def _move(tx: Tx, request_id: str, seq: int) -> None:
-    await tx.run(MOVE, request_id, seq)
-
-
-async def _done(tx: Tx, request_id: str) -> None:
-    await tx.run(DONE, request_id)
+def chunked(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Divide events into lists for one transaction each."""
+    chunks: list[list[str]] = []
+    room = 0
+    for event_id, size in sizes.items():
+        if not chunks or len(chunks[-1]) == EVENTS or size > room:
+            chunks.append([])
+            room = BYTES
+        chunks[-1].append(event_id)
+        room -= size
+    return chunks

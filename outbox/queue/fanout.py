@@ -1,46 +1,55 @@
 """Fan out: give each committed event the next seq and one delivery per subscribed webhook.
 
 One fan-out runs at a time in the whole installation, so that no event gets a seq late. It waits for
-no lock, so that no webhook and no node can block it.
+no lock, so that no webhook and no node can block it. A round has a budget of work. It numbers the
+events that it meets; what it cannot fan out of them is a remainder, and owners with remainders take
+turns, so that no owner waits for the many webhooks or events of another one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-import structlog
-
-from outbox.database import sql
-from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue import circuits, figures, lanes, snapshots
-from outbox.queue.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
+from outbox.queue import budget, figures, remainders, subscribers
+from outbox.queue.budget import Budget
+from outbox.queue.creations import Creations
+from outbox.queue.deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.filters import Filters
-from outbox.queue.loading import ENDPOINT, endpoint_of
-from outbox.queue.snapshots import Snapshot
-from outbox.states import Origin
-from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition
+from outbox.queue.remainders import START, Remainder
+from outbox.queue.subscribers import Subscriber
 
 EVENTS_AT_ONCE = {"sqlite": 125, "postgres": 500}
-DELIVERIES_AT_ONCE = {"sqlite": 250, "postgres": 5_000}
-"""The limits of one round; on SQLite the event loop runs nothing else meanwhile."""
+"""Events that one round numbers."""
 PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
-UNREADABLE = "the webhook's list of events is damaged"
-UNJUDGED = "the webhook's conditions are damaged"
-
-log = structlog.get_logger("outbox")
 
 # Another node that fans out now handles these events too, so this node does not wait.
 TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
 
+EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
+  traceparent, body_digest, about_id, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
+  length(body) as size, case when length(body) <= {PRECLAIMED_BYTES} then body end as body"""
+# New events, and the owners whose turn it is, in one statement: most rounds find neither.
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body_digest, about_id, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
-  case when length(body) <= {PRECLAIMED_BYTES} then body end as body
-from events where seq is null order by pos
-limit /*sqlite {EVENTS_AT_ONCE["sqlite"]}*/ /*postgres {EVENTS_AT_ONCE["postgres"]}*/
+  traceparent, body_digest, about_id, xid, size, body, seq, null as reached_at, null as reached,
+  null as made
+from (
+  select {EVENT},
+    (select r.seq from remainders r where r.owner_id = events.owner_id) as seq
+  from events where seq is null order by pos
+  limit /*sqlite {EVENTS_AT_ONCE["sqlite"]}*/ /*postgres {EVENTS_AT_ONCE["postgres"]}*/
+) as unseen
+union all
+select null, null, owner_id, null, null, null, null, null, null, null, null, null, null, null, null,
+  seq, reached_at, reached, made
+from (select * from remainders order by turned_at limit {remainders.AT_ONCE}) as turns
+"""
+LEFT = f"""
+select {EVENT}, seq from events
+where owner_id = $1 and webhook_id is null and seq is not null and seq >= $2 order by seq limit $3
 """
 
 # The mark too: after a start with the clock set back, deliveries made here must still be due.
@@ -57,30 +66,10 @@ from (
 where events.pos = s.place
 """
 
-# A lane with due deliveries claims nothing ahead of its queue.
-WEBHOOKS = f"""
-select {ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
-  /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
-  w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
-    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
-      and d.retry = false and d.next_at <= (select due_now()))
-    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
-      and d.retry = true and d.next_at <= (select due_now())) as idle
-from webhooks w join lanes l on l.webhook_id = w.id
-where w.owner_id in {IDS} order by w.id
-"""
-
-COLUMNS = (
-    "id", "owner_id", "event_id", "webhook_id", "origin", "state", "reason", "retry", "next_at",
-    "tries", "attempts", "claim", "node_id", "record_id", "seq", "created_at", "finished_at",
-)  # fmt: skip
-IN_LINE = (*COLUMNS, "ordered")
-ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
-
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """An event of a round, with the number of its deliveries."""
+    """An event that is wholly fanned out, with the number of its deliveries."""
 
     event_id: str
     name: str
@@ -93,12 +82,13 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class FannedOut:
-    """The result of one round: its events, and counts per event name.
+    """The result of one round: counts per event name, and the events that it ended.
 
-    Counted are events, their deliveries, and those claimed at once. `more`: events are left.
+    Counted are events that got their seq, deliveries, and those claimed at once. `more`: something
+    is left.
     `turned_away`: another node is fanning out. `noted`: some lanes were locked and need another
     look. `dead` counts deliveries that ended at once. `ready` are webhooks with deliveries that
-    were not claimed. `left_out` counts, by event, what the conditions of webhooks left out.
+    were not claimed, with their owners. `left_out` counts, by event, what conditions left out.
     """
 
     events: Mapping[str, int] = field(default_factory=dict)
@@ -110,7 +100,7 @@ class FannedOut:
     turned_away: bool = False
     noted: bool = False
     announced: Sequence[Announced] = ()
-    ready: Collection[str] = ()
+    ready: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def preclaimed(self) -> Counter[str]:
@@ -118,183 +108,157 @@ class FannedOut:
         return Counter(delivery.webhook_id for delivery in self.claimed)
 
 
-@dataclass(slots=True)
-class _Subscriber:
-    """A webhook during one round."""
+async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
+    """Give events their seq and their deliveries, as far as the budget of a round goes.
 
-    row: Row
-    names: frozenset[str] | None
-    """None for a damaged list of events."""
-    conditions: Sequence[Condition] | None
-    """None for damaged conditions."""
-    since: Snapshot | None
-    """The snapshot of its creation on PostgreSQL, while it still matters."""
-    made: int = 0
-    waiting: bool = False
-
-    @property
-    def id(self) -> str:
-        return str(self.row["id"])
-
-
-class _Round:
-    """The deliveries of one round."""
-
-    def __init__(self, tx: Tx, capacity: Capacity, due: int) -> None:
-        self._tx = tx
-        self._capacity = capacity
-        self.due = due
-        self._slots = capacity.slots
-        self.rows: list[tuple[object, ...]] = []
-        self.lined: list[tuple[object, ...]] = []
-        """The rows of ordered webhooks."""
-        self.followers: dict[str, dict[str, str]] = {}
-        """Of each ordered webhook, one new delivery of each record."""
-        self.claimed: list[Claimed] = []
-        self.endpoints: dict[str, Endpoint] = {}
-        self.dead: list[str] = []
-        self.ready: set[str] = set()
-        self.tests: list[tuple[str, str]] = []
-        self.created: Counter[str] = Counter()
-
-    def add(self, event: Row, seq: int, to: _Subscriber) -> None:
-        """Add one delivery of `event`: claimed, ready behind the lane's queue, held, or dead."""
-        delivery_id = self._tx.new_id()
-        origin: Origin = "test" if event["webhook_id"] and not event["about_id"] else "event"
-        state, reason = "ready", None
-        if to.names is None or to.conditions is None:
-            state, reason = "dead", UNREADABLE if to.names is None else UNJUDGED
-            self.dead.append(to.id)
-        elif to.row["ordered"] and origin == "event":
-            state = "held"
-            self.followers.setdefault(to.id, {}).setdefault(event["record_id"], delivery_id)
-        elif self._may_preclaim(event, to):
-            state = "in_flight"
-            self._slots -= 1
-            if to.id not in self.endpoints:
-                self.endpoints[to.id] = endpoint_of(to.row)
-            self.claimed.append(
-                claimed(
-                    event, delivery_id=delivery_id, webhook_id=to.id, event_id=event["id"],
-                    origin=origin, claim=self._capacity.claim, body=event["body"],
-                )
-            )  # fmt: skip
-        else:
-            to.waiting = True
-            if origin == "test":
-                self.tests.append((delivery_id, to.id))
-            self.ready.add(to.id)
-        taken = state == "in_flight"
-        self.created[event["name"]] += 1
-        row = (
-                delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
-                # One microsecond apart, so that a lane sends in the order of its events.
-                self.due + to.made, 0, int(taken), self._capacity.claim if taken else None,
-                self._capacity.node_id if taken else None, event["record_id"], seq, self._tx.now,
-                self._tx.now if state == "dead" else None,
-            )  # fmt: skip
-        if state == "held":
-            self.lined.append((*row, True))
-        else:
-            self.rows.append(row)
-        to.made += 1
-
-    def _may_preclaim(self, event: Row, to: _Subscriber) -> bool:
-        return bool(
-            self._slots > 0
-            and event["body"] is not None
-            and not to.waiting
-            and to.row["idle"]
-            and to.made < self._capacity.windows.get(to.id, FIRST_WINDOW)
-        )
-
-
-async def fan_out(tx: Tx, capacity: Capacity) -> FannedOut:
-    """Give up to EVENTS_AT_ONCE events their seq and their deliveries.
-
+    `spent` is what its unit has done before, at the prices of the budget; a quarter is left anyway.
     While `capacity` has slots for healthy webhooks, new deliveries are in flight at once: in an
     idle system one commit separates a write from its request.
     """
     turn = await tx.one(TURN)
     if not turn or not turn["mine"]:
         return FannedOut(turned_away=True)
-    events = await tx.all(UNSEEN)
-    if not events:
+    found = await tx.all(UNSEEN)
+    if not found:
         return FannedOut()
-    subscribed = await _subscribers(tx, {row["owner_id"] for row in events})
-    filters = Filters(tx, subscribed)
-    wanted: list[list[_Subscriber]] = []
-    count = 0
-    for event in events:
-        chosen = [to for to in subscribed.get(event["owner_id"], ()) if _wants(to, event)]
-        if wanted and count + len(chosen) > DELIVERIES_AT_ONCE[tx.engine]:
-            break
-        if event["owner_id"] in filters.owners:
-            chosen = await filters.passing(event, chosen)
-        count += len(chosen)
-        wanted.append(chosen)
-        if filters.full:
-            break
-    met = events[: len(wanted)]
-    last = await tx.one(NEXT_SEQ, len(met))
+    events = [row for row in found if row["pos"] is not None]
+    turns = [remainders.of_row(row) for row in found if row["pos"] is None]
+    last = await tx.one(NEXT_SEQ, len(events))
     assert last is not None
-    first_seq = int(last["seq"]) - len(met) + 1
-    await tx.run(GIVE_SEQ, items([(row["pos"], first_seq + n) for n, row in enumerate(met)]))
-    now = _Round(tx, capacity, int(last["due"]))
-    for number, (event, chosen) in enumerate(zip(met, wanted, strict=True)):
-        for to in chosen:
-            now.add(event, first_seq + number, to)
-    await sql.insert(tx, "deliveries", COLUMNS, now.rows, ONCE)
-    await figures.count_fan_out(tx, met, now.dead, filters.by_webhook())
-    await circuits.let_pass(tx, now.tests)
-    noted = await lanes.wake_or_note(tx, now.ready, now.due)
-    if now.lined:
-        await sql.insert(tx, "deliveries", IN_LINE, now.lined, ONCE)
-        ready, busy = await lanes.line_up(tx, now.followers, now.due)
-        now.ready |= ready
-        noted = noted or busy
+    first_seq = int(last["seq"]) - len(events) + 1
+    numbered = [(row, first_seq + n) for n, row in enumerate(events)]
+    if numbered:
+        await tx.run(GIVE_SEQ, items([(row["pos"], seq) for row, seq in numbered]))
+    now = _Round(tx, Creations(tx, capacity, int(last["due"])))
+    amount = max(budget.ROUND[tx.engine] - spent, budget.ROUND[tx.engine] // 4)
+    # Half of it stays for what is left from before, so that neither makes the other wait.
+    kept = amount // 2 if turns else 0
+    may = Budget(amount - kept)
+    left = await now.new(numbered, may)
+    ended = await now.old(turns, Budget(kept + max(may.left, 0)), left) if turns else []
+    await remainders.save(tx, left, ended, now.made.due)
+    noted = await now.made.write()
+    await figures.count_fan_out(tx, events, now.made.dead, now.filters.by_webhook())
     return FannedOut(
-        Counter(event["name"] for event in met), now.created, now.claimed, now.endpoints, now.dead,
-        more=len(met) < len(events) or len(events) == EVENTS_AT_ONCE[tx.engine], noted=noted,
-        ready=now.ready, left_out=filters.by_event(),
-        announced=[
-            Announced(
-                row["id"], row["name"], row["record_id"], row["request_id"], row["traceparent"],
-                first_seq + number, len(chosen),
-            )
-            for number, (row, chosen) in enumerate(zip(met, wanted, strict=True))
-        ],
+        Counter(event["name"] for event in events), now.made.created, now.made.claimed,
+        now.made.endpoints, now.made.dead,
+        more=bool(left)
+        or len(ended) < len(turns)
+        or len(turns) == remainders.AT_ONCE
+        or len(events) == EVENTS_AT_ONCE[tx.engine],
+        noted=noted, ready=now.made.ready, left_out=now.filters.by_event(), announced=now.announced,
     )  # fmt: skip
 
 
-async def _subscribers(tx: Tx, owners: set[str]) -> dict[str, list[_Subscriber]]:
-    found: dict[str, list[_Subscriber]] = {}
-    for row in await tx.all(WEBHOOKS, items(sorted(owners))):
-        since = snapshots.parse(row["since_snapshot"])
-        of_owner = found.setdefault(row["owner_id"], [])
-        of_owner.append(_Subscriber(row, _names(row), conditions.of(row), since))
-    return found
+class _Round:
+    """One round: what it has made, left out and ended."""
+
+    def __init__(self, tx: Tx, made: Creations) -> None:
+        self._tx = tx
+        self.made = made
+        self.filters = Filters(tx)
+        self.announced: list[Announced] = []
+
+    async def new(self, events: Sequence[tuple[Row, int]], may: Budget) -> list[Remainder]:
+        """Fan out new events; return what is left of owners who had nothing left before."""
+        may.spend(budget.EVENT * len(events))
+        direct = {row["webhook_id"] for row, _ in events if row["webhook_id"] is not None}
+        owners = {
+            row["owner_id"] for row, _ in events
+            if row["webhook_id"] is None and row["seq"] is None
+        }  # fmt: skip
+        most = budget.WEBHOOKS_OF_ALL[self._tx.engine]
+        of_owners, read = await subscribers.of_owners(self._tx, owners, most)
+        may.spend(budget.WEBHOOK * read)
+        known = {to.id: to for its in (of_owners or {}).values() for to in its}
+        known |= await subscribers.of_ids(self._tx, direct.difference(known))
+        left: dict[str, Remainder] = {}
+        for event, seq in events:
+            owner_id = event["owner_id"]
+            if event["webhook_id"] is not None:
+                to = known.get(event["webhook_id"])
+                await self._fan(event, seq, [to] if to is not None else [], may)
+            elif event["seq"] is None and owner_id not in left:
+                tos = None if of_owners is None else of_owners.get(owner_id, ())
+                chosen = None if tos is None else _chosen(event, tos, may)
+                if chosen is None:
+                    left[owner_id] = Remainder(owner_id, seq)
+                else:
+                    await self._fan(event, seq, chosen, may)
+        return list(left.values())
+
+    async def old(
+        self, turns: Sequence[Remainder], may: Budget, left: list[Remainder]
+    ) -> list[str]:
+        """Continue what owners have left; add what is left then, return owners without anything."""
+        ended: list[str] = []
+        half = may.left // 2
+        for turn in turns:
+            after = await self._continue(turn, may)
+            if after is None:
+                ended.append(turn.owner_id)
+            else:
+                left.append(after)
+            # Another owner's webhooks are read only where something can then be done with them.
+            if may.left < half:
+                break
+        return ended
+
+    async def _continue(self, turn: Remainder, may: Budget) -> Remainder | None:
+        """Fan out events of one owner; return what is left of them, None for nothing."""
+        owner_id, engine = turn.owner_id, self._tx.engine
+        tos, follow = await subscribers.page(self._tx, owner_id, turn.reached, may.webhooks())
+        may.spend(budget.WEBHOOK * len(tos))
+        whole = turn.reached == START and not follow
+        at_once = may.events(len(tos), EVENTS_AT_ONCE[engine]) if whole else 1
+        events = await self._tx.all(LEFT, owner_id, turn.seq, at_once + 1)
+        may.spend(budget.EVENT * len(events))
+        if not events:
+            return None
+        if int(events[0]["seq"]) != turn.seq and turn.reached != START:
+            # Its event was deleted; the next one begins with the first webhook.
+            return Remainder(owner_id, int(events[0]["seq"]))
+        for event in events[:at_once]:
+            seq = int(event["seq"])
+            chosen = _chosen(event, tos, may)
+            if chosen is None:
+                return replace(turn, seq=seq)
+            made = await self._fan(event, seq, chosen, may, turn.made, follow)
+            if follow:
+                last = tos[-1].row
+                return Remainder(owner_id, seq, (int(last["created_at"]), tos[-1].id), made)
+        return Remainder(owner_id, int(events[-1]["seq"])) if len(events) > at_once else None
+
+    async def _fan(
+        self,
+        event: Row,
+        seq: int,
+        chosen: list[Subscriber],
+        may: Budget,
+        before: int = 0,
+        follow: bool = False,
+    ) -> int:
+        """Make the deliveries of one event; return how many it has, with those `before`.
+
+        With `follow`, it will get others in a later round.
+        """
+        passed = await self.filters.passing(event, chosen)
+        # What the conditions left out cost its judgement alone.
+        may.spend(budget.DELIVERY * (len(passed) - len(chosen)))
+        for to in passed:
+            self.made.add(event, seq, to)
+        count = before + len(passed)
+        if not follow:
+            self.announced.append(
+                Announced(
+                    event["id"], event["name"], event["record_id"], event["request_id"],
+                    event["traceparent"], seq, count,
+                )
+            )  # fmt: skip
+        return count
 
 
-def _names(webhook: Row) -> frozenset[str] | None:
-    """Return the events that a webhook subscribes to; None for a damaged row."""
-    names = subscription(webhook["events"])
-    if names is None:
-        log.error("subscription_unreadable", webhook_id=webhook["id"])
-        return None
-    return frozenset(names)
-
-
-def _wants(to: _Subscriber, event: Row) -> bool:
-    """Return whether the webhook gets the event: subscribed, and not older than the webhook.
-
-    On PostgreSQL positions do not decide this, because the transaction with the first position may
-    commit last. A webhook with a damaged list of events gets each event as a dead delivery.
-    """
-    if event["webhook_id"] is not None:
-        return bool(event["webhook_id"] == to.id)
-    if event["pos"] <= to.row["since_pos"]:
-        return False
-    if to.since is not None and (event["xid"] is None or to.since.sees(int(event["xid"]))):
-        return False
-    return to.names is None or event["name"] in to.names
+def _chosen(event: Row, tos: Sequence[Subscriber], may: Budget) -> list[Subscriber] | None:
+    """Return those of the webhooks that want the event; None when that is too much for now."""
+    chosen = [to for to in tos if to.wants(event)]
+    return chosen if may.begin(len(tos), chosen, event["size"] or 0) else None

@@ -6,14 +6,11 @@ Only webhooks with conditions cost anything here. What they leave out makes no d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from outbox.database.transaction import Row, Tx
 from outbox.webhooks.conditions import Condition, data_of, hold
-
-BYTES_AT_ONCE = 4 * 1024 * 1024
-"""A round ends after it has judged bodies of this size; on SQLite no other write runs meanwhile."""
 
 BODY = "select body from events where id = $1"
 
@@ -33,19 +30,9 @@ S = TypeVar("S", bound=Subscriber)
 class Filters:
     """The conditions of one round, and what they left out: webhook id and event name."""
 
-    def __init__(self, tx: Tx, subscribed: Mapping[str, Iterable[Subscriber]]) -> None:
+    def __init__(self, tx: Tx) -> None:
         self._tx = tx
-        self._bytes = 0
-        self.owners = {
-            owner for owner, found in subscribed.items() if any(to.conditions for to in found)
-        }
-        """The owners who have webhooks with conditions."""
         self.left_out: list[tuple[str, str]] = []
-
-    @property
-    def full(self) -> bool:
-        """Whether this round has judged enough."""
-        return self._bytes > BYTES_AT_ONCE
 
     async def passing(self, event: Row, chosen: list[S]) -> list[S]:
         """Return those of the webhooks whose conditions hold for the event.
@@ -58,8 +45,6 @@ class Filters:
         if body is None:
             row = await self._tx.one(BODY, event["id"])
             body = None if row is None else row["body"]
-        if body is not None:
-            self._bytes += len(body)
         data = data_of(body)
         passed: list[S] = []
         for to in chosen:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.queue.backlogs import Backlogs
 from outbox.queue.lanes import due_now
 from outbox.queue.waiting import Counting, Waiting
 
@@ -39,8 +40,11 @@ class Gauges:
 
     states: Counter[str] = field(default_factory=Counter)
     oldest_ready_age: float = 0.0
+    backed_up_at: int | None = None
+    """When the last backup was made, in microseconds UTC."""
     endpoints: Counter[tuple[str, str]] = field(default_factory=Counter)
     waiting: dict[str, Waiting] = field(default_factory=dict)
+    backlogs: Backlogs = field(default_factory=Backlogs)
     standing: dict[str, Standing] = field(default_factory=dict)
 
 
@@ -75,6 +79,7 @@ select min(case when head > wait_until then head else wait_until end) as since f
 ) as queues
 """
 
+BACKED_UP = "select backed_up_at from outbox_state where id = 1"
 ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
 STANDING = f"""
 select w.id, w.state, w.last_success_at, w.url, l.failing
@@ -116,6 +121,7 @@ class Readings:
                 break
         gauges.states.update(self._counting.states)
         gauges.waiting = dict(self._counting.waiting)
+        gauges.backlogs = self._counting.behind.backlogs()
         if chosen := choose(gauges.waiting):
             gauges.standing = await self._db.scan(DUTIES, _standing, list(chosen))
         return gauges
@@ -132,6 +138,8 @@ async def _others(tx: Tx) -> Gauges:
     oldest = await tx.one(OLDEST, now)
     if oldest is not None and oldest["since"] is not None:
         gauges.oldest_ready_age = max(now - int(oldest["since"]), 0) / 1e6
+    backup = await tx.one(BACKED_UP)
+    gauges.backed_up_at = None if backup is None else backup["backed_up_at"]
     for row in await tx.all(TAKEN):
         gauges.states[row["state"]] += row["n"]
     for row in await tx.all(ENDPOINTS):

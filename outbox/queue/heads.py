@@ -19,6 +19,9 @@ HEAD = """(
     where x.webhook_id = {webhook} and x.record_id = {record}
       and x.ordered and x.state in ('ready', 'in_flight') limit 1)"""
 
+# While deliveries join lines, an earlier one of the same record may not have joined yet.
+MAY_LEAD = "(not l.turning or l.joined)"
+
 # It waits from now on, so that no time behind its head counts as a delay of the drain. A delivery
 # that was put into a line between two attempts keeps the time of the next one.
 PROMOTE = f"""
@@ -30,7 +33,7 @@ where id /*sqlite in (*/ /*postgres = any (array(*/
     where h.webhook_id = d.webhook_id and h.record_id = d.record_id and h.state = 'held'
     order by h.seq limit 1)
   from deliveries d join lanes l on l.webhook_id = d.webhook_id
-  where d.id in {IDS} and not l.turning
+  where d.id in {IDS} and {MAY_LEAD}
     and {HEAD.format(webhook="d.webhook_id", record="d.record_id")} is null
   /*sqlite )*/ /*postgres ))*/
 returning webhook_id

@@ -13,7 +13,7 @@ from outbox.database import sql
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
-from outbox.queue import choice, lanes
+from outbox.queue import choice, forgotten, lanes
 from outbox.queue.choice import Found
 from outbox.queue.jobs import Job
 
@@ -30,7 +30,7 @@ select id, owner_id, record_id, seq, erased_at from events where id {choice.OF_I
 """
 _COLUMNS = (
     "id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
-    "attempts", "record_id", "seq", "created_at", "replayed_by",
+    "attempts", "record_id", "seq", "created_at", "replayed_by", "nth",
 )  # fmt: skip
 _LOCK = """
 select j.id from jobs j join lanes l on l.webhook_id = j.webhook_id
@@ -66,7 +66,7 @@ def allowance(job: Job, now: int, most: int) -> int:
 
 
 async def find(tx: Tx, job: Job) -> Found | None:
-    """Return the next events of a job; None while its rate allows none."""
+    """Return the next events of a job; None while its rate or the fan-out allows none."""
     most = allowance(job, tx.now, MOST[tx.engine])
     if not most:
         return None
@@ -76,6 +76,8 @@ async def find(tx: Tx, job: Job) -> Found | None:
         place, erased = found.place, erased + found.erased
         if found.events or not found.more:
             break
+    if found.more and place == job.place and not erased:
+        return None
     return replace(found, erased=erased)
 
 
@@ -103,8 +105,11 @@ async def _replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
     await by_index(tx)
     fitting = await choice.undelivered(tx, job.choice, events)
     rows = await tx.all(_KEEP, items(sorted(fitting))) if fitting else []
+    # After the look for deliveries: a deletion of the time in between is seen here.
+    upto = 0 if job.ends else await forgotten.upto(tx, job.webhook_id)
     sendable = sorted(
-        (row for row in rows if row["erased_at"] is None), key=lambda row: int(row["seq"])
+        (row for row in rows if row["erased_at"] is None and row["seq"] > upto),
+        key=lambda row: int(row["seq"]),
     )
     if sendable:
         due = await lanes.due_now(tx)
@@ -115,6 +120,7 @@ async def _replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
                 (
                     tx.new_id(), row["owner_id"], row["id"], job.webhook_id, "replay", "ready",
                     False, due + number, 0, 0, row["record_id"], row["seq"], tx.now, job.user_id,
+                    max(fitting[row["id"]], 1),
                 )
                 for number, row in enumerate(sendable)
             ],

@@ -6,10 +6,12 @@ A job is a row. Whoever leads the installation moves it on: see outbox.worker.re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
+
+from outbox.database import times
 from outbox.database.transaction import Row, Tx
 from outbox.queue import choice, lanes
 from outbox.queue.choice import Choice
@@ -63,6 +65,8 @@ class Job:
     created_at: int
     paced_at: int
     finished_at: int | None
+    reason: str | None = None
+    """Why it cannot run, or ended although nobody cancelled it."""
 
     @property
     def choice(self) -> Choice:
@@ -72,6 +76,10 @@ class Job:
             self.owner_id, self.webhook_id, self.ends, names, self.since_at, self.until_at,
             self.last_seq,
         )  # fmt: skip
+
+
+DAMAGED = "what it does is stored in a damaged row"
+FAILED = "an internal error; the log tells it"
 
 
 class TooMany(Exception):
@@ -189,23 +197,41 @@ async def cancel(tx: Tx, job_id: str) -> bool:
     return done == 1
 
 
+async def fail(tx: Tx, job_id: str, reason: str) -> bool:
+    """End a running job that cannot run; what it has made stays. Return whether it ran."""
+    done = await tx.run(
+        "update jobs set state = 'cancelled', reason = $3, finished_at = $2"
+        " where id = $1 and state = 'running'",
+        job_id, tx.now, reason,
+    )  # fmt: skip
+    return done == 1
+
+
 async def end_late(tx: Tx, limit: int) -> int:
     """End up to `limit` jobs that have run too long, at inactive webhooks; return how many."""
-    return await tx.run(_END_LATE, tx.now, tx.now - LASTS, limit)
+    return await tx.run(_END_LATE, tx.now, await times.earlier(tx) - LASTS, limit)
 
 
 async def purge(tx: Tx, limit: int) -> int:
     """Delete up to `limit` jobs that ended long ago, and end late ones; return how many went."""
     await end_late(tx, limit)
-    return await tx.run(_PURGE, tx.now - LASTS, limit)
+    return await tx.run(_PURGE, await times.earlier(tx) - LASTS, limit)
 
 
 def _job(row: Row) -> Job:
-    values: Mapping[str, object] = {
-        name: row[name] for name in Job.__dataclass_fields__ if name not in ("ends", "names")
-    }
-    names: Sequence[str] | None = None if row["names"] is None else json.loads(row["names"])
-    return Job(
-        ends=tuple(json.loads(row["ends"])), names=None if names is None else tuple(names),
-        **values,  # type: ignore[arg-type] # the columns above are the fields
-    )  # fmt: skip
+    """Return a job; one whose choice is damaged has a reason, and chooses nothing."""
+    values: dict[str, Any] = {name: row[name] for name in Job.__dataclass_fields__}
+    try:
+        ends, names = _texts(row["ends"]), row["names"]
+        values["ends"], values["names"] = ends, None if names is None else _texts(names)
+        damaged = (row["kind"] == "recover") != bool(ends)
+    except (ValueError, TypeError):
+        damaged = True
+    if damaged:
+        values |= {"ends": (), "names": (), "reason": row["reason"] or DAMAGED}
+    return Job(**values)
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    """Parse a list of texts. Raise ValueError, TypeError."""
+    return tuple(msgspec.json.decode(text, type=list[str]))

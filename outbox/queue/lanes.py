@@ -89,8 +89,10 @@ where lanes.webhook_id = s.webhook returning {WAIT}, webhook_id,
   failing_from <= (select due_now()) - $2 as overdue
 """
 
-# On PostgreSQL the due clock is the server's.
-MARK = "update outbox_state set due_mark = due_now() where due_mark < due_now()"
+# On PostgreSQL the due clock is the server's. On SQLite it is that of the process that serves.
+MARK = """
+update outbox_state set due_mark = due_now() where due_mark < due_now() and serves()
+"""
 
 # For RETURNING of a change of deliveries: place and digest that end the webhook's chain. As one
 # value, because each subquery takes a microsecond for each row.
@@ -112,7 +114,10 @@ async def due_now(tx: Tx) -> int:
 
 
 async def mark(tx: Tx) -> None:
-    """Store the due clock: times given out by it are not ahead of it after the next start."""
+    """Store the due clock: times given out by it are not ahead of it after the next start.
+
+    A process that does not serve stores nothing, as it gives out no time ahead of the stored one.
+    """
     if tx.engine == "sqlite":
         await tx.run(MARK)
 

@@ -16,7 +16,7 @@ from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Snapshot, Table
 from outbox.errors import CannotStart
-from outbox.queue import lanes, snapshots
+from outbox.queue import lanes, remainders, snapshots
 
 LANES_AT_ONCE = 500
 EVENTS_AT_ONCE = 5_000
@@ -27,6 +27,7 @@ select id, owner_id, since_snapshot from webhooks where since_snapshot is not nu
 _UNSEEN = """
 select pos, owner_id, cast(xid as text) as xid from events where seq is null order by pos
 """
+_LEFT = f"select e.pos, e.owner_id, cast(e.xid as text) as xid from {remainders.LEFT}"
 
 # The sender of a claim is not there, and its request may have been sent or not.
 _TAKE_BACK = """
@@ -34,6 +35,7 @@ update deliveries set state = 'ready', retry = true, claim = null, node_id = nul
   next_at = (select due_now())
 where state = 'in_flight'
 """
+_BACKED_UP = "update outbox_state set backed_up_at = $1 where id = 1"
 _AHEAD = "select due_mark - due_now() as ahead from outbox_state"
 # The due clock of SQLite continues from its mark; that of PostgreSQL is the server's.
 _EARLIER = (
@@ -54,12 +56,16 @@ update webhooks set state = 'paused', version = version + 1, updated_at = $1
 where state = 'active'
 """
 
-_LATE_WEBHOOKS = """
+_LATE_WEBHOOKS = f"""
 select id, owner_id, since_pos from webhooks w where exists (
   select 1 from events e where e.seq is null and e.owner_id = w.owner_id and e.pos <= w.since_pos)
+  or exists (
+    select 1 from {remainders.LEFT} where e.owner_id = w.owner_id and e.pos <= w.since_pos)
 """
 _UNSEEN_OF = f"""
 select pos from events where seq is null and owner_id in (select value ->> 0 from {ITEMS})
+union all
+select e.pos from {remainders.LEFT} where e.owner_id in (select value ->> 0 from {ITEMS})
 """
 _NOW = "select cast(cast(pg_current_xact_id() as text) as bigint) as xid"
 _GIVE_XID = f"""
@@ -102,6 +108,11 @@ class Unchanged(Departure):
         return rows
 
 
+async def backed_up(tx: Tx, at: int) -> None:
+    """Store the moment that the latest backup holds, in microseconds UTC."""
+    await tx.run(_BACKED_UP, at)
+
+
 async def departure(source: Snapshot) -> Departure:
     """Read how the queue of a snapshot departs.
 
@@ -123,7 +134,10 @@ async def departure(source: Snapshot) -> Departure:
     owners = {owner for _, owner, _ in new}
     unseen = [
         (row["pos"], None if row["xid"] is None else int(row["xid"]))
-        for row in await source.query(_UNSEEN)
+        for row in (
+            *await source.query(_UNSEEN),
+            *(await source.query(_LEFT) if "remainders" in tables else ()),
+        )
         if row["owner_id"] in owners
     ]
     chain = sorted(

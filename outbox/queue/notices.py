@@ -8,6 +8,7 @@ starts: a process that ends in the middle of it leaves the notice to the next at
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from outbox.database import times
 from outbox.database.transaction import Tx
 
 Kind = Literal["failing", "disabled", "recovered"]
@@ -90,5 +91,5 @@ async def purge(tx: Tx, limit: int) -> int:
     return await tx.run(
         "delete from notices where id in (select id from notices where created_at < $1"
         " order by created_at limit $2)",
-        tx.now - KEPT, limit,
+        await times.earlier(tx) - KEPT, limit,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Database, Row, Tx
+from outbox.observer import EndsObserver
 from outbox.queue import heads, lanes
 
 RECORDS = 100_000
@@ -59,15 +60,23 @@ returning id, ordered
 """
 
 
-async def end_older(db: Database, webhook_id: str) -> None:
+async def end_older(db: Database, webhook_id: str, observer: EndsObserver) -> None:
     """Cancel them while the webhook is inactive, in small transactions."""
     shares = 1 + await db.read(_count, webhook_id) // RECORDS
     for share in range(shares):
-        if not await _end_share(db, webhook_id, share, shares):
+        if not await _end_share(db, webhook_id, observer, share, shares):
             return
 
 
-async def _end_share(db: Database, webhook_id: str, share: int, shares: int) -> bool:
+def tell_cancelled(observer: EndsObserver, webhook_id: str, count: int) -> None:
+    """Report this many cancelled deliveries."""
+    for _ in range(count):
+        observer.delivery_finished(webhook_id, "cancelled", None)
+
+
+async def _end_share(
+    db: Database, webhook_id: str, observer: EndsObserver, share: int, shares: int
+) -> bool:
     """Cancel those of a share of the records; return False when the webhook is not inactive."""
     newest: dict[str, tuple[int, str]] = {}
     async for page in _pages(db, webhook_id):
@@ -81,8 +90,12 @@ async def _end_share(db: Database, webhook_id: str, share: int, shares: int) -> 
             newest[record] = last
             if first != last:
                 older.append((first[1], last[1]))
-        if older and not await db.write(_end, webhook_id, older):
+        if not older:
+            continue
+        ended = await db.write(_end, webhook_id, older)
+        if ended is None:
             return False
+        tell_cancelled(observer, webhook_id, ended)
     return True
 
 
@@ -112,10 +125,11 @@ async def _page_of_held(tx: Tx, webhook_id: str, record: str, seq: int) -> list[
     return await tx.all(PAGE_OF_HELD, webhook_id, record, seq)
 
 
-async def _end(tx: Tx, webhook_id: str, older: Sequence[tuple[str, str]]) -> bool:
+async def _end(tx: Tx, webhook_id: str, older: Sequence[tuple[str, str]]) -> int | None:
+    """Cancel the older ones of these pairs; return how many, None when the webhook is active."""
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
-        return False
+        return None
     ended = await tx.all(END_OLDER, items(older), tx.now)
     await heads.promote(tx, [row["id"] for row in ended if row["ordered"]])
-    return True
+    return len(ended)

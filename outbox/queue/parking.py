@@ -9,12 +9,16 @@ and the owner repeats the request.
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
+from outbox.observer import EndsObserver, Unwatched
 from outbox.queue import circuits, figures, gaps, lanes, operational
-from outbox.queue.older import STILL_INACTIVE, end_older
+from outbox.queue.older import STILL_INACTIVE, end_older, tell_cancelled
 
 Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
+Step = Literal["done", "more", "no"]
 BATCH = 500
+DELETED = "webhook deleted"
+"""The reason of a delivery that ended with its webhook."""
 
 # The text contains literal states, because a partial index serves only a literal. SQLite gets the
 # name of the index: without statistics it would read the webhook's whole log. The outer statement
@@ -99,7 +103,9 @@ async def pause(tx: Tx, webhook_id: str) -> bool:
     return done == 1
 
 
-async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
+async def activate(
+    db: Database, webhook_id: str, parked: Parked, observer: EndsObserver | None = None
+) -> bool:
     """Activate a paused or disabled webhook; return False when it is already active or deleted.
 
     Of the parked deliveries, `none` sends none (they end cancelled, reason "parked"), `newest`
@@ -107,36 +113,42 @@ async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
     count as parked under `none` and are kept under `newest`.
     """
     patience.set(None)
+    observer = observer or Unwatched()
     if parked == "newest":
-        await end_older(db, webhook_id)
+        await end_older(db, webhook_id, observer)
     while True:
-        result = await db.write(_activate, webhook_id, parked)
+        result, ended = await db.write(_activate, webhook_id, parked)
+        tell_cancelled(observer, webhook_id, ended)
         if result != "more":
             return result == "done"
 
 
-async def remove(db: Database, webhook_id: str) -> bool:
+async def remove(db: Database, webhook_id: str, observer: EndsObserver | None = None) -> bool:
     """Delete a webhook and cancel its unfinished deliveries; return False when it is deleted.
 
     Finished deliveries and their attempts stay in the log until retention removes them.
     """
     patience.set(None)
+    observer = observer or Unwatched()
     await db.write(_stop, webhook_id)
     while True:
-        result = await db.write(_remove, webhook_id)
+        result, ended = await db.write(_remove, webhook_id)
+        tell_cancelled(observer, webhook_id, ended)
         if result != "more":
             return result == "done"
 
 
-async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", "more", "no"]:
+async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> tuple[Step, int]:
+    """Return whether it is active, and how many deliveries were cancelled."""
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
-        return "no"
-    if parked == "none" and await _end_some(tx, webhook_id, "parked"):
-        return "more"
+        return "no", 0
+    more, ended = await _end_some(tx, webhook_id, "parked") if parked == "none" else (False, 0)
+    if more:
+        return "more", ended
     troubled = await tx.one(TROUBLED, webhook_id)
     if not await tx.run(ACTIVATE, webhook_id, tx.now):
-        return "no"
+        return "no", ended
     if troubled is not None:
         await operational.tell(tx, [operational.activated(webhook_id, troubled["owner_id"])])
     await tx.run(OPEN_LANE, webhook_id)
@@ -144,7 +156,7 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> Literal["done", 
     await lanes.rest(tx, [webhook_id])
     tx.changed.add(webhook_id)
     tx.wake = True
-    return "done"
+    return "done", ended
 
 
 async def _stop(tx: Tx, webhook_id: str) -> None:
@@ -160,35 +172,39 @@ async def _stop(tx: Tx, webhook_id: str) -> None:
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
 
 
-async def _remove(tx: Tx, webhook_id: str) -> Literal["done", "more", "no"]:
+async def _remove(tx: Tx, webhook_id: str) -> tuple[Step, int]:
+    """Return whether it is deleted, and how many deliveries were cancelled."""
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
-        return "no"
-    if await _end_some(tx, webhook_id, "webhook deleted"):
-        return "more"
-    if await figures.remove(tx, webhook_id, BATCH):
-        return "more"
+        return "no", 0
+    more, ended = await _end_some(tx, webhook_id, DELETED)
+    if more or await figures.remove(tx, webhook_id, BATCH):
+        return "more", ended
     # Last, because the fan-out of all nodes waits for this lock.
     await tx.one(NO_FAN_OUT)
     # Deliveries in flight lose their claims, so that no result is recorded for them; the last
     # fan-out that saw the webhook may have started one only now.
-    await tx.run(END_IN_FLIGHT, webhook_id, "webhook deleted", tx.now)
-    if await _end_some(tx, webhook_id, "webhook deleted"):
-        return "more"
+    ended += await tx.run(END_IN_FLIGHT, webhook_id, DELETED, tx.now)
+    more, late = await _end_some(tx, webhook_id, DELETED)
+    if more:
+        return "more", ended + late
     await figures.remove(tx, webhook_id, BATCH)
     await gaps.end_chain(tx, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
     tx.changed.add(webhook_id)
-    return "done" if await tx.run("delete from webhooks where id = $1", webhook_id) else "no"
+    gone = await tx.run("delete from webhooks where id = $1", webhook_id)
+    return "done" if gone else "no", ended + late
 
 
-async def _end_some(tx: Tx, webhook_id: str, reason: str) -> bool:
-    """Cancel a batch of waiting deliveries; return True when more may be left.
+async def _end_some(tx: Tx, webhook_id: str, reason: str) -> tuple[bool, int]:
+    """Cancel a batch of waiting deliveries; return whether more may be left, and how many it was.
 
     Heads last: when the process dies in between, each held delivery still has one.
     """
-    if await tx.run(END_HELD, webhook_id, reason, tx.now) == BATCH:
-        return True
-    return await tx.run(END_READY, webhook_id, reason, tx.now) == BATCH
+    held = await tx.run(END_HELD, webhook_id, reason, tx.now)
+    if held == BATCH:
+        return True, held
+    ready = await tx.run(END_READY, webhook_id, reason, tx.now)
+    return ready == BATCH, held + ready

@@ -17,8 +17,14 @@ DEFAULT_WAITS = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0,
 JITTER = 0.2
 LONGEST_WAIT = 2_592_000.0
 LONGEST_RETRY_AFTER = 86_400.0
+UNREADABLE_WAIT = 15_000_000
+"""Microseconds until a webhook whose secret cannot be decrypted is tried again."""
 LONGEST_WEBHOOK_WAIT = 900.0
 GONE = 410
+MOST_RESCUES = 10
+"""So many rescues in a row, without a recorded attempt between, end a delivery."""
+RESCUES_AT_ONCE = 2
+"""After so many rescues in a row a delivery is sent again at once."""
 CONNECTING = frozenset({"connect_error", "dns_error", "tls_error"})
 SECONDS = re.compile(r"-?[0-9]{1,18}")
 DATE = re.compile(r"[A-Za-z]{3,9},? [A-Za-z0-9 :-]{16,24}( GMT)?")
@@ -92,7 +98,8 @@ class Decision:
     delay_us: int | None
     """Time until the next attempt; None when there is none."""
     webhook_wait_us: int | None
-    """Time that the webhook's other deliveries also wait."""
+    """Time that the webhook's other deliveries also wait; without an attempt, since it cannot sign:
+    see `parked`."""
     disable: bool
     window: WindowStep
     counts_as_failure: bool
@@ -149,8 +156,35 @@ def again(reason: str) -> Decision:
     return Decision("ready", reason, 0, None, False, "keep", False, False)
 
 
+def parked(reason: str) -> Decision:
+    """Return a claimed delivery whose webhook cannot sign: its whole lane waits, no try is used.
+
+    The fault is in the installation, so that it never ends a delivery.
+    """
+    return Decision("ready", reason, 0, UNREADABLE_WAIT, False, "keep", False, False)
+
+
+def rescued(times: int, what: str, *, schedule: Schedule, dice: float) -> Decision:
+    """Decide after the `times`th rescue of a delivery in a row; `what` is what happened.
+
+    The receiver is not the cause, so no try is used up, but a delivery that ends each process that
+    sends it must not end them all: from the third rescue on it waits as long as after that many
+    failed attempts. Past the end of its schedule, the default one applies.
+    """
+    reason = what if times == 1 else f"{what}, {times} times in a row"
+    if times >= MOST_RESCUES:
+        return dead(reason)
+    if times <= RESCUES_AT_ONCE:
+        return again(reason)
+    wait = schedule.wait(times - 1, dice)
+    if wait is None:
+        wait = Schedule().wait(times - 1, dice)
+    assert wait is not None
+    return Decision("ready", reason, _microseconds(wait), None, False, "keep", False, False)
+
+
 def dead(reason: str) -> Decision:
-    """End a delivery that can never be sent (no body, a secret that does not open)."""
+    """End a delivery that can never be sent, such as one without a body."""
     return Decision("dead", reason, None, None, False, "keep", False, False)
 
 

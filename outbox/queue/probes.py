@@ -40,10 +40,16 @@ _OLDEST = _TAKE.format(
   ) as due order by next_at limit 1"""
 )
 _PASSED = f"delete from passes where delivery_id in {IDS}"
-# Should this node end before the probe does, the next one comes as if it had failed.
+# A receiver may hang until the attempt's timeout, and the result takes a moment to be recorded; it
+# sets the next probe. Without a timeout of the webhook's own the longest one counts. Should this
+# node end before the probe does, the next one comes as if it had failed.
+LONGEST_TIMEOUT_MS = 30_000
+SETTLING_MS = 5_000
 _PROBING = f"""
-update lanes set probe_at = (select due_now()) +
-  coalesce((select w.circuit_backoff from webhooks w where w.id = webhook_id), 0)
+update lanes set probe_at = (select due_now()) + coalesce((
+  select /*sqlite max*/ /*postgres greatest*/(coalesce(w.circuit_backoff, 0),
+    coalesce(w.timeout_ms + {SETTLING_MS}, {LONGEST_TIMEOUT_MS}) * 1000)
+  from webhooks w where w.id = webhook_id), 0)
 where webhook_id in {IDS}
 """
 

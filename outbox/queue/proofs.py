@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox.database.transaction import Row
-from outbox.queue.chain import BODY, COVERED, HEADERS, answer_of, digest_of, packed
+from outbox.queue.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
 from outbox.sending.kept_headers import restored
 from outbox.sending.request import sign_body, sign_standard
 from outbox.webhooks.secrets import KeyRing, SealBroken
@@ -26,11 +26,15 @@ Signed = Literal["right", "replaced", "no_secret", "no_body", "unsent"]
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The decrypted secrets of a webhook, and since when the current one signs."""
+    """The decrypted secrets of a webhook, and since when the current one signs.
+
+    Behind the place `place` of its chain, but for attempts that were under way.
+    """
 
     current: str
     others: tuple[str, ...]
     since: int
+    place: int
 
 
 CHANGED: Mapping[str, str] = {
@@ -38,6 +42,9 @@ CHANGED: Mapping[str, str] = {
     "answer": "its response was removed, but its event is not erased",
     "both": "it has a response beside the digest that stands for one",
     "event": "the digest of its event's body was changed",
+    "facts": "name, record, version or time of its event was changed",
+    "state": "the state of its delivery was changed",
+    "delivery": "its delivery is missing",
     "body": "the body of its event was changed",
     "gone": "the body of its event was removed, but the event is not erased",
     "signature": "its signature does not match its body",
@@ -57,14 +64,20 @@ def open_secrets(webhook: Row, ring: KeyRing | None) -> Secrets | None:
         sign_standard((current, *others), "", 0, b"")
     except (SealBroken, ValueError):
         return None
-    return Secrets(current, tuple(others), int(webhook["secret_since"]))
+    return Secrets(
+        current, tuple(others), int(webhook["secret_since"]), int(webhook["secret_place"])
+    )
 
 
 class Judge:
-    """Judges rows of attempts with their events, and counts the results of signatures."""
+    """Judges rows of attempts with their events, and counts the results of signatures.
+
+    `narrow` counts digests from before they covered the delivery's state and the event.
+    """
 
     def __init__(self) -> None:
         self.signed: Counter[Signed] = Counter()
+        self.narrow = 0
 
     def fault_of(self, row: Row, before: bytes, secrets: Secrets | None) -> str | None:
         """Return a sentence about what was changed in a row; None when nothing was.
@@ -83,14 +96,33 @@ class Judge:
         elif row["kept"] is not None and row["erased_at"] is None:
             return CHANGED["answer"]
         place, sent = row["place"], _bytes(row["body_digest"])
-        if _bytes(row["digest"]) != digest_of(before, values, _bytes(answer), place, sent):
+        event, state = row["event_digest"], row["state"]
+        own = digest_of(
+            before, values, _bytes(answer), place, sent,
+            None if event is None else _bytes(event), state,
+        )  # fmt: skip
+        if _bytes(row["digest"]) != own:
             return CHANGED["digest"]
-        return self._event(row, sent) or self._signature(row, secrets)
+        return self._delivery(row) or self._event(row, sent) or self._signature(row, secrets)
+
+    def _delivery(self, row: Row) -> str | None:
+        state = row["state"]
+        if state is None:
+            self.narrow += 1
+        elif row["delivery_state"] is None:
+            return CHANGED["delivery"]
+        elif state != "ready" and row["delivery_state"] != state:
+            return CHANGED["state"]
+        return None
 
     def _event(self, row: Row, sent: bytes) -> str | None:
         if row["kept"] is None:
             return None
-        if packed(str(row["event_digest"])) != sent:
+        if row["event_digest"] is not None and _bytes(row["event_digest"]) != event_of(
+            row["event_name"], row["record_id"], row["record_version"], row["occurred_at"]
+        ):
+            return CHANGED["facts"]
+        if packed(str(row["event_body_digest"])) != sent:
             return CHANGED["event"]
         if row["body"] is None:
             return None if row["erased_at"] is not None else CHANGED["gone"]
@@ -128,7 +160,8 @@ def _signed(row: Row, secrets: Secrets | None) -> Signed | None:
 
     if signs(secrets.current):
         return "right"
-    if row["started_at"] > secrets.since + MINUTE:
+    # By place, because the clock may have been ahead; by time, because requests were under way.
+    if row["place"] > secrets.place and row["started_at"] > secrets.since + MINUTE:
         return None
     return "right" if any(map(signs, secrets.others)) else "replaced"
 

@@ -9,16 +9,18 @@ from outbox.states import End
 
 # An id begins with the milliseconds of its creation, so a range of ids is a range of time. An event
 # that a later delivery has brought or will bring is left out, so that a repeated run sends nothing
-# twice; a later delivery that also failed is a candidate itself.
+# twice; a later delivery that also failed is a candidate itself. The later one has the greater
+# number: the wall clock, and so the ids, may go back.
 CANDIDATES = """
 from deliveries d /*sqlite indexed by {index}*/
 where d.webhook_id = $1 and {state} and d.id > $2 and d.id < $3 and d.origin <> 'test'
   and not exists (
     select 1 from deliveries later
     where later.event_id = d.event_id and later.webhook_id = d.webhook_id
-      and later.origin <> 'event' and later.id > d.id
+      and later.origin <> 'event'
+      and (later.nth > d.nth or (later.nth = d.nth and later.id > d.id))
       and (later.state in ('ready', 'in_flight', 'held', 'delivered')
-        or (later.state in ({states}) and later.id < $3)))
+        or (later.state in ({states}) and later.id > $4 and later.id < $3)))
 """
 RETRIES = """
 select count(*) as found, min(next_at) - due_now() as due_in from (
@@ -64,12 +66,13 @@ async def _each(
 ) -> list[Row]:
     """Ask for each end apart, because each is a range of an index."""
     states = ", ".join(f"'{state}'" for state in wanted.states)
-    first = max(after, first_at(wanted.since))
+    since, until = first_at(wanted.since), first_at(wanted.until)
+    first = max(after, since)
     rows: list[Row] = []
     for state in wanted.states:
         delivered = state == "delivered"
         index = "deliveries_log" if delivered else "deliveries_ended"
         where = "d.state = 'delivered'" if delivered else ENDED.format(state)
         sql = CANDIDATES.format(index=index, state=where, states=states)
-        rows += await tx.all(f"{columns} {sql} {ending}", webhook_id, first, first_at(wanted.until))
+        rows += await tx.all(f"{columns} {sql} {ending}", webhook_id, first, until, since)
     return rows

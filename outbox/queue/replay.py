@@ -20,8 +20,18 @@ ERASED = "The body of this event was erased with the person's data."
 INSERT = """
 insert into deliveries
   (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, record_id,
-   seq, created_at, replayed_by)
-values ($1, $2, $3, $4, 'replay', 'ready', false, $5, 0, 0, $6, $7, $8, $9)
+   seq, created_at, replayed_by, nth)
+values ($1, $2, $3, $4, 'replay', 'ready', false, $5, 0, 0, $6, $7, $8, $9, $10)
+"""
+
+# Two probes, because each of the two indexes has a part of the deliveries.
+LAST = """
+select max(nth) as nth from (
+  select nth from deliveries /*sqlite indexed by deliveries_once*/
+  where event_id = $1 and webhook_id = $2 and origin = 'event'
+  union all
+  select nth from deliveries /*sqlite indexed by deliveries_again*/
+  where event_id = $1 and webhook_id = $2 and origin <> 'event') as others
 """
 
 
@@ -54,12 +64,14 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
         raise NotReplayable("The event is past the retention time and was deleted.")
     if kept["erased_at"] is not None:
         raise NotReplayable(ERASED)
+    last = await tx.one(LAST, row["event_id"], row["webhook_id"])
+    nth = 1 + int(last["nth"] or 0) if last is not None else 1
     replayed = tx.new_id()
     due = await lanes.due_now(tx)
     await tx.run(
         INSERT,
         replayed, row["owner_id"], row["event_id"], row["webhook_id"], due,
-        row["record_id"], row["seq"], tx.now, user_id,
+        row["record_id"], row["seq"], tx.now, user_id, nth,
     )  # fmt: skip
     await circuits.let_pass(tx, [(replayed, row["webhook_id"])])
     await lanes.wake(tx, [row["webhook_id"]], due)

@@ -14,24 +14,25 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from outbox.clock import Clock
-from outbox.database import free_pages
+from outbox.database import free_pages, times
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.database.transaction import DUTIES, Database, Row, Tx
 from outbox.ids import first_at
-from outbox.queue import figures, gaps, heads
-from outbox.queue.lanes import due_now
+from outbox.observer import EndsObserver
+from outbox.queue import figures, forgotten, gaps, heads, remainders
 from outbox.states import End
 
 DAY = 86_400_000_000
 PAGE = 500
-UNIT_SECONDS = 0.01
+COUNTS = 100
+UNIT_SECONDS = 0.008
 """After this time a unit starts no further chunk."""
 CHUNKS = {"sqlite": 20, "postgres": 250}
 MOST_REST = 0.5
 
 
-class Ledger(Protocol):
+class Ledger(EndsObserver, Protocol):
     """Receives the counts of deleted rows."""
 
     def purged(self, table: str, count: int) -> None:
@@ -39,9 +40,6 @@ class Ledger(Protocol):
 
     def swept(self, table: str) -> None:
         """Report that no row of `table` is past its retention any more."""
-
-    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
-        """Report the end of a parked delivery."""
 
 
 class NoLedger:
@@ -72,11 +70,14 @@ from deliveries d where d.id > $1 and d.id < $2 order by d.id limit $4
 
 # One probe of each of the two partial indexes on the event. Not `exists`: PostgreSQL may turn that
 # into a hash table of all deliveries first.
-UNFINISHED = " or ".join(
-    f"""(
+UNFINISHED = (
+    " or ".join(
+        f"""(
     select 1 from deliveries d where d.event_id = events.id and d.origin {sign} 'event'
       and d.state in ('ready', 'in_flight', 'held') limit 1) is not null"""
-    for sign in ("=", "<>")
+        for sign in ("=", "<>")
+    )
+    + f" or ({remainders.IS_LEFT} limit 1) is not null"
 )
 
 EVENTS = f"""
@@ -87,7 +88,8 @@ from events where id > $1 and id < $2 order by id limit $4
 
 # By id alone: a condition on the state could lead the planner to another index.
 TAKE_DELIVERIES = f"""
-select id, finished_at from deliveries where id in {IDS} /*postgres for update skip locked*/
+select id, webhook_id, seq, origin, finished_at from deliveries where id in {IDS}
+/*postgres for update skip locked*/
 """
 DELETE_ATTEMPTS = f"""
 delete from attempts where delivery_id in {IDS} returning webhook_id, place, digest
@@ -164,9 +166,9 @@ class Retention:
         """Delete the counts of past attempts, and fold old ones into longer steps."""
         past = await self._db.read(past_of, self._deliveries)
         now = await self._db.read(past_of, 0)
-        while count := await self._db.write(figures.purge, past.at, PAGE):
+        while count := await self._db.write(figures.purge, past.at, COUNTS):
             self._ledger.purged("figures", count)
-        while await self._db.write(figures.fold, now.at, PAGE):
+        while await self._db.write(figures.fold, now.at, COUNTS):
             pass
         self._ledger.swept("figures")
 
@@ -211,7 +213,7 @@ async def past_of(tx: Tx, kept: int) -> Past:
     By both clocks: a wall clock that is a month ahead must not empty the log. On PostgreSQL the due
     clock is the server's.
     """
-    at = min(tx.now, await due_now(tx)) - kept
+    at = await times.earlier(tx) - kept
     return Past(at, first_at(at))
 
 
@@ -231,20 +233,22 @@ async def purge_deliveries(
     attempts.
     """
     deliveries = attempts = done = 0
+    gone: list[Row] = []
     await by_index(tx)
     began = clock.monotonic()
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
         chunk = ids[done : done + CHUNKS[tx.engine]]
         done += len(chunk)
         rows = await tx.all(TAKE_DELIVERIES, items(chunk))
-        going = [
-            r["id"] for r in rows if r["finished_at"] is not None and r["finished_at"] < before
-        ]
+        going = [r for r in rows if r["finished_at"] is not None and r["finished_at"] < before]
         if going:
-            deleted = await tx.all(DELETE_ATTEMPTS, items(going))
+            ids_going = items([row["id"] for row in going])
+            deleted = await tx.all(DELETE_ATTEMPTS, ids_going)
             attempts += len(deleted)
             await gaps.leave(tx, deleted)
-            deliveries += await tx.run(DELETE_DELIVERIES, items(going))
+            deliveries += await tx.run(DELETE_DELIVERIES, ids_going)
+            gone += going
+    await forgotten.note(tx, gone)
     return done, deliveries, attempts
 
 
@@ -293,4 +297,4 @@ async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, 
 
 async def expire_secrets(tx: Tx, limit: int) -> int:
     """Delete up to `limit` expired replaced secrets; return how many."""
-    return await tx.run(EXPIRE_SECRETS, tx.now, limit)
+    return await tx.run(EXPIRE_SECRETS, await times.earlier(tx), limit)

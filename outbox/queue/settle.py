@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from outbox.database import sql
 from outbox.database.sql import ITEMS, items
@@ -13,13 +14,15 @@ from outbox.queue.chain import Head
 from outbox.queue.circuits import Transition
 from outbox.queue.deliveries import Result
 from outbox.queue.heads import follow
+from outbox.queue.rescue import uncount
 from outbox.sending.outcome import Outcome
 
 # The claim implies that the delivery is in flight; a condition on `state` beside it would let
 # PostgreSQL start from all rows in that state, when its statistics are from an empty queue.
 SETTLE = f"""
 update deliveries set state = s.new_state, reason = s.why, retry = retry or s.used > 0,
-  next_at = (select due_now()) + s.delay, tries = s.used, claim = null, node_id = null,
+  next_at = (select due_now()) + s.delay, tries = s.used,
+  rescues = case when s.outcome is null then rescues else 0 end, claim = null, node_id = null,
   attempts = attempts - s.unsent,
   finished_at = s.finished, last_outcome = s.outcome, last_status = s.status
 from (
@@ -37,6 +40,7 @@ ATTEMPT = (*chain.COVERED, *chain.LINK)
 # The first failure since the last success stays: it decides when a webhook is disabled.
 HEALTH = f"""
 update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
+  unreadable = null,
   last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
   failing_since = case when s.since = 0 then null
     when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
@@ -48,19 +52,28 @@ from (
 where webhooks.id = s.webhook returning {circuits.RETURNED}
 """
 
+UNREADABLE = f"""
+update webhooks set unreadable = s.why
+from (select value ->> 0 as webhook, value ->> 1 as why from {ITEMS}) as s
+where webhooks.id = s.webhook and coalesce(unreadable, '') <> s.why
+returning id, unreadable
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """The result of a batch: ids that still had their claims, and results whose lanes were locked.
 
     `wait_us`: microseconds until one of its lanes is due again, None when none is. `transitions`:
-    what became of webhooks by it.
+    what became of webhooks by it. `unreadable`: webhooks that cannot sign any more, with the
+    reasons.
     """
 
     held: frozenset[str]
     deferred: list[Result]
     wait_us: int | None
     transitions: Sequence[Transition] = ()
+    unreadable: Sequence[tuple[str, str]] = ()
 
 
 @brief
@@ -72,7 +85,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     """
     _, busy = await lanes.try_lock(tx, {s.delivery.webhook_id for s in batch})
     deferred = [s for s in batch if s.delivery.webhook_id in busy]
-    ends = [
+    ends: list[tuple[Any, ...]] = [
         (
             s.delivery.id, s.delivery.claim, s.decision.state, s.decision.reason,
             s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
@@ -86,10 +99,12 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     rows = await tx.all(SETTLE, items(ends)) if ends else []
     held = {row["id"]: row["chain"] for row in rows}
     await follow(tx, rows)
+    if fenced := [(end[0], end[1]) for end in ends if end[0] not in held]:
+        await uncount(tx, fenced)
     settled = [s for s in batch if s.delivery.id in held]
     made, heads = chain.link(
         [
-            (_attempt(s, s.outcome), s.delivery.body_digest)
+            (_attempt(s, s.outcome), s.delivery.body_digest, _event(s), s.decision.state)
             for s in settled if s.outcome is not None
         ],
         {s.delivery.webhook_id: held[s.delivery.id] for s in settled},
@@ -99,10 +114,11 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
+    unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
-    return Settlement(frozenset(held), deferred, wait_us, transitions)
+    return Settlement(frozenset(held), deferred, wait_us, transitions, unreadable)
 
 
 def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
@@ -115,6 +131,20 @@ def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
         outcome.address, s.url, items(s.request_headers), items(outcome.response_headers),
         outcome.response_body, outcome.truncated, s.node_id,
     )  # fmt: skip
+
+
+def _event(s: Result) -> bytes:
+    d = s.delivery
+    return chain.event_of(d.event_name, d.record_id, d.record_version, d.occurred_at)
+
+
+async def _unreadable(tx: Tx, settled: Sequence[Result]) -> list[tuple[str, str]]:
+    """Store why webhooks cannot sign; return those for which that is new."""
+    reasons = {s.delivery.webhook_id: s.decision.reason for s in settled if s.unreadable}
+    if not reasons:
+        return []
+    rows = await tx.all(UNREADABLE, items(sorted(reasons.items())))
+    return [(row["id"], row["unreadable"]) for row in rows]
 
 
 def _concerns_receiver(outcome: Outcome) -> bool:
@@ -135,7 +165,8 @@ async def _health(
     for webhook_id, batch in sorted(by_webhook.items()):
         judged = [s for s in batch if s.outcome is not None and _concerns_receiver(s.outcome)]
         if not judged:
-            outcomes.append((webhook_id, 0, 0, 0, *heads.get(webhook_id, ())))
+            hold = max((s.decision.webhook_wait_us or 0 for s in batch if s.unreadable), default=0)
+            outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
             continue
         since = 0
         succeeded = 0

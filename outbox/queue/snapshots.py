@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
+from outbox.queue import remainders
 
 # After the fan-out of all events older than its creation, a webhook gets every new event.
 REMEMBERED = """
@@ -18,9 +19,11 @@ select id, owner_id, since_snapshot,
   cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as oldest
 from webhooks where since_snapshot is not null order by id limit 500
 """
-OLDER_UNSEEN = """
-select 1 as one from events
-where seq is null and owner_id = $1 and (xid is null or xid < cast(cast($2 as text) as xid8))
+_OLDER = "(e.xid is null or e.xid < cast(cast($2 as text) as xid8))"
+OLDER_UNSEEN = f"""
+select 1 as one from events e where e.seq is null and e.owner_id = $1 and {_OLDER}
+union all
+select 1 as one from {remainders.LEFT} where r.owner_id = $1 and {_OLDER}
 limit 1
 """
 FORGET_SINCE = f"""

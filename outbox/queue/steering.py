@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.errors import OutboxError
-from outbox.queue import circuits, heads, lanes
+from outbox.queue import circuits, heads, lanes, operational
+from outbox.webhooks import Webhook
 
 CANCELLED = "user"
 """The reason of a delivery that somebody cancelled."""
@@ -25,6 +26,15 @@ update deliveries set next_at = (
       and ahead.retry = deliveries.retry
     order by next_at limit 1) as first)
 where id = $1
+"""
+# Those that are due first, as many as one transaction may change.
+HASTENED = 500
+HASTEN_RETRIES = f"""
+update deliveries set next_at = (select due_now())
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from deliveries /*sqlite indexed by deliveries_ready*/
+  where webhook_id = $1 and state = 'ready' and retry = true and next_at > (select due_now())
+  order by next_at limit {HASTENED} /*sqlite )*/ /*postgres for update))*/
 """
 END = f"""
 update deliveries set state = 'cancelled', reason = '{CANCELLED}', finished_at = $2
@@ -51,6 +61,21 @@ async def try_now(tx: Tx, delivery_id: str) -> None:
     await tx.run(HASTEN, delivery_id, due)
     await circuits.let_pass(tx, [(delivery_id, row["webhook_id"])])
     await lanes.wake(tx, [row["webhook_id"]], due)
+    tx.wake = True
+
+
+async def try_new_url(tx: Tx, before: Webhook) -> None:
+    """Send what waits to the new URL of a webhook, which was `before`, at once.
+
+    What waited behind an open circuit is due, and so are the next 500 retries; later ones keep
+    their times. The caller has changed the webhook, with its lane locked.
+    """
+    if before.circuit != "closed" and before.state != "disabled":
+        await operational.tell(tx, [operational.activated(before.id, before.owner_id)])
+    await circuits.forget_passes(tx, before.id)
+    await tx.run(HASTEN_RETRIES, before.id)
+    await lanes.rest(tx, [before.id])
+    await lanes.mark(tx)
     tx.wake = True
 
 

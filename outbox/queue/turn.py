@@ -9,10 +9,15 @@ from typing import cast
 
 from outbox.database.transaction import Tx, brief
 from outbox.queue import lanes
+from outbox.queue.budget import CLAIM
 from outbox.queue.claim import Taken, claim
-from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Result
+from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed, Result
 from outbox.queue.fanout import FannedOut, fan_out
 from outbox.queue.settle import Settlement, settle
+from outbox.queue.shares import Places, Shares
+
+BESIDE_FAN_OUT = 64
+"""Claims in a unit that also fans out, and how much it may have done before it claims again."""
 
 
 @brief
@@ -23,11 +28,15 @@ async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
     delivery that is ready in between costs a third more. The second claim takes what fan-out must
     not claim, such as large bodies.
     """
-    taken = await claim(tx, capacity, {})
+    taken = await claim(tx, capacity, {}, BESIDE_FAN_OUT)
     rest = _without(capacity, taken)
-    fanned = await fan_out(tx, rest)
+    fanned = await fan_out(tx, rest, CLAIM * len(taken.claimed))
     if not _has_room(rest, fanned):
         return fanned, [taken]
+    if len(taken.claimed) + sum(fanned.created.values()) >= BESIDE_FAN_OUT:
+        # This unit has done enough; the next one claims.
+        return fanned, [replace(taken, more=True)]
+    rest = replace(rest, shares=_with(rest.shares, fanned.claimed))
     return fanned, [taken, await claim(tx, rest, fanned.preclaimed())]
 
 
@@ -68,18 +77,32 @@ def _without(capacity: Capacity, taken: Taken) -> Capacity:
         for w, count in counts.items()
     }
     return replace(
-        capacity, slots=capacity.slots - len(taken.claimed),
+        capacity, slots=max(capacity.slots - len(taken.claimed), 0),
         failing_slots=max(capacity.failing_slots - spent, 0),
         failing_first=max(capacity.failing_first - spent, 0),
         windows=ChainMap(windows, cast(dict[str, int], capacity.windows)),
         body_bytes=max(capacity.body_bytes - sum(len(d.body or b"") for d in taken.claimed), 0),
+        shares=_with(
+            capacity.shares, taken.claimed, max(len(taken.claimed) - capacity.slots, 0)
+        ),
     )  # fmt: skip
+
+
+def _with(shares: Shares, claimed: Sequence[Claimed], further: int = 0) -> Shares:
+    """Return `shares` after this claim, which used `further` of the further places."""
+    added = Counter(shares.added)
+    added.update(delivery.owner_id for delivery in claimed)
+    return replace(shares, added=added, further=shares.further - further)
 
 
 def _has_room(capacity: Capacity, fanned: FannedOut) -> bool:
     """Return whether there is room for a delivery that fan-out has not claimed."""
     counts = fanned.preclaimed()
-    return counts.total() < capacity.slots and any(
+    left = capacity.slots - counts.total()
+    shares = _with(capacity.shares, fanned.claimed)
+    places = Places(max(left, 0), shares.further + min(left, 0), shares)
+    return any(
         counts[webhook_id] < capacity.windows.get(webhook_id, FIRST_WINDOW)
-        for webhook_id in fanned.ready
+        and places.open_to(owner_id)
+        for webhook_id, owner_id in fanned.ready.items()
     )

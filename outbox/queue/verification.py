@@ -19,6 +19,10 @@ from outbox.queue.proofs import Judge, Secrets, open_secrets
 from outbox.webhooks.secrets import KeyRing
 
 PAGE = 200
+MOST = 1_000
+"""Rows without a place, and deliveries without their attempt, that a walk examines."""
+SLACK = 86_400_000_000
+"""Tolerance for a clock that was ahead while attempts were made, in microseconds."""
 NOTHING: Head = (0, "")
 
 KEYS = """
@@ -28,11 +32,14 @@ order by webhook_id, place, delivery_id, number
 """
 ROWS = f"""
 select {", ".join(f"a.{name}" for name in COVERED)}, a.place, a.body_digest, a.digest,
-  a.answer_digest, e.id as kept, e.body, e.body_digest as event_digest, e.erased_at
+  a.answer_digest, a.event_digest, a.state, e.id as kept, e.body,
+  e.body_digest as event_body_digest, e.erased_at, e.name as event_name, e.record_id,
+  e.record_version, e.occurred_at, d.state as delivery_state
 from (
   select value ->> 0 as delivery, cast(value ->> 1 as bigint) as number from {ITEMS}) as s
 join attempts a on a.delivery_id = s.delivery and a.number = s.number
 left join events e on e.id = a.event_id
+left join deliveries d on d.id = a.delivery_id
 """
 # Chains without a row that is left, too.
 HEADS = """
@@ -48,18 +55,45 @@ where webhook_id = $1 order by first_place
 OLDER = """
 select count(*) as had from attempts where place is null and ($1 = '' or webhook_id = $1)
 """
-SECRETS = "select id, secret, staged_secret, old_secret, secret_since from webhooks where id = $1"
+SECRETS = """
+select id, secret, staged_secret, old_secret, secret_since, secret_place, created_at from webhooks
+where id = $1
+"""
+# Attempts that are older than all chains have no place; those of later deliveries have one.
+UNPLACED = """
+select a.webhook_id, a.delivery_id, a.number from attempts a
+join (select min(started_at) as at from attempts where place is not null) as first
+  on a.started_at > first.at
+where a.place is null and ($1 = '' or a.webhook_id = $1)
+union
+select a.webhook_id, a.delivery_id, a.number from attempts a
+join deliveries d on d.id = a.delivery_id
+join (select min(started_at) as at from attempts where place is not null) as first
+  on d.created_at > first.at
+where a.place is null and ($1 = '' or a.webhook_id = $1)
+order by webhook_id, delivery_id, number limit $2
+"""
+# An attempt ends these; before migration 0021 it did not say which end it was.
+UNTOLD = """
+select d.webhook_id, d.id as delivery_id, d.state from deliveries d
+where d.state in ('delivered', 'exhausted', 'gone') and ($1 = '' or d.webhook_id = $1)
+  and not exists (
+    select 1 from attempts a where a.delivery_id = d.id and (
+      a.state = d.state
+      or a.state is null and (d.state <> 'delivered' or a.outcome = 'success')))
+order by d.webhook_id, d.id limit $2
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first row of a chain that was changed or is missing.
+    """The first row of a chain that was changed or is missing, or one that belongs to no chain.
 
     `delivery_id` and `number` are of the row, or of the last one before what is missing, if any.
     """
 
     webhook_id: str
-    place: int
+    place: int | None
     delivery_id: str | None
     number: int | None
     missing: bool
@@ -86,6 +120,8 @@ class _Chain:
     gaps: list[Gap]
     secrets: Secrets | None
     noted: Head | None = None
+    past: int | None = None
+    began: int | None = None
     place: int = 0
     before: bytes = b""
     last: Row | None = None
@@ -95,7 +131,8 @@ class _Chain:
         """Look at the next attempt."""
         if self.fault is not None:
             return
-        self._pass_gaps()
+        if not self._pass_gaps():
+            return
         if row is None:
             self._changed(key, "its key is damaged")
             return
@@ -116,7 +153,8 @@ class _Chain:
         """Compare the last row with the stored end of the chain."""
         if self.fault is not None:
             return
-        self._pass_gaps()
+        if not self._pass_gaps():
+            return
         if self.head is None:
             self._missing("the record of the chain's end is missing")
         elif max(self.head, self.noted or NOTHING)[0] > self.place:
@@ -124,12 +162,21 @@ class _Chain:
         elif self.head != (self.place, self.before.hex()):
             self._missing("the rows do not end as the record of the chain's end")
 
-    def _pass_gaps(self) -> None:
+    def _pass_gaps(self) -> bool:
+        """Go on behind the gaps that follow; return whether they are right."""
         while self.gaps and self.gaps[0].first == self.place + 1:
             gap = self.gaps.pop(0)
+            newest = self.began if self.last is None else self.last["started_at"]
             self.place, self.before = gap.last, gap.digest
-            if not self._as_noted() and self.fault is None:
+            if self.past is not None and newest is not None and newest > self.past + SLACK:
+                self._missing(
+                    "the row is missing, and newer than what retention deletes", gap.first
+                )
+                return False
+            if not self._as_noted():
                 self._missing("the row that was noted is not the one that was deleted", gap.last)
+                return False
+        return True
 
     def _as_noted(self) -> bool:
         return self.noted is None or self.noted[0] != self.place or (
@@ -151,24 +198,31 @@ class _Chain:
 
 
 async def verify(
-    source: Snapshot, ring: KeyRing | None, webhook_id: str = "", noted: Head | None = None
+    source: Snapshot,
+    ring: KeyRing | None,
+    webhook_id: str = "",
+    noted: Head | None = None,
+    past: int | None = None,
 ) -> Verdict:
     """Walk the chains of all webhooks, or of one; `ring` opens the secrets of signatures.
 
-    `noted` is a place and a digest that the chain of the one must have.
+    `noted` is a place and a digest that the chain of the one must have. Retention deletes
+    what ended before `past`, in microseconds UTC: a gap behind a newer row is not its own.
     """
     verdict = Verdict()
     for end in await source.query(HEADS, webhook_id):
         verdict.heads[end["webhook_id"]] = int(end["place"]), str(end["digest"])
     [older] = await source.query(OLDER, webhook_id)
     verdict.older = int(older["had"])
+    loose = await _loose(source, webhook_id)
     left = set(verdict.heads)
 
     async def begun(one: str) -> _Chain:
         gaps = [gap_of(row) for row in await source.query(GAPS, one)]
         webhooks = await source.query(SECRETS, one)
         secrets = open_secrets(webhooks[0], ring) if webhooks else None
-        return _Chain(one, verdict.heads.get(one), gaps, secrets, noted)
+        began = int(webhooks[0]["created_at"]) if webhooks else None
+        return _Chain(one, verdict.heads.get(one), gaps, secrets, noted, past, began)
 
     chain: _Chain | None = None
     async with aclosing(_rows(source, webhook_id)) as pages:
@@ -183,7 +237,25 @@ async def verify(
     _note(verdict, chain)
     for one in sorted(left):
         _note(verdict, await begun(one))
+    known = {fault.webhook_id for fault in verdict.faults}
+    for fault in loose:
+        if fault.webhook_id not in known:
+            known.add(fault.webhook_id)
+            verdict.faults.append(fault)
     return verdict
+
+
+async def _loose(source: Snapshot, webhook_id: str) -> list[Fault]:
+    """Return attempts that should have a place, and ends that no attempt tells of."""
+    return [
+        Fault(row["webhook_id"], None, row["delivery_id"], row["number"], missing=False,
+              what="it has no place, but others before it have one")
+        for row in await source.query(UNPLACED, webhook_id, MOST)
+    ] + [
+        Fault(row["webhook_id"], None, row["delivery_id"], None, missing=True,
+              what=f"the delivery is {row['state']}, but no attempt says so")
+        for row in await source.query(UNTOLD, webhook_id, MOST)
+    ]  # fmt: skip
 
 
 def _note(verdict: Verdict, chain: _Chain | None) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from outbox.database.plans import by_index
 from outbox.database.transaction import DUTIES, Database, Row, Tx
+from outbox.queue.backlogs import Backlog, Behind
 from outbox.queue.lanes import due_now
 
 FEWEST_ROWS = 500
@@ -30,11 +31,18 @@ class Waiting:
 class Count:
     """The counted rows of one webhook, and the state of its lane at that time."""
 
+    owner_id: str
     active: bool
+    closed: bool
+    """Whether its circuit is closed."""
     oldest: int
     counted_at: int
     rows: int = 0
     due: int = 0
+    firsts: int = 0
+    """First attempts that are due."""
+    first: int | None = None
+    """When the oldest first attempt is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +65,13 @@ order by webhook_id, retry, next_at limit 1 offset $4
 """
 
 PIECE = """
-select r.webhook_id, l.active, r.n, r.due, r.oldest from (
+select r.webhook_id, l.owner_id, l.active, l.probe_at is null as closed, r.n, r.due, r.oldest,
+  r.firsts, r.first
+from (
   select webhook_id, count(*) as n, min(next_at) as oldest,
-    sum(case when next_at <= $4 then 1 else 0 end) as due
+    sum(case when next_at <= $4 then 1 else 0 end) as due,
+    sum(case when next_at <= $4 and retry = false then 1 else 0 end) as firsts,
+    min(case when retry = false then next_at end) as first
   from deliveries /*sqlite indexed by deliveries_ready*/
   where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3){until}
   group by webhook_id
@@ -91,6 +103,7 @@ class Counting:
         self._order: list[str] = []
         self.waiting: dict[str, Waiting] = {}
         self.states: Counter[str] = Counter()
+        self.behind = Behind()
 
     def pace(self, took: float) -> None:
         """Shorten the pieces on a busy machine, so that no reading ends much too late."""
@@ -111,6 +124,8 @@ class Counting:
         if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
+            # The place is of a first attempt or of a retry.
+            inside.firsts += 0 if self._place[1] else piece.inside_due
             if self._growing == self._place[0]:
                 self._report(self._place[0], inside)
         if end is None or end[0] != self._place[0]:
@@ -131,6 +146,7 @@ class Counting:
             if webhook_id not in self._partial:
                 # The pass did not meet it, so none of its rows is ready.
                 self._withdraw(webhook_id)
+                self.behind.drop(webhook_id)
                 del self.waiting[webhook_id]
         self._order[first:last] = met
         for webhook_id in met:
@@ -150,6 +166,10 @@ class Counting:
         self._reported[webhook_id] = count.active, count.rows, count.due
         age = max(0, count.counted_at - count.oldest) / 1e6
         self.waiting[webhook_id] = Waiting(count.rows, age)
+        late = count.active and count.closed and count.first is not None
+        since = count.counted_at if count.first is None or not late else count.first
+        backlog = Backlog(count.owner_id, count.firsts, (count.counted_at - since) / 1e6)
+        self.behind.put(webhook_id, backlog)
 
     def _withdraw(self, webhook_id: str) -> None:
         active, rows, due = self._reported.pop(webhook_id)
@@ -178,7 +198,13 @@ async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
 def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
     count = counts.get(row["webhook_id"])
     if count is None:
-        count = counts[row["webhook_id"]] = Count(bool(row["active"]), row["oldest"], now)
+        count = counts[row["webhook_id"]] = Count(
+            row["owner_id"], bool(row["active"]), bool(row["closed"]), row["oldest"], now
+        )
     count.rows += int(row["n"])
     count.due += int(row["due"])
+    count.firsts += int(row["firsts"])
+    if count.first is None:
+        # The first attempts come before the retries, in the order of their times.
+        count.first = row["first"]
     count.oldest = min(count.oldest, row["oldest"])

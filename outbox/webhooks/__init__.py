@@ -62,13 +62,16 @@ class Webhook:
     last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
     operational: bool
+    unreadable: str | None
+    """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
 
 
 READ = frozenset({"events", "ordered", "conditions", "operational"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational"""
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
+  unreadable"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -96,6 +99,19 @@ update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
     schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
 where id = $1 and version = $2
+"""
+# What is known about one URL tells nothing about another, so a new one starts healthy. The lane
+# first: lanes are locked before webhooks.
+NEW_URL = """
+update lanes set failing = false, failing_from = null, probe_at = null,
+  wait_until = (select due_now())
+where webhook_id = $1 and exists (
+  select 1 from webhooks w where w.id = $1 and w.version = $2 and w.url <> $3)
+"""
+START_HEALTHY = """
+update webhooks set failing_since = null, failures = 0, circuit = 'closed',
+  circuit_opened_at = null, circuit_backoff = null
+where id = $1
 """
 
 
@@ -147,7 +163,13 @@ async def create(
 
 
 async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:
-    """Update the webhook's settings if it is still at `version`; return False otherwise."""
+    """Update the webhook's settings if it is still at `version`; return False otherwise.
+
+    A new URL starts healthy: failures, circuit and the time since the first failure are those of
+    the old one. What waits is tried by outbox.queue.steering.try_new_url.
+    """
+    if await tx.run(NEW_URL, webhook_id, version, draft.url):
+        await tx.run(START_HEALTHY, webhook_id)
     done = await tx.run(
         CHANGE,
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
@@ -180,7 +202,7 @@ def seal_headers(
 
 
 def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[tuple[str, str]]:
-    """Decrypt the custom headers of `Webhook.headers`."""
+    """Decrypt the custom headers of `Webhook.headers`. Raise SealBroken."""
     if sealed is None:
         return []
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]

@@ -78,6 +78,12 @@ def write_key_file(path: str | Path, ids: Ids, wall: int) -> None:
     put_key_file(path, new_key_line(ids, wall))
 
 
+def must_be_new(path: str | Path) -> None:
+    """Raise CannotStart when there is a file at `path`."""
+    if Path(path).exists():
+        raise CannotStart(f"{path} already exists; it is kept, because its keys are needed")
+
+
 def put_key_file(path: str | Path, text: str) -> None:
     """Create a key file with this text, readable only by its owner.
 

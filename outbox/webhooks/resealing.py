@@ -1,11 +1,15 @@
-"""Encrypt the stored secrets of webhooks again, with the newest key of the ring."""
+"""Encrypt the stored secrets of webhooks again, with the newest key of the ring.
+
+The mark of the key ring comes last: see outbox.webhooks.key_mark.
+"""
 
 from dataclasses import dataclass
 
 from outbox.database.transaction import Tx
+from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
-COLUMNS = ("secret", "staged_secret", "old_secret", "headers")
+COLUMNS = key_mark.SEALED
 
 PAGE = """
 select id, secret, staged_secret, old_secret, headers from webhooks
@@ -54,9 +58,14 @@ async def reseal(tx: Tx, ring: KeyRing, after: str, limit: int) -> Resealed:
                 broken += 1
                 continue
             done += await tx.run(RESEAL[name], row["id"], ring.seal(plain, row["id"]), sealed)
-    return Resealed(rows[-1]["id"] if len(rows) == limit else None, done, broken)
+    if len(rows) == limit:
+        return Resealed(rows[-1]["id"], done, broken)
+    await key_mark.reseal(tx, ring)
+    return Resealed(None, done, broken)
 
 
 async def unfinished(tx: Tx, ring: KeyRing) -> bool:
     """Return whether an older key than the newest of the ring encrypted a stored value."""
+    if await key_mark.stale(tx, ring):
+        return True
     return await tx.one(UNFINISHED, bytes.fromhex(ring.newest)) is not None

@@ -7,8 +7,9 @@ OVERLAP more, and outbox.queue.retention deletes it.
 
 from dataclasses import dataclass
 
+from outbox.database import times
 from outbox.database.transaction import Tx
-from outbox.webhooks.secrets import KeyRing
+from outbox.webhooks.secrets import KeyRing, SealBroken
 
 OVERLAP = 24 * 3_600_000_000
 """How long a replaced secret still signs, in microseconds."""
@@ -21,9 +22,13 @@ where id = $1 and staged_secret is null
 ACTIVATE = """
 update webhooks
 set old_secret = secret, old_secret_until = $2, secret = staged_secret, staged_secret = null,
-    secret_since = $3, version = version + 1, updated_at = $3
+    secret_since = $3, version = version + 1, updated_at = $3,
+    secret_place = coalesce((select chain_place from lanes where webhook_id = webhooks.id), 0)
 where id = $1 and staged_secret is not null
 """
+
+OLD = "select old_secret from webhooks where id = $1"
+FORGET = "update webhooks set old_secret = null, old_secret_until = null where id = $1"
 
 CANCEL = """
 update webhooks set staged_secret = null, version = version + 1, updated_at = $2
@@ -50,7 +55,9 @@ async def standing(tx: Tx, webhook_id: str) -> Standing:
         return Standing(staged=False, old_until=None)
     until = row["old_secret_until"]
     # The duty that deletes it runs every few minutes.
-    return Standing(bool(row["staged"]), until if until is not None and until > tx.now else None)
+    if until is not None and until <= await times.earlier(tx):
+        until = None
+    return Standing(bool(row["staged"]), until)
 
 
 async def stage(tx: Tx, webhook_id: str, secret: str, ring: KeyRing) -> bool:
@@ -59,10 +66,20 @@ async def stage(tx: Tx, webhook_id: str, secret: str, ring: KeyRing) -> bool:
     return await tx.run(STAGE, webhook_id, ring.seal(secret.encode(), webhook_id), tx.now) == 1
 
 
-async def activate(tx: Tx, webhook_id: str) -> bool:
-    """Make the staged secret the current one; return False when none is staged."""
+async def activate(tx: Tx, webhook_id: str, ring: KeyRing | None = None) -> bool:
+    """Make the staged secret the current one; return False when none is staged.
+
+    A replaced secret that the `ring` cannot decrypt cannot sign either, so that it is not kept.
+    """
     tx.changed.add(webhook_id)
-    return await tx.run(ACTIVATE, webhook_id, tx.now + OVERLAP, tx.now) == 1
+    done = await tx.run(ACTIVATE, webhook_id, tx.now + OVERLAP, tx.now) == 1
+    row = await tx.one(OLD, webhook_id) if done and ring is not None else None
+    if row is not None and ring is not None:
+        try:
+            ring.open(bytes(row["old_secret"]), webhook_id)
+        except SealBroken:
+            await tx.run(FORGET, webhook_id)
+    return done
 
 
 async def cancel(tx: Tx, webhook_id: str) -> bool:

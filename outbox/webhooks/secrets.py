@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -24,6 +25,8 @@ NONCE_BYTES = 12
 ID_BYTES = 4
 MAKE_ONE = "create one with: carteiro secrets init"
 KEY_ID = re.compile("[0-9a-f]{8}")
+
+log = structlog.get_logger("outbox")
 
 
 class SealBroken(OutboxError):
@@ -46,7 +49,9 @@ class Key:
 class KeyRing:
     """Encrypts with its newest key that is not staged, and decrypts with any of its keys.
 
-    `changed` returns the keys when their file has changed since they were read, else None.
+    `changed` returns the keys when their file has changed since they were read, else None. A file
+    that lacks the key that encrypts now is refused: it may be that of another installation. It is
+    taken all the same when one of its keys has decrypted a stored value.
     """
 
     def __init__(
@@ -57,9 +62,16 @@ class KeyRing:
     ) -> None:
         self._random = random
         self._changed = changed
+        self._refused: dict[bytes, Key] = {}
         self._take(keys)
 
+    @property
+    def refused(self) -> bool:
+        """Whether the key file has changed and lacks the key that encrypts."""
+        return bool(self._refused)
+
     def _take(self, keys: Iterable[Key]) -> None:
+        self._refused = {}
         ring = sorted(keys, key=lambda key: (not key.staged, key.created_at))
         self.newest = ring[-1].key_id
         self.newest_at = ring[-1].created_at
@@ -71,8 +83,15 @@ class KeyRing:
     def refresh(self) -> None:
         """Take the keys from their file if it has changed, as after `carteiro secrets rotate`."""
         keys = self._changed()
-        if keys is not None:
+        if keys is None:
+            return
+        if any(
+            key.key_id == self.newest and key.secret == self._secrets[self.newest] for key in keys
+        ):
             self._take(keys)
+        else:
+            self._refused = {bytes.fromhex(key.key_id): key for key in keys}
+            log.error("key_file_refused", missing=self.newest)
 
     def newest_key_at(self) -> int:
         """Return when the key that encrypts now was made, microseconds UTC."""
@@ -88,16 +107,19 @@ class KeyRing:
 
     def open(self, sealed: bytes, row_id: str) -> bytes:
         """Decrypt a value of `seal`. Raise SealBroken."""
-        key_id, nonce = sealed[:ID_BYTES], sealed[ID_BYTES : ID_BYTES + NONCE_BYTES]
+        key_id = sealed[:ID_BYTES]
         if key_id not in self._ciphers:
             self.refresh()
         cipher = self._ciphers.get(key_id)
+        if cipher is None and key_id in self._refused:
+            plain = _decrypt(AESGCM(self._refused[key_id].secret), sealed, row_id)
+            self._take(self._refused.values())
+            return plain
+        if len(sealed) < ID_BYTES + NONCE_BYTES:
+            raise SealBroken("it is damaged")
         if cipher is None:
-            raise SealBroken(f"the key {key_id.hex()} that encrypted this value is not in the ring")
-        try:
-            return cipher.decrypt(nonce, sealed[ID_BYTES + NONCE_BYTES :], row_id.encode())
-        except (InvalidTag, ValueError):
-            raise SealBroken("this value was encrypted for another row or is damaged") from None
+            raise SealBroken(f"the key {key_id.hex()} is missing from the key file")
+        return _decrypt(cipher, sealed, row_id)
 
     def derive(self, purpose: str) -> dict[str, bytes]:
         """Return a key of 32 bytes for `purpose` from each key of the ring, by its id."""
@@ -109,6 +131,16 @@ class KeyRing:
     def stale(self, sealed: bytes) -> bool:
         """Return whether the ring has a newer key than the one that encrypted this value."""
         return sealed[:ID_BYTES].hex() != self.newest
+
+
+def _decrypt(cipher: AESGCM, sealed: bytes, row_id: str) -> bytes:
+    nonce = sealed[ID_BYTES : ID_BYTES + NONCE_BYTES]
+    try:
+        return cipher.decrypt(nonce, sealed[ID_BYTES + NONCE_BYTES :], row_id.encode())
+    except (InvalidTag, ValueError):
+        raise SealBroken(
+            f"it is damaged, or the key {sealed[:ID_BYTES].hex()} in the key file is another one"
+        ) from None
 
 
 def parse_keys(text: str, ids: Ids, source: str) -> KeyRing:

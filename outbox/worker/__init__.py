@@ -17,6 +17,7 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer, Unwatched
 from outbox.queue.deliveries import Result
+from outbox.queue.rescue import Waits
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.journal import Journal, Log
@@ -54,9 +55,10 @@ class Worker:
         self._observer = observer = observer or Unwatched()
         self._journal = journal = journal or Log()
         self._wake = asyncio.Event()
+        waits = Waits(settings.schedule, ids.dice)
         self._lease = Lease(
             db, clock=clock, ids=ids, observer=observer, journal=journal,
-            joined=self._wake.set, lost=self._lose,
+            waits=waits, joined=self._wake.set, lost=self._lose,
         )  # fmt: skip
         self._sends = Sends(
             sender, ring, clock=clock, ids=ids, settings=settings, observer=observer,
@@ -127,7 +129,7 @@ class Worker:
         unwritten = self._settling.unwritten
         settled, taken = await self._both(
             self._settling.write(self._taking.along(unwritten)),
-            self._taking.take(unwritten, self._settling.held),
+            self._taking.take(unwritten, self._settling.held, self._settling.unstored),
         )
         wait = BACKOFF_SECONDS if settled is None or taken is None else min(settled, taken)
         windows = self._sends.windows
@@ -167,7 +169,9 @@ class Worker:
     def _put(self, result: Result) -> None:
         self._settling.put(result)
         self._wake.set()
-        self._journal.attempted(result)
+        if not result.unreadable:
+            # The webhook's log line tells it once, and not every delivery at each new try.
+            self._journal.attempted(result)
 
     def _lose(self) -> None:
         self._sends.end_all()

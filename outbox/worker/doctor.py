@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from outbox.clock import Clock
 from outbox.ids import Ids
 from outbox.queue.deliveries import Claimed, Endpoint
-from outbox.queue.policy import Decision, Schedule, dead, decide
+from outbox.queue.policy import Decision, Schedule, dead, decide, parked
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
 from outbox.sending.steps import Step, steps_of
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.opened import Opened, Unsendable
+from outbox.worker.opened import Opened, Unreadable, Unsendable
 from outbox.worker.sends import WorkerSettings
 
 MIDDLE = 0.5
@@ -66,11 +66,10 @@ class Doctor:
         opened = Opened(ring, self._settings.timeout, self._settings.schedule)
         try:
             request, schedule = opened.request(delivery, endpoint, now)
-        except Unsendable as reason:
+        except (Unreadable, Unsendable) as reason:
             step = Step("sign", "failed", f"Nothing can be sent: {reason}.")
-            return Examination(
-                endpoint.url, (step,), None, dead(str(reason)), self._settings.schedule, now
-            )
+            decision = (parked if isinstance(reason, Unreadable) else dead)(str(reason))
+            return Examination(endpoint.url, (step,), None, decision, self._settings.schedule, now)
         return await self.examine(request, schedule)
 
     async def examine(self, request: Request, schedule: Schedule | None = None) -> Examination:

@@ -72,6 +72,7 @@ class Duties:
         self._db = db
         self._duties: list[_Duty] = []
         self._running: dict[str, asyncio.Task[None]] = {}
+        leadership.on_loss(self._drop)
 
     def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
         """Run `duty` once in each `seconds` on one of all nodes; the first run is immediate."""
@@ -91,7 +92,6 @@ class Duties:
         return [duty.name for duty in self._duties]
 
     def start(self) -> None:
-        self.leadership.on_loss(self._drop)
         self.leadership.start()
 
     async def stop(self) -> None:

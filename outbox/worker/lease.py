@@ -14,10 +14,10 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.observer import Observer
+from outbox.observer import Observer, Rescue
 from outbox.queue import snapshots
-from outbox.queue.rescue import Rescued
-from outbox.worker import nodes, skew
+from outbox.queue.rescue import Rescued, Waits
+from outbox.worker import nodes, reports, skew
 from outbox.worker.journal import Journal
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
@@ -42,6 +42,7 @@ class Lease:
         ids: Ids,
         observer: Observer,
         journal: Journal,
+        waits: Waits,
         joined: Callable[[], None],
         lost: Callable[[], None],
     ) -> None:
@@ -54,6 +55,7 @@ class Lease:
         self._ids = ids
         self._observer = observer
         self._journal = journal
+        self.waits = waits
         self._tell_joined = joined
         self._tell_lost = lost
         self._joined = False
@@ -94,12 +96,12 @@ class Lease:
     async def leave(self) -> None:
         """Release the deliveries of this node, and remove its row."""
         if self._joined:
-            self._journal.rescued(await self._db.write(nodes.leave, self.node_id))
+            self._journal.rescued(await self._db.write(nodes.leave, self.node_id, self.waits))
             self._joined = False
 
     async def take_over(self, node_id: str) -> None:
         """Take back the deliveries of a node whose process has ended for certain."""
-        self._note_rescued("lease", await self._db.write(nodes.leave, node_id))
+        self._note_rescued("lease", await self._db.write(nodes.take_over, node_id, self.waits))
 
     async def _round(self) -> float:
         """Do what is due now; return seconds until the next round."""
@@ -128,7 +130,7 @@ class Lease:
 
     async def _join(self) -> None:
         before = self._clock.boot()
-        rescued = await self._db.write(nodes.join, self.node_id)
+        rescued = await self._db.write(nodes.join, self.node_id, self.waits)
         self._joined = True
         self._hold_from(before)
         self._note_rescued("startup", rescued)
@@ -145,7 +147,7 @@ class Lease:
 
     async def _look(self) -> None:
         """Take back the deliveries of dead nodes, and clear data that no longer matters."""
-        self._note_rescued("lease", await self._db.write(nodes.rescue_lost))
+        self._note_rescued("lease", await self._db.write(nodes.rescue_lost, self.waits))
         await self._db.write(snapshots.forget_since)
 
     async def _compare(self) -> None:
@@ -157,12 +159,11 @@ class Lease:
         if abs(self.skew) > skew.WARN_SECONDS:
             log.warning("clock_off", seconds=round(self.skew, 3), node=self.node_id)
 
-    def _note_rescued(self, reason: str, deliveries: Sequence[Rescued]) -> None:
+    def _note_rescued(self, reason: Rescue, deliveries: Sequence[Rescued]) -> None:
         count = len(deliveries)
         if count:
-            self._journal.rescued(deliveries)
             log.warning("rescued", reason=reason, count=count, node=self.node_id)
-            self._observer.rescued("startup" if reason == "startup" else "lease", count)
+            reports.rescued(self._observer, self._journal, reason, deliveries)
 
     def _hold_from(self, boot: int) -> None:
         """Extend the lease from `boot`, the time of the request; the reply may have taken long."""

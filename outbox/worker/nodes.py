@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from outbox.database.transaction import Tx
-from outbox.queue.rescue import Rescued, rescue
+from outbox.queue.rescue import Rescued, Waits, rescue
 
 LEASE = 30_000_000
 """Microseconds that a node's claims last after its last renewal."""
@@ -33,13 +33,13 @@ EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'
 WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as wall"
 
 
-async def join(tx: Tx, node_id: str) -> list[Rescued]:
+async def join(tx: Tx, node_id: str, waits: Waits) -> list[Rescued]:
     """Add this node; on SQLite also rescue deliveries of earlier processes. Return these."""
     rescued: list[Rescued] = []
     if tx.engine == "sqlite":
         # One server at a time uses the file, so deliveries in flight belong to ended processes.
         for row in await tx.all(EVERY):
-            rescued += await rescue(tx, row["id"])
+            rescued += await rescue(tx, row["id"], waits)
         await tx.run("delete from nodes")
     await tx.run(JOIN, node_id, tx.now, LEASE)
     return rescued
@@ -59,17 +59,25 @@ async def server_wall(tx: Tx) -> int | None:
     return int(row["wall"])
 
 
-async def rescue_lost(tx: Tx) -> list[Rescued]:
+async def rescue_lost(tx: Tx, waits: Waits) -> list[Rescued]:
     """Rescue the deliveries of nodes whose lease has expired; return them."""
     rescued: list[Rescued] = []
     for row in await tx.all(LOST):
-        rescued += await rescue(tx, row["id"])
+        rescued += await rescue(tx, row["id"], waits)
     await tx.run(BURY)
     return rescued
 
 
-async def leave(tx: Tx, node_id: str) -> list[Rescued]:
-    """Rescue the deliveries of this node, and remove its row. Return the deliveries."""
-    rescued = await rescue(tx, node_id)
+async def leave(tx: Tx, node_id: str, waits: Waits) -> list[Rescued]:
+    """Rescue the deliveries of this node, which lives, and remove its row. Return them."""
+    return await _remove(tx, node_id, await rescue(tx, node_id, waits, unstored=()))
+
+
+async def take_over(tx: Tx, node_id: str, waits: Waits) -> list[Rescued]:
+    """Rescue the deliveries of a node whose process has ended, and remove its row. Return them."""
+    return await _remove(tx, node_id, await rescue(tx, node_id, waits))
+
+
+async def _remove(tx: Tx, node_id: str, rescued: list[Rescued]) -> list[Rescued]:
     await tx.run("delete from nodes where id = $1", node_id)
     return rescued

@@ -21,6 +21,13 @@ class Unsendable(Exception):
     """This delivery can never be sent; the text is the reason for its owner."""
 
 
+class Unreadable(Exception):
+    """The webhook cannot sign, because one of its sealed values cannot be decrypted here now.
+
+    The text is the reason for its owner.
+    """
+
+
 class Erased(Exception):
     """The person of this delivery was erased."""
 
@@ -48,7 +55,7 @@ class Opened:
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """Return the request and its schedule; `now` is wall microseconds.
 
-        Raise Unsendable, Erased.
+        Raise Unsendable, Unreadable, Erased.
         """
         if delivery.attempt >= MOST_ATTEMPTS:
             raise Unsendable("the number of attempts is damaged")
@@ -60,7 +67,7 @@ class Opened:
             raise Unsendable("the body of the event is damaged")
         opened = self._opened.get(endpoint.id)
         if opened is None or opened.version != endpoint.version:
-            opened = self._open(endpoint)
+            opened = self._open(endpoint, now)
         secrets = opened.secrets
         if opened.old_secret is not None and now < opened.old_secret_until:
             secrets = (*secrets, opened.old_secret)
@@ -71,7 +78,7 @@ class Opened:
         )  # fmt: skip
         return made, opened.schedule
 
-    def _open(self, endpoint: Endpoint) -> _Webhook:
+    def _open(self, endpoint: Endpoint, now: int) -> _Webhook:
         with _damaged("secret"):
             secrets = tuple(
                 self._secret(sealed, endpoint.id)
@@ -79,7 +86,7 @@ class Opened:
                 if sealed is not None
             )
             old = None
-            if endpoint.old_secret is not None:
+            if endpoint.old_secret is not None and now < (endpoint.old_secret_until or 0):
                 old = self._secret(endpoint.old_secret, endpoint.id)
         with _damaged("headers"):
             headers = tuple(open_headers(endpoint.headers, self._ring, endpoint.id))
@@ -108,7 +115,7 @@ def _damaged(column: str) -> Iterator[None]:
     try:
         yield
     except SealBroken as error:
-        raise Unsendable(f"the webhook's {column} cannot be decrypted: {error}") from None
+        raise Unreadable(f"the webhook's {column} cannot be decrypted: {error}") from None
     except UnicodeDecodeError:
         raise Unsendable(f"the webhook's {column} cannot be read: it is not text") from None
     except (ValueError, TypeError, ArithmeticError) as error:

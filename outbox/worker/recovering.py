@@ -7,7 +7,9 @@ from typing import Protocol
 
 import structlog
 
+from outbox.database.places import Crowded
 from outbox.database.transaction import DUTIES, Database
+from outbox.errors import DatabaseUnavailable
 from outbox.queue import job_steps, jobs
 from outbox.queue.jobs import Job, Kind, State
 
@@ -53,7 +55,28 @@ class Recovering:
             await asyncio.sleep(TICK_SECONDS)
 
     async def step(self, job: Job) -> None:
-        """Move a job on as far as its rate allows, in one transaction."""
+        """Move a job on as far as its rate allows, in one transaction; end one that cannot run."""
+        if job.reason is not None:
+            await self._fail(job, job.reason)
+            return
+        try:
+            await self._move(job)
+        except DatabaseUnavailable:
+            raise
+        except Crowded:
+            # Too many other scans of the installation wait; the next round tries again.
+            return
+        except Exception:
+            # Whatever it is, the jobs of others go on.
+            log.exception("job_error", job=job.id, webhook_id=job.webhook_id)
+            await self._fail(job, jobs.FAILED)
+
+    async def _fail(self, job: Job, reason: str) -> None:
+        if await self._db.write(jobs.fail, job.id, reason):
+            self._ledger.job_ended(job.kind, "cancelled")
+            log.error("job_failed", job=job.id, webhook_id=job.webhook_id, reason=reason)
+
+    async def _move(self, job: Job) -> None:
         # The search reads many rows, so it holds up nobody's transaction.
         found = await self._db.scan(DUTIES, job_steps.find, job)
         if found is None:

@@ -1,14 +1,17 @@
-"""Report recorded attempts to an observer, for metrics."""
+"""Report recorded attempts and rescues to an observer, for metrics."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from outbox.clock import Clock
-from outbox.observer import Observer
+from outbox.observer import Observer, Rescue
 from outbox.queue.deliveries import Claimed, Result
+from outbox.queue.rescue import Rescued
 from outbox.states import AttemptKind
+from outbox.worker.journal import Journal
 
 
 class Reports:
@@ -32,12 +35,25 @@ class Reports:
                 self._observer.truncated()
             if outcome.outcome == "http_3xx":
                 self._observer.redirect_refused()
+        if result.unreadable:
+            self._observer.unreadable(delivery.webhook_id)
         if decision.state != "ready":
             delivered = decision.state == "delivered"
             latency = (self._clock.wall() - delivery.occurred_at) / 1_000_000
             self._observer.delivery_finished(
                 delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
             )
+
+
+def rescued(
+    observer: Observer, journal: Journal, reason: Rescue, deliveries: Sequence[Rescued]
+) -> None:
+    """Report deliveries that were taken back, and those that ended with it."""
+    journal.rescued(deliveries)
+    observer.rescued(reason, len(deliveries))
+    for delivery in deliveries:
+        if delivery.state == "dead":
+            observer.delivery_finished(delivery.webhook_id, "dead", None)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from outbox.worker.journal import Journal
 
 
 class Running:
-    """Runs one worker with its own sender, from `start` to `drain`."""
+    """Runs one worker with its own sender, from `start` to `drain`; another after that."""
 
     def __init__(
         self,
@@ -23,11 +23,17 @@ class Running:
         observer: Observer | None = None,
         journal: Journal | None = None,
     ) -> None:
-        self._sender = Sender(guard, db.clock)
-        self._worker = Worker(
-            db, ring, self._sender, clock=db.clock, ids=db.ids, settings=settings,
-            observer=observer, journal=journal,
-        )  # fmt: skip
+
+        def worker(sender: Sender) -> Worker:
+            return Worker(
+                db, ring, sender, clock=db.clock, ids=db.ids, settings=settings,
+                observer=observer, journal=journal,
+            )  # fmt: skip
+
+        self._clock = db.clock
+        self._guard = guard
+        self._worker_with = worker
+        self._renew()
         self._task: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
 
@@ -41,8 +47,17 @@ class Running:
         await self._worker.take_over(node_id)
 
     def start(self) -> None:
-        """Start to deliver."""
+        """Start to deliver, unless it does; under another name if it has delivered before."""
+        if self._task is not None and self._draining is None:
+            return
+        if self._draining is not None:
+            self._draining = None
+            self._renew()
         self._task = asyncio.create_task(self._worker.run(), name="delivery")
+
+    def _renew(self) -> None:
+        self._sender = Sender(self._guard, self._clock)
+        self._worker = self._worker_with(self._sender)
 
     async def drain(self, grace: float) -> None:
         """Stop within about `grace` seconds; sends in flight end or are released."""

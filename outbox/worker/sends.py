@@ -11,7 +11,7 @@ import structlog
 from outbox.clock import Clock
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue import erasure
+from outbox.queue import traces
 from outbox.queue.deliveries import Claimed, Endpoint, Result
 from outbox.queue.policy import (
     Decision,
@@ -21,6 +21,7 @@ from outbox.queue.policy import (
     cancelled,
     dead,
     decide,
+    parked,
     probed,
 )
 from outbox.sending.kept_headers import kept
@@ -29,7 +30,7 @@ from outbox.sending.request import Header, Request, compose, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.opened import Erased, Opened, Unsendable
+from outbox.worker.opened import Erased, Opened, Unreadable, Unsendable
 from outbox.worker.reports import kind_of
 from outbox.worker.slow import Sending
 from outbox.worker.windows import Windows
@@ -110,7 +111,9 @@ class Sends:
             try:
                 self._start(delivery, endpoint, node_id)
             except Erased:
-                self._put_unsent(delivery, endpoint, node_id, cancelled(erasure.REASON))
+                self._put_unsent(delivery, endpoint, node_id, cancelled(traces.REASON))
+            except Unreadable as reason:
+                self._put_unsent(delivery, endpoint, node_id, parked(str(reason)))
             except Unsendable as reason:
                 self._put_unsent(delivery, endpoint, node_id, dead(str(reason)))
             except Exception as fault:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import structlog
 
 from outbox.clock import Clock
-from outbox.database.transaction import Database
-from outbox.errors import DatabaseUnavailable
+from outbox.database.transaction import Database, Engine
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.observer import Observer
 from outbox.queue.deliveries import Result
 from outbox.queue.settle import Settlement, settle
@@ -20,6 +20,8 @@ from outbox.worker.reports import Reports
 DEFERRED_SECONDS = 0.1
 RESULTS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
 """The limit of one batch; on SQLite the event loop runs nothing else while it is recorded."""
+ANSWERS_AT_ONCE = {"sqlite": 512 * 1024, "postgres": 8 * 1024 * 1024}
+"""The bytes of responses in one batch, without its first result."""
 
 Write = Callable[[Sequence[Result]], Awaitable[Settlement]]
 
@@ -38,6 +40,10 @@ class Settling:
         self._batch: list[Result] = []
         self._deferred: list[Result] = []
         self._deferred_until = 0.0
+        self._perhaps: set[str] = set()
+        """Ids of the deliveries whose results were written with an unknown outcome."""
+        self.unstored: set[str] = set()
+        """Deliveries in flight whose results could not be stored."""
 
     def __len__(self) -> int:
         return len(self._new) + len(self._batch) + len(self._deferred)
@@ -67,7 +73,7 @@ class Settling:
             self._new = self._deferred + self._new
             self._deferred = []
         # The batch is an attribute, so that no error can lose its contents.
-        room = max(RESULTS_AT_ONCE[self._db.engine] - len(self._batch), 0)
+        room = _room(self._batch, self._new, self._db.engine)
         self._batch += self._new[:room]
         del self._new[:room]
         waits = [await self._write(self._batch, first)] if self._batch else [float("inf")]
@@ -85,6 +91,8 @@ class Settling:
         try:
             settlement = await (self._db.write(settle, batch) if first is None else first(batch))
         except DatabaseUnavailable as error:
+            if isinstance(error, OutcomeUnknown):
+                self._perhaps |= {result.delivery.id for result in batch}
             log.warning("settle_failed", error=str(error), waiting=len(batch))
             return None
         except Exception as error:
@@ -103,12 +111,20 @@ class Settling:
         for result in batch:
             if result.delivery.id in settlement.held:
                 self._reports.settled(result)
-            elif result.delivery.id not in later:
+            elif result.delivery.id in later:
+                continue
+            elif result.delivery.id in self._perhaps:
+                # The write whose outcome was unknown has taken place.
+                log.info("settle_was_made", delivery_id=result.delivery.id, node=result.node_id)
+            else:
                 self._observer.fenced()
                 log.warning(
                     "settle_fenced", request_id=result.delivery.request_id,
                     delivery_id=result.delivery.id, node=result.node_id,
                 )  # fmt: skip
+        self._perhaps -= {result.delivery.id for result in batch}
+        for webhook_id, reason in settlement.unreadable:
+            log.error("webhook_unreadable", webhook_id=webhook_id, reason=reason)
         for transition in settlement.transitions:
             self._observer.transition(transition.to, transition.reason)
             log.info(
@@ -133,7 +149,8 @@ class Settling:
         outcome = result.outcome
         if outcome is None:
             # Nothing is left to omit. It stays in flight for this node until the next comparison
-            # with the claimed deliveries, and is rescued then, ten times at most.
+            # with the claimed deliveries; that rescue counts.
+            self.unstored.add(result.delivery.id)
             log.error(
                 "settle_given_up", request_id=result.delivery.request_id,
                 delivery_id=result.delivery.id,
@@ -144,3 +161,19 @@ class Settling:
         less = replace(bare, status=outcome.status, total_us=outcome.total_us)
         again = replace(result, outcome=None if outcome == less else less)
         return await self._write([again], reported=True)
+
+
+def _room(batch: Sequence[Result], new: Sequence[Result], engine: Engine) -> int:
+    """Return how many of the new results the batch may take."""
+    size = sum(map(_bytes, batch))
+    count = len(batch)
+    for result in new:
+        size += _bytes(result)
+        if count >= RESULTS_AT_ONCE[engine] or (count and size > ANSWERS_AT_ONCE[engine]):
+            break
+        count += 1
+    return count - len(batch)
+
+
+def _bytes(result: Result) -> int:
+    return len(result.outcome.response_body or b"") if result.outcome is not None else 0

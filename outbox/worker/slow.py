@@ -17,6 +17,8 @@ class Sending:
     open_since: float = 0.0
     """When its webhook's window was last full, in monotonic seconds."""
     slow: bool = False
+    silent: bool = False
+    """Whether it became slow while its webhook had not answered since it was slow first."""
     cut: bool = False
     done: bool = False
     objection: str | None = None

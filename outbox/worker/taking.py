@@ -17,6 +17,7 @@ from outbox.queue.deliveries import Capacity, Claimed, Endpoint, Result
 from outbox.queue.fanout import FannedOut
 from outbox.queue.settle import Settlement
 from outbox.queue.turn import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.worker import reports
 from outbox.worker.journal import Journal
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
@@ -80,18 +81,18 @@ class Taking:
         """Take nothing more; claims of a running transaction are released."""
         self._stopped = True
 
-    async def take(self, unwritten: int, held: Held) -> float | None:
+    async def take(self, unwritten: int, held: Held, unstored: set[str]) -> float | None:
         """Take as much as there is room for, less `unwritten` slots.
 
-        Return seconds until the next useful call, None when the database is unavailable. `held`
-        returns the ids of deliveries whose results are not written yet.
+        Return seconds until the next useful call, None when the database is unavailable. `held` and
+        `unstored` name the deliveries whose results are not written yet, or could not be.
         """
         try:
             await self._give_back()
             if self._stopped or self._lease.objection() is not None:
                 self._claim_at = 0.0
                 return POLL_SECONDS
-            await self._check(held)
+            await self._check(held, unstored)
         except DatabaseUnavailable as error:
             log.warning("take_failed", error=str(error), node=self._lease.node_id)
             return None
@@ -276,21 +277,22 @@ class Taking:
             else:
                 self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
-    async def _check(self, held: Held) -> None:
+    async def _check(self, held: Held, unstored: set[str]) -> None:
         """Rescue deliveries claimed for this node but not in memory, as after a failover."""
         now = self._clock.monotonic()
         if now - self._checked_at < CHECK_SECONDS:
             return
         node_id = self._lease.node_id
-        rescued = await self._db.write(rescue.rescue, node_id, held() | self._sends.held())
+        take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)
+        rescued = await self._db.write(take_back, node_id, self._lease.waits)
         left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
         # Deliveries that others have locked are checked again soon.
         self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
+        unstored.difference_update(delivery.delivery_id for delivery in rescued)
         if rescued:
             self._claim_at = 0.0
             log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
-            self._journal.rescued(rescued)
-            self._observer.rescued("unheld", len(rescued))
+            reports.rescued(self._observer, self._journal, "unheld", rescued)
 
 
 def _pause(times: int) -> float:

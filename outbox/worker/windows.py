@@ -1,16 +1,21 @@
 """How much this worker sends at once, in total and to each webhook. In memory, per worker.
 
 This limits slow receivers: a send that lasts a second gives its slot back, and its webhook starts
-no other until it ends. The number of open slow sends is limited, in total and per owner; the oldest
-of the owner with the most is cut, so that a slot always becomes free.
+again with a window of one. While its responses, however slow, are successes and places are free,
+the window grows with its need; it gives places back when other webhooks need them. The number of
+open slow sends is limited, in total and per owner; the oldest of the owner with the most is cut, so
+that a slot always becomes free.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
 from outbox.queue.policy import WindowStep
+from outbox.queue.shares import Rank
+from outbox.worker.owners import Owners
+from outbox.worker.places import Places
 from outbox.worker.slow import Sending, SlowSends
+from outbox.worker.window import QUICK_FOR_SECONDS, Rests, Window
 
 WIDEST = 64
 WIDE = 32
@@ -22,6 +27,12 @@ WIDEST_SHARE = 4
 """One webhook may get this fraction (1/n) of the slots; always WIDE of them."""
 OWNER_SHARE = 8
 """One owner may have this fraction (1/n) of the slow sends."""
+MOST_FURTHER = MOST_SLOW // 2
+"""Places for sends of slow webhooks beyond the first of each; one owner may have OWNER_SHARE."""
+MOST_SILENT = MOST_SLOW * 7 // 8
+"""Slow sends to webhooks that have not answered may take this many places from those that do."""
+SLOW_FOR_SECONDS = 10.0
+"""A webhook counts as slow for this long after its last slow send, and needs its window unused."""
 # Slots that all webhooks whose last attempt failed may use together, and slots that they get before
 # the others.
 FAILING_SHARE = 4
@@ -29,22 +40,6 @@ FAILING_FLOOR = 16
 MOST_BYTES = 128 * 1024 * 1024
 """Memory for bodies of open requests; slow sends may use half of it."""
 REMEMBERED = 20_000
-
-
-@dataclass(slots=True)
-class Window:
-    """The sends in flight to one webhook, and their limit."""
-
-    width: int
-    streak: int = 0
-    in_flight: int = 0
-    slow: int = 0
-    open_since: float = 0.0
-    """When it was last full, in monotonic seconds."""
-
-    @property
-    def left(self) -> int:
-        return 0 if self.slow else self.width - self.in_flight
 
 
 class Windows:
@@ -56,10 +51,17 @@ class Windows:
         self.bytes = 0
         self._fast: dict[Sending, None] = {}
         self._slow = SlowSends()
+        self._silent = SlowSends()
+        """Those of the slow sends that are silent."""
+        self._places = Places(self._widest - 1, MOST_FURTHER // OWNER_SHARE)
         self._failing = 0
         self._windows: dict[str, Window] = {}
-        self._left: dict[str, int] = {}
+        self.left: Mapping[str, int] = Rests(self._windows, self._rest)
+        self._unused: dict[str, float] = {}
+        """Slow webhooks without a send in flight, and since when, the longest first."""
         self._failing_next = True
+        self._owners = Owners()
+        self._now = 0.0
 
     @property
     def busy(self) -> int:
@@ -71,14 +73,10 @@ class Windows:
         """Slow sends that are open and not cut."""
         return self._slow.count
 
-    @property
-    def left(self) -> Mapping[str, int]:
-        """The rest of each webhook's window, as a live view."""
-        return self._left
-
     def capacity(self, node_id: str, claim: str, unsettled: int) -> Capacity:
         """Return the capacity for a claim; `unsettled` finished sends keep their slots."""
-        free = max(self.slots - self.busy - unsettled, 0)
+        rest = self.slots - self.busy - unsettled
+        free = max(rest, 0)
         failing = max(max(self.slots // FAILING_SHARE, 1) - self._failing, 0)
         first = max(max(self.slots // FAILING_FLOOR, 1) - self._failing, 0)
         if free == 1:
@@ -87,9 +85,22 @@ class Windows:
             first = min(first, self._failing_next)
             self._failing_next = not self._failing_next
         return Capacity(
-            node_id, claim, free, min(free, failing), min(free, first), self._left,
+            node_id, claim, free, min(free, failing), min(free, first), self.left,
             max(MOST_BYTES - self.bytes, 0),
+            self._owners.shares(self.slots, rest, self._rank),
         )  # fmt: skip
+
+    def _rank(self, webhook_id: str) -> Rank:
+        window = self._windows.get(webhook_id)
+        return Rank.OTHER if window is None else window.rank(self._now)
+
+    def _rest(self, window: Window) -> int:
+        """Return how many sends a webhook may start now."""
+        rest = self._limit(window) - window.in_flight
+        if rest <= 0 or not window.slow_until:
+            return rest
+        first = int(not window.in_flight)
+        return min(rest, first + self._free(window)) if rest > first else rest
 
     def start(self, delivery: Claimed, failing: bool, now: float) -> Sending:
         """Start a send of `delivery`; `now` is monotonic seconds."""
@@ -97,66 +108,87 @@ class Windows:
         window = self._windows.get(delivery.webhook_id)
         if window is None:
             self._forget_some()
-            window = Window(FAILING_WINDOW if failing else FIRST_WINDOW)
+            window = Window(delivery.owner_id, FAILING_WINDOW if failing else FIRST_WINDOW)
             self._windows[delivery.webhook_id] = window
         sending = Sending(
             delivery.webhook_id, delivery.owner_id, size, failing, now,
-            limited=failing or window.width == 1, open_since=window.open_since,
+            limited=failing or self._limit(window) == 1, open_since=window.open_since,
         )  # fmt: skip
+        self._unused.pop(delivery.webhook_id, None)
         window.in_flight += 1
-        self._left[delivery.webhook_id] = window.left
+        window.size = size
+        self._owners.start(delivery.owner_id)
         self._fast[sending] = None
         self._failing += failing
         self.bytes += size
+        self._count(window)
+        if self._rest(window) <= 0:
+            window.full_at = now
         return sending
 
     def finish(self, sending: Sending, step: WindowStep, now: float) -> int:
         """End a send, with this effect on its webhook's window; return the window's new width."""
         sending.done = True
         window = self._windows[sending.webhook_id]
-        if window.left <= 0:
+        full = self._rest(window) <= 0
+        if full:
+            window.full_at = now
+        if full or window.slow_until:
+            # A slow webhook may also wait for places; it gets them when one of its sends ends.
             window.open_since = now
         window.in_flight -= 1
         self.bytes -= sending.size
         if sending.slow:
             window.slow -= 1
             if not sending.cut:
-                self._slow.remove(sending)
+                self._remove(sending)
         else:
-            del self._fast[sending]
-            self._failing -= sending.failing
-        if sending.slow:
-            # Whatever its response: its next send may also use a slot for a second.
-            window.width, window.streak = 1, 0
+            self._free_slot(sending)
+        if step == "grow" and now - sending.started <= QUICK_SECONDS:
+            window.quick_until = now + QUICK_FOR_SECONDS
+        if window.slow_until:
+            self._step_of_slow(window, sending, step, now)
         elif step == "halve":
             window.width, window.streak = max(window.width // 2, 1), 0
         elif step == "grow":
             self._grow(window, now - sending.started)
         else:
             window.streak = 0
-        self._left[sending.webhook_id] = window.left
-        return window.width
+        self._count(window)
+        if window.needed and not window.in_flight:
+            self._unused[sending.webhook_id] = now
+        return self._limit(window)
 
     def take_slots_back(self, now: float) -> tuple[float | None, list[Sending]]:
         """Mark sends that have become slow.
 
         Return seconds until the next one would, None if none; and the sends to cut now.
         """
+        self._now = now
+        self._narrow_unused(now)
         cut: list[Sending] = []
         for sending in list(self._fast):
             age = now - sending.started
             if age < SLOW_SECONDS:
                 return SLOW_SECONDS - age, cut
-            del self._fast[sending]
-            self._failing -= sending.failing
-            sending.slow = True
-            self._slow.add(sending)
+            self._free_slot(sending)
             window = self._windows[sending.webhook_id]
+            if not window.slow_until:
+                window.width, window.streak, window.answering = 1, 0, False
             window.slow += 1
-            window.width, window.streak = 1, 0
-            self._left[sending.webhook_id] = window.left
+            window.slow_until = now + SLOW_FOR_SECONDS
+            self._count(window)
+            sending.slow, sending.silent = True, not window.answering
+            self._slow.add(sending)
+            if sending.silent:
+                self._silent.add(sending)
             cut += self._over(sending.owner_id)
         return None, cut
+
+    def _free_slot(self, sending: Sending) -> None:
+        del self._fast[sending]
+        self._failing -= sending.failing
+        self._owners.release(sending.owner_id)
 
     def _grow(self, window: Window, seconds: float) -> None:
         """Count a success after `seconds`; past WIDE only quick ones widen, and others narrow."""
@@ -167,27 +199,101 @@ class Windows:
         if window.streak >= window.width and window.width < self._widest:
             window.width, window.streak = window.width + 1, 0
 
+    def _step_of_slow(self, window: Window, sending: Sending, step: WindowStep, now: float) -> None:
+        """Adapt a slow webhook's window to its need with each success; halve it by a failure."""
+        if step == "grow":
+            window.answering = True
+            if window.full_at >= sending.started:
+                window.width = min(window.width + 1, self._widest)
+            else:
+                window.width = max(window.width - 1, 1)
+            if not window.slow and now >= window.slow_until:
+                window.slow_until, window.answering = 0.0, False
+                window.width = min(window.width, WIDE)
+        elif step == "halve" or sending.slow:
+            window.answering = False
+            window.width = max(window.width // 2, 1)
+
+    def _limit(self, window: Window) -> int:
+        """Return how many sends a webhook may have in flight."""
+        if not window.needed:
+            return window.width
+        part = self._places.part(window.owner_id, self._further())
+        return 1 + min(window.needed, self._places.share(window.owner_id, part))
+
+    def _further(self) -> int:
+        """Return the places that slow webhooks may use beyond the first of each."""
+        first = max(self._slow.count - self._silent.count - self._places.used, 0)
+        rest = MOST_SLOW - first - min(self._silent.count, MOST_SILENT)
+        return max(min(rest, MOST_FURTHER), 0)
+
+    def _free(self, window: Window) -> int:
+        """Return how many sends beyond its first this slow webhook may start now.
+
+        They fill at most half of the slots and a quarter of the memory: they may not be what makes
+        others wait, or what is cut.
+        """
+        further = self._further()
+        part = self._places.part(window.owner_id, further)
+        return max(
+            min(
+                part - self._places.used_by(window.owner_id),
+                further - self._places.used,
+                self.slots // 2 - self.busy,
+                (MOST_BYTES // 4 - self.bytes) // max(window.size, 1),
+            ),
+            0,
+        )
+
+    def _count(self, window: Window) -> None:
+        """Count what a webhook needs beyond its first place, and uses while it answers."""
+        needed = window.width - 1 if window.slow_until else 0
+        used = max(window.in_flight - 1, 0) if window.answering else 0
+        if (needed, used) != (window.needed, window.used):
+            self._places.change(window.owner_id, (window.needed, needed), (window.used, used))
+            window.needed, window.used = needed, used
+
+    def _narrow_unused(self, now: float) -> None:
+        """Take the places of slow webhooks that have sent nothing for a while."""
+        while self._unused:
+            webhook_id, since = next(iter(self._unused.items()))
+            if now - since < SLOW_FOR_SECONDS:
+                return
+            del self._unused[webhook_id]
+            window = self._windows[webhook_id]
+            window.width = 1
+            self._count(window)
+
     def _over(self, owner_id: str) -> list[Sending]:
         """Return the sends to cut after `owner_id` has one more slow send."""
         cut: list[Sending] = []
         while True:
             if self._slow.of(owner_id) > MOST_SLOW // OWNER_SHARE:
-                holder = owner_id
+                oldest = self._slow.oldest(owner_id)
             elif self._slow.count > MOST_SLOW:
-                holder = self._slow.holds_most()
+                # The last eighth belongs to webhooks that answer.
+                sends = self._silent if self._silent.count > MOST_SILENT else self._slow
+                oldest = sends.oldest(sends.holds_most())
             elif self._slow.bytes > MOST_BYTES // 2:
-                holder = self._slow.holds_most_bytes()
+                oldest = self._slow.oldest(self._slow.holds_most_bytes())
             else:
                 return cut
-            oldest = self._slow.oldest(holder)
             oldest.cut = True
-            self._slow.remove(oldest)
+            self._remove(oldest)
             cut.append(oldest)
+
+    def _remove(self, sending: Sending) -> None:
+        self._slow.remove(sending)
+        if sending.silent:
+            self._silent.remove(sending)
 
     def _forget_some(self) -> None:
         """Limit memory: webhooks without a send in flight start anew next time."""
         if len(self._windows) < REMEMBERED:
             return
         for webhook_id in [w for w, window in self._windows.items() if not window.in_flight]:
+            if self._unused.pop(webhook_id, None) is not None:
+                window = self._windows[webhook_id]
+                window.width = 1
+                self._count(window)
             del self._windows[webhook_id]
-            del self._left[webhook_id]

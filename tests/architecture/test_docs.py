@@ -15,6 +15,7 @@ from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
 from gateway.server.config import SECTIONS
+from gateway.server.telemetry.backlog_series import BacklogSeries
 from gateway.server.telemetry.meters import Scraped
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import WebhookSeries
@@ -42,7 +43,8 @@ def test_every_setting_is_in_config_toml_with_its_meaning() -> None:
 
 def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return metric name -> type and labels, without the client library's own collectors."""
-    build = {"version": "", "python": "", "sqlite": "", "backend": ""}
+    labels = ("version", "revision", "python", "sqlite", "backend", "console")
+    build = dict.fromkeys(labels, "")
     metrics = Metrics(clock=SystemClock(), webhook_series=1, build=build)
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for meter in vars(metrics.registry)["_collector_to_names"]:
@@ -50,7 +52,7 @@ def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
             family = next(iter(meter.describe()))
             name = family.name + ("_total" if family.type == "counter" else "")
             found[name] = (family.type, vars(meter)["_labelnames"])
-        elif isinstance(meter, Scraped | WebhookSeries):
+        elif isinstance(meter, Scraped | WebhookSeries | BacklogSeries):
             for family in meter.collect():
                 name = family.name + ("_total" if family.type == "counter" else "")
                 found[name] = (family.type, tuple(vars(family)["_labelnames"]))

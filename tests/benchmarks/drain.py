@@ -57,10 +57,12 @@ def watch_claims() -> list[float]:
     seconds: list[float] = []
     claim = turn.claim  # type: ignore[attr-defined] # where the drain calls it
 
-    async def timed(tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int]) -> Taken:
+    async def timed(
+        tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int], at_once: int | None = None
+    ) -> Taken:
         began = time.thread_time()
         try:
-            return await claim(tx, capacity, preclaimed)
+            return await claim(tx, capacity, preclaimed, at_once)
         finally:
             seconds.append(time.thread_time() - began)
 
@@ -82,7 +84,7 @@ async def main(spec: dict[str, Any]) -> None:
     db = await startup.open_database(config, clock, ids, serving=True)
     ring = await startup.open_keys(config, db, ids)
     metrics = Counting(
-        clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db)
+        clock=clock, webhook_series=config.metrics.webhook_series, build=build_info(db, "")
     )
     db.observer = metrics
     ended = metrics.expect(int(spec["count"]))

@@ -78,7 +78,7 @@ async def hanging(size: Size) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
         folder = Path(name)
         with child("tests.benchmarks.receiver", "record", log=folder / "children.log") as receiver:
-            site = _Site(folder, receiver.json()["port"], size)
+            site = Site(folder, receiver.json()["port"], size)
             await site.stage()
             found: dict[str, Arrived] = {}
             for share in SHARES:
@@ -108,116 +108,124 @@ def _judge(verdict: Verdict, phase: str, arrived: Arrived, none: Arrived) -> Non
         verdict.at_most(f"{phase}_of_none", p99 / quantile(none.micros, 0.99), OF_NONE)
 
 
-class _Site:
-    """A staged database, a receiver, and runs on copies of the database."""
+class Site:
+    """A staged database, a receiver, and runs on copies of the database; or on `only`, uncopied."""
 
-    def __init__(self, folder: Path, port: int, size: Size) -> None:
+    def __init__(self, folder: Path, port: int, size: Size, only: Stage | None = None) -> None:
         self._folder = folder
-        self._port = port
-        self._size = size
-        self._template = Stage(f"sqlite:///{folder}/template.db", folder)
-        self._run = Stage(f"sqlite:///{folder}/run.db", folder)
+        self.port = port
+        self.size = size
+        self.template = only or Stage(f"sqlite:///{folder}/template.db", folder)
+        self._run = only or Stage(f"sqlite:///{folder}/run.db", folder)
         self._per_second = min(EVENTS_A_SECOND, size.webhooks * PER_WEBHOOK)
         self._next = 0
 
     async def stage(self) -> None:
         """Create all webhooks of all owners, once."""
-        await self._template.prepare()
-        url, ring = f"http://127.0.0.1:{self._port}", self._template.ring()
+        await self.template.prepare()
+        url, ring = f"http://127.0.0.1:{self.port}", self.template.ring()
         late = [f"{url}/late/{n}" for n in range(PER_OWNER)]
-        async with self._template.opened() as db:
-            for first in range(0, self._size.webhooks, PER_OWNER):
-                ranks = [self._rank(first + n) for n in range(PER_OWNER)]
+        async with self.template.opened() as db:
+            for first in range(0, self.size.webhooks, PER_OWNER):
+                ranks = [self.rank(first + n) for n in range(PER_OWNER)]
                 urls = [f"{url}/rank/{rank}" for rank in ranks]
-                await db.write(_settle_in, _owner(first), urls, ring)
-            await db.write(_settle_in, LATE_OWNER, late, ring)
+                await db.write(settle_in, owner_of(first), urls, ring)
+            await db.write(settle_in, LATE_OWNER, late, ring)
 
-    def _rank(self, number: int) -> int:
+    def rank(self, number: int) -> int:
         """Return a rank; webhooks with a rank below the number of hanging ones hang."""
-        return number * SPREAD % self._size.webhooks
+        return number * SPREAD % self.size.webhooks
 
     async def run(self, share: int) -> AsyncIterator[tuple[str, Arrived]]:
         """Run with `share` percent hanging: once warm, and in some cases once after a crash."""
-        below = self._size.webhooks * share // 100
-        await self._ask(f"hang/{below}")
-        running = self._fresh()
+        below = self.size.webhooks * share // 100
+        await self.ask(f"hang/{below}")
+        running = self.fresh()
         try:
-            async with _lines(running) as write:
+            async with lines(running) as write:
                 # One event for each webhook, so that those that hang do so from the start. All of
                 # them need a slot for a second at once: the others wait in that queue, and the
                 # measurement begins after it.
-                before = await self._count()
-                for first in range(0, self._size.webhooks, PER_OWNER):
-                    write(_owner(first), "all.made")
-                await self._until(before + self._size.webhooks - below)
-                await self._load(write, self._size.hanging_warm_up, below)
-                yield f"hanging_{share}", await self._measured(write, below)
+                before = await self.count()
+                for first in range(0, self.size.webhooks, PER_OWNER):
+                    write(owner_of(first), "all.made")
+                await self.until(before + self.size.webhooks - below)
+                await self.load(write, self.size.hanging_warm_up, below)
+                yield f"hanging_{share}", await self.measured(write, below)
             if share in RESTARTED:
                 running.kill()
-                running = self._started()
-                async with _lines(running) as write:
-                    yield f"restarted_{share}", await self._measured(write, below)
+                running = self.started()
+                async with lines(running) as write:
+                    yield f"restarted_{share}", await self.measured(write, below)
         finally:
             running.kill()
 
     async def run_late(self, late: bool) -> Arrived:
         """Run with one owner whose fifty webhooks have wide windows when they turn slow, or not."""
-        await self._ask("hang/0")
-        await self._ask("prompt")
-        running = self._fresh()
+        await self.ask("hang/0")
+        await self.ask("prompt")
+        running = self.fresh()
         try:
-            async with _lines(running) as write:
-                opening = min(OPENING_EVENTS, round(self._size.hanging_warm_up * 40))
-                before = await self._count()
+            async with lines(running) as write:
+                opening = min(OPENING_EVENTS, round(self.size.hanging_warm_up * 40))
+                before = await self.count()
                 for _ in range(opening):
                     write(LATE_OWNER, "all.made")
-                await self._until(before + opening * PER_OWNER)
-                await self._load(write, self._size.hanging_warm_up / 3, 0)
+                await self.until(before + opening * PER_OWNER)
+                await self.load(write, self.size.hanging_warm_up / 3, 0)
                 if late:
-                    await self._ask("late")
+                    await self.ask("late")
                 for _ in range(BURST):
                     write(LATE_OWNER, "all.made")
-                await self._load(write, self._size.hanging_warm_up, 0, LATE_A_SECOND)
-                return await self._measured(write, 0, LATE_A_SECOND)
+                await self.load(write, self.size.hanging_warm_up, 0, LATE_A_SECOND)
+                return await self.measured(write, 0, LATE_A_SECOND)
         finally:
             running.kill()
 
-    def _fresh(self) -> Child:
+    def fresh(self) -> Child:
         for file in self._folder.glob("run.db*"):
             file.unlink()
         shutil.copyfile(self._folder / "template.db", self._folder / "run.db")
-        return self._started()
+        return self.started()
 
-    def _started(self) -> Child:
+    def started(self) -> Child:
         spec = {"url": self._run.url, "key_file": str(self._run.key_file)}
         return Child("tests.benchmarks.host", log=self._folder / "host.log", spec=spec)
 
-    async def _load(self, write: _Write, seconds: float, below: int, late: float = 0.0) -> int:
-        """Write at a steady pace; return how many events were for healthy webhooks."""
+    async def load(
+        self, write: Write, seconds: float, below: int, late: float = 0.0,
+        of_late: str = LATE_OWNER,
+    ) -> int:  # fmt: skip
+        """Write at a steady pace; return how many events were for healthy webhooks.
+
+        `late` more events per second are of the owner `of_late`, to all of his webhooks.
+        """
         loop = asyncio.get_running_loop()
         began = due = loop.time()
         healthy = lates = 0
         while due < began + seconds:
             await asyncio.sleep(due - loop.time())
-            number = self._next * SPREAD % self._size.webhooks
+            number = self._next * SPREAD % self.size.webhooks
             self._next += 1
-            write(_owner(number), f"n{number % PER_OWNER}.made")
-            healthy += self._rank(number) >= below
+            write(owner_of(number), f"n{number % PER_OWNER}.made")
+            healthy += self.rank(number) >= below
             due += 1 / self._per_second
             if late and (due - began) * late > lates:
                 lates += 1
-                write(LATE_OWNER, "all.made")
+                write(of_late, "all.made")
         return healthy
 
-    async def _measured(self, write: _Write, below: int, late: float = 0.0) -> Arrived:
+    async def measured(
+        self, write: Write, below: int, late: float = 0.0, of_late: str = LATE_OWNER
+    ) -> Arrived:
         """Return the healthy events of a load, when all have arrived or the time is over."""
-        await asyncio.to_thread(arrivals, self._port)
-        began = _now_ms()
-        written = await self._load(write, self._size.hanging_seconds, below, late)
-        ended = _now_ms()
+        await self.report()
+        began = now_ms()
+        written = await self.load(write, self.size.hanging_seconds, below, late, of_late)
+        ended = now_ms()
         mine: dict[str, int] = {}
         for _ in range(round(SETTLE_SECONDS / 0.2)):
-            for path, event, at in await asyncio.to_thread(arrivals, self._port):
+            for path, event, at in await self.report():
                 made = int(event[:12], 16)
                 if path.startswith("/rank/") and made >= began:
                     mine.setdefault(event, at)
@@ -231,34 +239,38 @@ class _Site:
         micros += [round(SETTLE_SECONDS * 1_000_000)] * (written - len(mine))
         return Arrived(written, in_time, micros)
 
-    async def _until(self, count: int) -> None:
+    async def report(self) -> list[tuple[str, str, int]]:
+        """Return arrivals since the previous call: path, event id, wall microseconds."""
+        return await asyncio.to_thread(arrivals, self.port)
+
+    async def until(self, count: int) -> None:
         """Wait until the receiver has answered `count` requests. Raise TimeoutError."""
         async with asyncio.timeout(OPENING_SECONDS):
-            while await self._count() < count:
+            while await self.count() < count:
                 await asyncio.sleep(0.1)
 
-    async def _count(self) -> int:
-        return int(json.loads(await self._ask("count"))["count"])
+    async def count(self) -> int:
+        return int(json.loads(await self.ask("count"))["count"])
 
-    async def _ask(self, what: str) -> bytes:
-        return await asyncio.to_thread(_get, f"http://127.0.0.1:{self._port}/{what}")
+    async def ask(self, what: str) -> bytes:
+        return await asyncio.to_thread(ask, f"http://127.0.0.1:{self.port}/{what}")
 
 
-def _get(url: str) -> bytes:
+def ask(url: str) -> bytes:
     with urlopen(url, timeout=30) as answer:
         body: bytes = answer.read()
         return body
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _owner(webhook: int) -> str:
+def owner_of(webhook: int) -> str:
     return f"{webhook // PER_OWNER:024x}"
 
 
-class _Write:
+class Write:
     """Sends one event's line to the host."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
@@ -269,15 +281,15 @@ class _Write:
 
 
 @asynccontextmanager
-async def _lines(host: Child) -> AsyncIterator[_Write]:
+async def lines(host: Child) -> AsyncIterator[Write]:
     _, writer = await asyncio.open_connection("127.0.0.1", host.json()["port"])
     try:
-        yield _Write(writer)
+        yield Write(writer)
     finally:
         writer.close()
 
 
-async def _settle_in(tx: Tx, owner: str, urls: Sequence[str], ring: KeyRing) -> None:
+async def settle_in(tx: Tx, owner: str, urls: Sequence[str], ring: KeyRing) -> None:
     """Create an owner's webhooks: each has its own event, and all share one."""
     ids = Ids()
     for number, url in enumerate(urls):

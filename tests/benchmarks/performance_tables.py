@@ -177,6 +177,14 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def _units(figures: Figures) -> str:
+    rows = [
+        (name.removesuffix("_ms").replace("_", " "), f"{value:.1f} ms")
+        for name, value in figures.items() if name.endswith("_ms")
+    ]  # fmt: skip
+    return _table(("kind of unit, at its limit", "longest"), rows)
+
+
 SECTIONS: Mapping[str, Callable[[Figures], str]] = {
     "end_to_end": _end_to_end,
     "end_to_end_postgres": _end_to_end,
@@ -186,5 +194,6 @@ SECTIONS: Mapping[str, Callable[[Figures], str]] = {
     "send_path": _send_path,
     "growth": _growth,
     "growth_postgres": _growth,
+    "units": _units,
 }
 """Every benchmark of the page, in its order."""

@@ -16,12 +16,15 @@ from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
 from tests.benchmarks.lists import lists
 from tests.benchmarks.load_generator import load_generator
+from tests.benchmarks.onset import onset
 from tests.benchmarks.pages import pages
 from tests.benchmarks.parked import parked
 from tests.benchmarks.read_path import read_path
 from tests.benchmarks.send_path import send_path
 from tests.benchmarks.sizes import Size
+from tests.benchmarks.slow_receivers import slow_receivers
 from tests.benchmarks.storefront import storefront
+from tests.benchmarks.units import units
 from tests.benchmarks.write_path import write_path
 
 Benchmark = Callable[[Size], Coroutine[Any, Any, Verdict]]
@@ -33,6 +36,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "end_to_end": end_to_end,
     "end_to_end_postgres": end_to_end_postgres,
     "hanging": hanging,
+    "slow_receivers": slow_receivers,
+    "onset": onset,
     "parked": parked,
     "gauges": gauges,
     "console_charts": console_charts,
@@ -41,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "pages": pages,
     "lists": lists,
     "storefront": storefront,
+    "units": units,
     "ceilings": ceilings,
     "growth": growth,
     "growth_postgres": growth_postgres,

@@ -15,7 +15,7 @@ from tests.benchmarks.load import request
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import QUICK
 
-LONG = ("hanging", "ceilings", "growth", "growth_postgres")
+LONG = ("hanging", "slow_receivers", "onset", "ceilings", "growth", "growth_postgres")
 """Benchmarks that take most of a minute even in short form run with the fault runs."""
 
 

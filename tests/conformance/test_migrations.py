@@ -8,7 +8,8 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.migrate import migrate, pending, read_migrations
+from outbox.database.migrate import migrate, pending
+from outbox.database.migration_files import DIGESTS, read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
@@ -71,6 +72,7 @@ async def test_each_migration_runs_once_and_in_order(db: Database, folder: Path)
 
 async def test_a_failed_migration_rolls_back_and_can_be_retried(db: Database, folder: Path) -> None:
     sources = [("test", folder)]
+    await migrate(db, sources)
     second = folder / "0002_more.sql"
     second.write_text("insert into birds (name) values ('arara');\ninsert into fish values (1);\n")
     with pytest.raises(Exception, match="fish"):
@@ -79,6 +81,14 @@ async def test_a_failed_migration_rolls_back_and_can_be_retried(db: Database, fo
     second.write_text("insert into birds (name) values ('arara');\n")
     assert await migrate(db, sources) == ["0002_more"]
     assert await db.read(birds) == ["arara", "sabia"]
+
+
+async def test_a_failed_migration_takes_back_those_before_it(db: Database, folder: Path) -> None:
+    """So that the release that was there before starts again."""
+    (folder / "0002_more.sql").write_text("insert into fish values (1);\n")
+    with pytest.raises(Exception, match="fish"):
+        await migrate(db, [("test", folder)])
+    assert await pending(db, [("test", folder)]) == ["0001_birds", "0002_more"]
 
 
 async def test_two_concurrent_processes_apply_each_migration_once(bare: str, folder: Path) -> None:
@@ -90,11 +100,73 @@ async def test_two_concurrent_processes_apply_each_migration_once(bare: str, fol
         await db.close()
 
 
-async def test_a_changed_file_is_refused(db: Database, folder: Path) -> None:
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    """Return the folder of a second component."""
+    folder = tmp_path / "second"
+    folder.mkdir()
+    (folder / "0001_fish.sql").write_text("create table fish (name text);\n")
+    return folder
+
+
+async def ledger(tx: Tx) -> list[tuple[object, ...]]:
+    rows = await tx.all("select * from schema_migrations order by component, number")
+    return [tuple(row[name] for name in row.keys()) for row in rows]  # noqa: SIM118 - of a Row
+
+
+async def set_checksum(tx: Tx, checksum: str) -> None:
+    await tx.run("update schema_migrations set checksum = $1 where name = '0001_birds'", checksum)
+
+
+async def test_a_changed_statement_is_refused(db: Database, folder: Path) -> None:
     await migrate(db, [("test", folder)])
-    (folder / "0001_birds.sql").write_text(FIRST + "\n")
-    with pytest.raises(CannotStart, match="0001_birds was changed"):
+    (folder / "0001_birds.sql").write_text(FIRST.replace("sabia", "ema"))
+    with pytest.raises(CannotStart, match="test 0001_birds was changed"):
         await migrate(db, [("test", folder)])
+
+
+async def test_comments_and_white_space_may_differ(db: Database, folder: Path) -> None:
+    await migrate(db, [("test", folder)])
+    (folder / "0001_birds.sql").write_text(
+        FIRST.replace("-- A comment", "-- Another").replace("create table ", "create\n\n  table ")
+    )
+    assert await migrate(db, [("test", folder)]) == []
+    (folder / "0001_birds.sql").write_text(FIRST.replace("'sabia'", "' sabia'"))
+    with pytest.raises(CannotStart, match="was changed"):
+        await migrate(db, [("test", folder)])
+
+
+async def test_the_checksum_of_a_released_text_is_accepted_and_rewritten(
+    db: Database, folder: Path
+) -> None:
+    await migrate(db, [("test", folder)])
+    before = await db.read(ledger)
+    await db.write(set_checksum, "older")
+    with pytest.raises(CannotStart, match="was changed"):
+        await migrate(db, [("test", folder)])
+    (folder / DIGESTS).write_text("# name statements texts\n0001_birds checksum old older\n")
+    assert await pending(db, [("test", folder)]) == []
+    assert await migrate(db, [("test", folder)]) == []
+    assert await db.read(ledger) == before
+
+
+async def test_all_components_are_checked_before_the_first_change(
+    db: Database, folder: Path, second: Path
+) -> None:
+    await migrate(db, [("test", folder), ("second", second)])
+    before = await db.read(ledger)
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
+    (second / "0001_fish.sql").write_text("create table fish (name text not null);\n")
+    with pytest.raises(CannotStart, match="second 0001_fish was changed"):
+        await migrate(db, [("test", folder), ("second", second)])
+    assert await db.read(birds) == ["sabia"]
+    assert await db.read(ledger) == before
+
+
+async def test_a_question_changes_nothing(db: Database, folder: Path) -> None:
+    assert await pending(db, [("test", folder)]) == ["0001_birds"]
+    with pytest.raises(Exception, match="schema_migrations"):
+        await db.read(ledger)
 
 
 async def test_a_newer_schema_is_refused(db: Database, folder: Path) -> None:
@@ -103,6 +175,37 @@ async def test_a_newer_schema_is_refused(db: Database, folder: Path) -> None:
     (folder / "0002_more.sql").unlink()
     with pytest.raises(CannotStart, match="newer than this program"):
         await migrate(db, [("test", folder)])
+
+
+async def test_a_newer_schema_is_used_when_all_that_is_new_is_additive(
+    db: Database, folder: Path
+) -> None:
+    for number in (2, 3):
+        text = f"-- additive\ncreate table fish_{number} (name text);\n"
+        (folder / f"000{number}_more.sql").write_text(text)
+    await migrate(db, [("test", folder)])
+    for number in (2, 3):
+        (folder / f"000{number}_more.sql").unlink()
+    assert await migrate(db, [("test", folder)]) == []
+    await db.write(_no_longer_additive)
+    with pytest.raises(CannotStart, match="newer than this program"):
+        await migrate(db, [("test", folder)])
+
+
+async def _no_longer_additive(tx: Tx) -> None:
+    await tx.run("update schema_migrations set additive = false where number = 2")
+
+
+async def test_a_gap_in_the_database_is_refused(db: Database, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
+    await migrate(db, [("test", folder)])
+    await db.write(_without_the_first)
+    with pytest.raises(CannotStart, match="has the migration test 0002 but not 0001"):
+        await migrate(db, [("test", folder)])
+
+
+async def _without_the_first(tx: Tx) -> None:
+    await tx.run("delete from schema_migrations where number = 1")
 
 
 def test_a_gap_in_the_numbers_is_refused(folder: Path) -> None:
@@ -157,3 +260,14 @@ async def test_concurrent_processes_share_a_python_migration(bare: str, folder: 
     assert await dbs[0].read(birds) == ["arara", "ema", "sabia"]
     for db in dbs:
         await db.close()
+
+
+async def test_comments_of_a_python_migration_may_differ(db: Database, folder: Path) -> None:
+    (folder / "0002_lower.py").write_text(STEP)
+    assert await migrate(db, [("test", folder)]) == ["0001_birds", "0002_lower"]
+    told = STEP.replace("    row =", '    """Lower one."""\n    # One at a time.\n\n    row =')
+    (folder / "0002_lower.py").write_text(f'"""Lowers names."""\n{told}')
+    assert await migrate(db, [("test", folder)]) == []
+    (folder / "0002_lower.py").write_text(STEP.replace("lower(name)", "lower( name)"))
+    with pytest.raises(CannotStart, match="test 0002_lower was changed"):
+        await migrate(db, [("test", folder)])

@@ -89,7 +89,8 @@ def _panel(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
         side.set_visible(False)
     if not any(map(has_data, answers.values())):
         axes.set_axis_off()
-        axes.text(0.5, 0.5, "No data", ha="center", va="center", color=PALE, size=9,
+        text = panel["fieldConfig"]["defaults"]["noValue"]
+        axes.text(0.5, 0.5, text, ha="center", va="center", color=PALE, size=9,
                   transform=axes.transAxes)  # fmt: skip
         return
     {"stat": _stat, "table": _table, "heatmap": _heatmap, "timeseries": _lines}[panel["type"]](
@@ -99,22 +100,40 @@ def _panel(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
 
 def _stat(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:
     axes.set_axis_off()
-    [series] = answers.values()
-    value = float(series[0]["value"][1])
     defaults = panel["fieldConfig"]["defaults"]
-    steps = defaults["thresholds"]["steps"]
-    colour = steps[0]["color"]
-    for step in steps[1:]:
-        if value >= step["value"]:
-            colour = step["color"]
+    named = {
+        override["matcher"]["options"]: override["properties"][0]["value"]["fixedColor"]
+        for override in panel["fieldConfig"]["overrides"]
+        if override["properties"][0]["id"] == "color"
+    }
+    legends = {target["refId"]: target["legendFormat"] for target in panel["targets"]}
+    tiles = [
+        (_name(legends[letter], one["metric"]), float(one["value"][1]))
+        for letter, series in answers.items() for one in series
+    ]  # fmt: skip
     filled = panel["options"]["colorMode"] != "value"
-    if filled:
-        axes.add_patch(Rectangle((0, 0), 1, 1, transform=axes.transAxes, facecolor=COLOURS[colour]))
-    axes.text(
-        0.5, 0.48, shown(value, defaults["unit"], defaults.get("decimals")), ha="center",
-        va="center", size=19, weight="bold", color=PAPER if filled else COLOURS[colour],
-        transform=axes.transAxes,
-    )  # fmt: skip
+    for number, (name, value) in enumerate(tiles):
+        colour = named.get(name) or _threshold(defaults["thresholds"]["steps"], value)
+        high = 1 / len(tiles)
+        low = 1 - (number + 1) * high
+        if filled:
+            axes.add_patch(
+                Rectangle(
+                    (0, low), 1, high - 0.02, transform=axes.transAxes, facecolor=COLOURS[colour]
+                )
+            )
+        figure = shown(value, defaults["unit"], defaults.get("decimals"))
+        axes.text(
+            0.5, low + 0.48 * high, f"{name}  {figure}" if len(tiles) > 1 else figure, ha="center",
+            va="center", size=19 if len(tiles) == 1 else 10, weight="bold",
+            color=PAPER if filled else COLOURS[colour], transform=axes.transAxes,
+        )  # fmt: skip
+
+
+def _threshold(steps: Sequence[Mapping[str, Any]], value: float) -> str:
+    reached = [step for step in steps[1:] if value >= step["value"]]
+    colour: str = (reached or steps[:1])[-1]["color"]
+    return colour
 
 
 def _table(axes: Axes, panel: Mapping[str, Any], answers: Answers) -> None:

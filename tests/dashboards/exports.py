@@ -9,10 +9,18 @@ from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from tests.dashboards import documents
 
-BUILD = dict.fromkeys(("version", "python", "sqlite", "backend"), "")
+BUILD = dict.fromkeys(("version", "revision", "python", "sqlite", "backend", "console"), "")
 OWN = {
     "up": {"job", "instance"},
-    "ALERTS": {"alertname", "alertstate", "severity", "instance"},
+    "ALERTS": {
+        "alertname",
+        "alertstate",
+        "severity",
+        "application",
+        "instance",
+        "webhook",
+        "owner",
+    },
     "scrape_duration_seconds": {"job", "instance"},
     "scrape_samples_scraped": {"job", "instance"},
 }

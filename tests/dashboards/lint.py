@@ -28,12 +28,19 @@ UNITS = {"s", "short", "none", "bytes", "percentunit", "reqps", "ops"}
 """Units of Grafana that our panels use."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 COLUMNS = 24
+HIDDEN = 2
+"""What Grafana calls a variable that nobody chooses."""
+NODE = "instance:carteiro_node:info"
+OURS = ("outbox_", "webhook_", "owner_backlog_")
+"""What the names begin with that no other program has."""
 INSTALLATION_WIDE = {
     "outbox_deliveries", "outbox_oldest_ready_age_seconds", "webhook_endpoints",
     "outbox_scheduler_last_tick_timestamp_seconds", "webhook_endpoint_pending",
     "webhook_endpoint_oldest_pending_age_seconds", "webhook_endpoint_up", "webhook_endpoint_info",
     "webhook_endpoint_last_success_timestamp_seconds", "secret_age_seconds", "up", "ALERTS",
-    "retention_last_success_timestamp_seconds",
+    "retention_last_success_timestamp_seconds", "outbox_backlog_deliveries",
+    "outbox_backlog_webhooks", "webhook_backlog_deliveries", "webhook_backlog_age_seconds",
+    "owner_backlog_deliveries", "owner_backlog_age_seconds",
 }  # fmt: skip
 """Figures of the whole installation, whichever node exports them: a choice of nodes cuts none."""
 LOOK_BACK = {"changes", "max_over_time", "predict_linear"}
@@ -55,7 +62,8 @@ def of_identity(dashboard: dict[str, Any]) -> Iterator[str]:
     if [source["name"] for source in sources] != ["datasource"]:
         yield "not exactly one variable `datasource`"
     for variable in dashboard["templating"]["list"]:
-        if variable["type"] == "query" and not (variable["multi"] and variable["includeAll"]):
+        chosen = variable["type"] == "query" and variable["hide"] != HIDDEN
+        if chosen and not (variable["multi"] and variable["includeAll"]):
             yield f"variable {variable['name']} takes one value only"
 
 
@@ -184,6 +192,19 @@ def of_choices(query: Expression) -> Iterator[str]:
         free = name in INSTALLATION_WIDE or name in recorded()
         if not free and 'instance=~"$instance"' not in matchers:
             yield f'{query.place}: {name} without instance=~"$instance"'
+
+
+def of_programs(rule: Expression) -> Iterator[str]:
+    """Check that a rule reads nothing of other programs, whatever the job is called."""
+    joined = NODE in rule.text or "on (job, instance) outbox_" in rule.text
+    for selector in selectors(rule.text):
+        name = selector.name or ""
+        labels = {matcher.name for matcher in selector.matchers.matchers}
+        if "job" in labels:
+            yield f"{rule.place}: {name} of a job by its name"
+        ours = name in recorded() or name.startswith(OURS) or "surface" in labels
+        if not ours and not joined:
+            yield f"{rule.place}: {name} may be of another program"
 
 
 def of_unused(used: Iterable[Expression]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,24 +17,43 @@ from pathlib import Path
 from typing import Any
 
 import promql_parser
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from prometheus_client import generate_latest
 
+from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from tests.dashboards import documents
 from tests.dashboards.documents import Expression, filled, nodes, parsed
+from tests.dashboards.lint import OURS
 from tests.dashboards.scene import Scene, Traffic, running
 from tests.support.engines import Engine
-from tests.support.prometheus import Prometheus, QueryFailed, configuration, prometheus
+from tests.support.prometheus import (
+    JOB,
+    STRANGER,
+    Prometheus,
+    QueryFailed,
+    configuration,
+    prometheus,
+)
 
 SCRAPE_SECONDS = 1
+OFFSET = re.compile(r" offset \d+m")
 PATIENCE = 60.0
 POINTS = 200
 """Points of a panel, as many as Grafana asks for a panel of this width."""
-EMPTY: dict[Engine, dict[str, str]] = {
-    "sqlite": {"db_pool_connections": "SQLite has no connections to a server"},
-    "postgres": dict.fromkeys(
-        ("db_file_bytes", "db_wal_bytes", "db_free_bytes"),
-        "the files of PostgreSQL are the server's",
+NOBODY = dict.fromkeys(
+    (
+        "webhook_backlog_deliveries", "webhook_backlog_age_seconds", "owner_backlog_deliveries",
+        "owner_backlog_age_seconds", "webhook:backlog_deliveries:avg5m",
+        "webhook:backlog_age_seconds:max", "owner:backlog_deliveries:avg5m",
+        "owner:backlog_age_seconds:max",
     ),
+    "nobody is behind",
+)  # fmt: skip
+EMPTY: dict[Engine, dict[str, str]] = {
+    "sqlite": NOBODY | {"db_pool_connections": "SQLite has no connections to a server"},
+    "postgres": NOBODY | {"app_build_info": "the backend is not SQLite"},
 }
 """Series that an engine does not have, with the reason; queries of them may be empty there."""
 
@@ -49,6 +69,8 @@ class Watched:
     end: float
     sent: int
     lost: int
+    chosen: dict[str, str]
+    """The values of all installations and nodes, as Grafana fills `All` in."""
 
     @property
     def step(self) -> float:
@@ -58,7 +80,7 @@ class Watched:
         """Replace Grafana's variables as Grafana does; `chosen` are values, else All."""
         window = max(self.step + SCRAPE_SECONDS, 4 * SCRAPE_SECONDS)
         values = {
-            "job": ".+", "instance": ".+", "host": ".*", "webhook": ".*",
+            "host": ".*", "webhook": ".*", **self.chosen,
             "__rate_interval": f"{window:.0f}s",
             "__range": f"{self.end - self.start:.0f}s",
             "__interval": f"{self.step:.0f}s",
@@ -78,15 +100,48 @@ async def watched(engine: Engine, seconds: float, seed: int) -> AsyncIterator[Wa
     with tempfile.TemporaryDirectory(prefix="carteiro-live-") as home:
         folder = Path(home)
         async with running(engine, folder) as scene:
-            config = configuration(folder, scene.nodes, SCRAPE_SECONDS)
-            async with prometheus(config) as server:
+            async with (
+                stranger() as other,
+                prometheus(configuration(folder, scene.nodes, SCRAPE_SECONDS, other)) as server,
+            ):
                 clock = SystemClock()
                 start = clock.wall() / 1e6
                 traffic = Traffic(scene, seed)
                 await traffic.flow(seconds)
                 await until_scraped(server, len(scene.nodes))
                 end = clock.wall() / 1e6
-                yield Watched(server, scene, engine, start, end, traffic.sent, traffic.lost)
+                chosen = {
+                    label: "|".join(await server.values("outbox_slots", label))
+                    for label in ("job", "instance")
+                }
+                yield Watched(server, scene, engine, start, end, traffic.sent, traffic.lost, chosen)
+
+
+@asynccontextmanager
+async def stranger() -> AsyncIterator[str]:
+    """Run another program with metrics of our common names; return its address."""
+    metrics = Metrics(clock=SystemClock(), webhook_series=1, build={"version": "other"})
+    metrics.clock_skew(3_600.0)
+
+    async def respond(_: web.Request) -> web.Response:
+        metrics.fault("corrupt")
+        metrics.mail("reset", "given_up")
+        metrics.loop_lag(60.0)
+        for _attempt in range(20):
+            metrics.authenticated("password", "bad")
+        lines = generate_latest(metrics.registry).decode().splitlines(keepends=True)
+        return web.Response(
+            text="".join(
+                line for line in lines
+                if not line.removeprefix("# HELP ").removeprefix("# TYPE ").startswith(OURS)
+                and "surface=" not in line
+            )
+        )  # fmt: skip
+
+    app = web.Application()
+    app.router.add_get("/metrics", respond)
+    async with TestServer(app) as server:
+        yield f"{server.host}:{server.port}"
 
 
 async def until_scraped(server: Prometheus, nodes: int) -> None:
@@ -94,7 +149,7 @@ async def until_scraped(server: Prometheus, nodes: int) -> None:
 
     On a busy machine some scrapes are too late, and a leader may lose its lease.
     """
-    in_order = f"sum(up) == {nodes} and on () count(outbox_deliveries) > 0"
+    in_order = f'sum(up{{job="{JOB}"}}) == {nodes} and on () count(outbox_deliveries) > 0'
     async with asyncio.timeout(PATIENCE):
         while not await server.instant(in_order, SystemClock().wall() / 1e6):
             await asyncio.sleep(SCRAPE_SECONDS / 4)
@@ -109,7 +164,8 @@ def operands(tree: promql_parser.Expr) -> list[str]:
     if isinstance(tree, promql_parser.Call) and tree.func.name == "absent":
         return [part for arg in tree.args for part in operands(arg)]
     if any(isinstance(part, promql_parser.VectorSelector) for part in nodes(tree)):
-        return [tree.prettify()]
+        # What it reads has data now, if not yet before.
+        return [OFFSET.sub("", tree.prettify())]
     return []
 
 
@@ -124,7 +180,11 @@ async def faults(found: Watched) -> tuple[list[str], int]:
     reasons: list[str] = []
     count = 0
 
-    async def ask(place: str, text: str, *, instant: bool = False) -> None:
+    def strange(place: str, text: str, series: list[dict[str, Any]]) -> None:
+        if any(STRANGER in one["metric"].values() for one in series):
+            reasons.append(f"{place}: of another program: {text}")
+
+    async def ask(place: str, text: str, *, instant: bool = False, part: bool = False) -> None:
         nonlocal count
         count += 1
         try:
@@ -132,6 +192,8 @@ async def faults(found: Watched) -> tuple[list[str], int]:
         except QueryFailed as refused:
             reasons.append(f"{place}: {refused}: {text}")
             return
+        if not part:
+            strange(place, text, series)
         missing = documents.names(text) & EMPTY[found.engine].keys()
         if not has_data(series) and not missing:
             reasons.append(f"{place}: no data: {text}")
@@ -147,8 +209,10 @@ async def faults(found: Watched) -> tuple[list[str], int]:
         for mark in documents.marks(dashboard):
             await ask(mark.place, found.filled(mark.text))
     for condition in documents.conditions():
+        # As a whole too: the parts of an alert may be of any program, and what it fires for not.
+        strange(condition.place, condition.text, await found.asked(condition.text))
         for text in _asked_of(condition):
-            await ask(condition.place, text)
+            await ask(condition.place, text, part=True)
     return reasons, count
 
 

@@ -23,6 +23,7 @@ from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
+from outbox.queue import moving
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
@@ -85,6 +86,7 @@ async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], stage: Stage)
     drafts = [Draft(url=url, events=EVENTS) for url in urls]
     # It gets nothing: what its conditions leave out is counted.
     drafts.append(Draft(url=urls[0], events=EVENTS, conditions=(Condition("name", "nobody"),)))
+    await moving.backed_up(tx, tx.now)
     for draft in drafts:
         await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=stage.ring())
 
@@ -114,7 +116,7 @@ async def running(engine: Engine, folder: Path) -> AsyncIterator[Scene]:
             CARTEIRO_EGRESS__ALLOW="127.0.0.1/32", CARTEIRO_RETRY__SCHEDULE="2,5",
             CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE="0", CARTEIRO_LIMITS__FORMS_PER_MINUTE="0",
             CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE="0", CARTEIRO_DELIVERY__SLOTS="64",
-            CARTEIRO_LOGGING__LEVEL="warning",
+            CARTEIRO_LOGGING__LEVEL="warning", CARTEIRO_DATABASE__DISK_BYTES="1000000000000",
         )  # fmt: skip
         nodes = []
         for number in range(NODES[engine]):

@@ -144,6 +144,19 @@ def test_each_rule_finds_its_fault(fault: str, change: Callable[[Board], Any]) -
     assert any(fault in line for line in found), found
 
 
+def test_rules_are_for_any_job_and_for_our_nodes_alone() -> None:
+    assert [fault for rule in documents.conditions() for fault in lint.of_programs(rule)] == []
+    [named] = lint.of_programs(Expression("x", 'outbox_slots{job="carteiro"} > 1'))
+    assert named == "x: outbox_slots of a job by its name"
+    [foreign] = lint.of_programs(Expression("x", "changes(process_start_time_seconds[15m]) > 3"))
+    assert foreign == "x: process_start_time_seconds may be of another program"
+    assert not list(
+        lint.of_programs(Expression("x", f"up == 0 and on (job, instance) {lint.NODE}"))
+    )
+    for text in (f"up == 0 and on (job) {lint.NODE}", 'http_requests_total{surface="api"} > 1'):
+        assert not list(lint.of_programs(Expression("x", text)))
+
+
 def test_rules_over_gauges_and_unknown_series_are_found() -> None:
     [wrong] = lint.of_series(Expression("x", "sum(outbox_slot) > 1"))
     assert wrong == "x: outbox_slot is not exported"

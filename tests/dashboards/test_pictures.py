@@ -59,7 +59,7 @@ def test_rows_of_a_table_are_merged_by_the_labels_that_they_share() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["delivery.json", "webhooks.json"])
+@pytest.mark.parametrize("name", ["delivery.json", "overview.json", "webhooks.json"])
 def test_every_kind_of_panel_can_be_drawn(name: str, tmp_path: Path) -> None:
     dashboard = documents.dashboards()[name]
     shown = [panel for panel in dashboard["panels"] if panel["gridPos"]["y"] < 28]

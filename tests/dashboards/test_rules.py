@@ -75,7 +75,8 @@ def test_alerts_fire_and_are_silent(file: Path) -> None:
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_an_alert_says_who_must_act_and_where_to_read(alert: Alert) -> None:
-    assert alert.labels == {"severity": alert.labels["severity"]}
+    # The overview lists the alerts of this application alone.
+    assert alert.labels == {"severity": alert.labels["severity"], "application": "carteiro"}
     assert alert.labels["severity"] in ("page", "ticket")
     assert set(alert.annotations) == {"summary", "description", "runbook_url"}
     assert alert.annotations["runbook_url"] == f"docs/runbook.md#{alert.name.lower()}"

@@ -27,19 +27,24 @@ def settings(service: str, data: Path, database: str) -> dict[str, str]:
     return given | {"CARTEIRO_DATABASE__URL": database}
 
 
-def prepare(data: Path, database: str) -> str:
-    """Run the command of `prepare`; return the key file."""
+def run_prepare(data: Path, database: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of `prepare`."""
     service = SERVICES["prepare"]
     [command] = service["command"]
     program = data.parent / "carteiro"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m gateway "$@"\n')
     program.chmod(0o755)
-    done = subprocess.run(
+    return subprocess.run(
         [*service["entrypoint"], command.replace("/data", str(data))],
         env=environment(data, **settings("prepare", data, database))
         | {"PATH": f"{program.parent}:{os.environ['PATH']}"},
         cwd=data, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
+
+
+def prepare(data: Path, database: str) -> str:
+    """Run the command of `prepare` to its success; return the key file."""
+    done = run_prepare(data, database)
     assert done.returncode == 0, done.stdout + done.stderr
     return (data / "carteiro.key").read_text()
 
@@ -61,4 +66,26 @@ async def test_both_nodes_start_after_prepare_which_may_run_again(
     ):
         assert one.ask("/readyz")[0] == two.ask("/readyz")[0] == 200
         assert not [line for line in one.lines + two.lines if line["event"] == "migrated"]
+    await postgres_server.drop(database)
+
+
+async def test_an_empty_volume_makes_no_second_key(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    database = await postgres_server.fresh()
+    data, empty = tmp_path / "data", tmp_path / "empty"
+    for folder in (data, empty, tmp_path / "node"):
+        folder.mkdir(mode=0o700)
+    prepare(data, database)
+    with serving_process(tmp_path / "node", **settings("node-1", data, database)):
+        pass
+    done = run_prepare(empty, database)
+    assert done.returncode == 1
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("carteiro: ")]
+    assert f"put its key file at {empty / 'carteiro.key'}" in line
+    assert list(empty.iterdir()) == []
+    # Nor while the database cannot be reached.
+    done = run_prepare(empty, "postgresql://nobody@127.0.0.1:9/none")
+    assert done.returncode == 1
+    assert list(empty.iterdir()) == []
     await postgres_server.drop(database)

@@ -73,7 +73,7 @@ def test_commands_print_what_the_page_tells(page: str, tmp_path: Path) -> None:
     session = Session(tmp_path, activated=True)
     try:
         session.stay("server", "carteiro serve")
-        session.terminals["server"][0].until("Carteiro 0.1.0 is ready;…")
+        session.terminals["server"][0].until("Carteiro 0.2.0 is ready;…")
         session.type(
             "carteiro user add ana@example.com --name Ana\n"
             "KEY=$(carteiro key add ana@example.com --name docs)\n"

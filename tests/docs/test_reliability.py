@@ -12,8 +12,8 @@ import pytest
 from tests.architecture.tree import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
-FAULTS = [f"R{number}" for number in range(1, 38)]
-NOT_YET = {"R15", "R22", "R34"}
+FAULTS = [f"R{number}" for number in range(1, 45)]
+NOT_YET = {"R22", "R34"}
 """Nobody has asked for their tests yet; the page says so."""
 ROW = re.compile(r"^\| (R\d+) \| (.+) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")

@@ -21,7 +21,10 @@ pytestmark = pytest.mark.slow
 DAY = 86_400_000_000
 
 
-async def test_a_process_without_a_web_server_delivers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_process_without_a_web_server_delivers(
+    tmp_path: Path, ends: signal.Signals
+) -> None:
     clock, ids = SystemClock(), Ids()
     url, keys = f"sqlite:///{tmp_path}/app.db", tmp_path / "app.key"
     write_key_file(keys, ids, clock.wall())
@@ -39,7 +42,7 @@ async def test_a_process_without_a_web_server_delivers(tmp_path: Path) -> None:
         event_id = await db.write(make, "r1")
         [got] = await box.until(1)
         assert got.headers["X-Webhook-Id"] == event_id
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(ends)
         assert await asyncio.wait_for(process.wait(), 20) == 0
     await db.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.proof.outcome import Line, Outcome
 from tests.support.engines import Engine
+from tests.support.versions import versions
 from tests.system.collisions import run_collisions
 from tests.system.damage import run_damage
 from tests.system.fates import run_commit_race
@@ -50,9 +51,14 @@ async def deadlocks(seed: int) -> Outcome:
 
 
 async def plans(seed: int) -> Outcome:
-    """Drain 100,000 ready rows over a million kept, with statistics from an empty queue."""
+    """Drain 100,000 ready rows over a million kept, with statistics from an empty queue.
+
+    On the oldest and the newest PostgreSQL of this machine.
+    """
     outcome = Outcome()
-    outcome.add("postgres", await run_plans(Size()))
+    found = versions()
+    for version in (min(found), max(found)):
+        outcome.add(f"postgres_{version}", await run_plans(Size(), version))
     return outcome
 
 

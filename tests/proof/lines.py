@@ -122,6 +122,11 @@ async def hanging_receivers(seed: int) -> Outcome:
     return await measured("hanging")
 
 
+async def slow_receivers(seed: int) -> Outcome:
+    """Send 20 events a second to a receiver of two seconds, beside 6,000 webhooks that hang."""
+    return await measured("slow_receivers")
+
+
 async def duties_and_gauges(seed: int) -> Outcome:
     """One run per period on four nodes, takeover within 35 s; gauges beside a million rows."""
     outcome = await measured("gauges")
@@ -168,6 +173,7 @@ LINES: dict[str, Line] = {
     "commit-kill": commit_kill,
     **performance.LINES,
     "hanging-receivers": hanging_receivers,
+    "slow-receivers": slow_receivers,
     "duties-and-gauges": duties_and_gauges,
     "metrics": exposition,
     **correlation.LINES,

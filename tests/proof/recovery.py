@@ -35,4 +35,13 @@ async def _goes_red(outcome: Outcome, engine: Engine, seed: int) -> None:
     outcome.reasons.append(f"{engine}: moving on first loses nothing: the bar proves nothing")
 
 
-LINES: dict[str, Line] = {"recover": recover}
+async def wrong_key(seed: int) -> Outcome:
+    """Start, restore, copy and prepare with another key file, and lose a key: nothing ends dead."""
+    outcome = Outcome()
+    files = ("tests/gateway/cli/test_wrong_key.py", "tests/outbox/worker/test_unreadable.py")
+    await select(outcome, *files, at_least=40)
+    await select(outcome, "tests/deploy/test_two_nodes.py", "-k", "second_key", at_least=1)
+    return outcome
+
+
+LINES: dict[str, Line] = {"recover": recover, "wrong-key": wrong_key}

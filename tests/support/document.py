@@ -46,13 +46,16 @@ def faults(schema: Any, value: Any) -> list[str]:
     return [f"{list(e.instance_path)}: {e.message}" for e in validator.iter_errors(value)]
 
 
+EXAMPLES = {"example", "examples"}
+
+
 def _strict(node: Any) -> Any:
     """Return the schemas with objects limited to their named members."""
     if isinstance(node, list):
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {name: _strict(member) for name, member in node.items() if name != "example"}
+    found = {name: _strict(member) for name, member in node.items() if name not in EXAMPLES}
     if isinstance(node.get("properties"), dict) and "type" in node:
         found.setdefault("additionalProperties", False)
     return found

@@ -35,6 +35,8 @@ class FaultProxy:
     upstream: int
     port: int = 0
     orders: list[_Order] = field(default_factory=list)
+    refusing: bool = False
+    """Whether new connections are closed at once; open ones stay."""
 
     async def cut_next(self, cut: Cut, statement: str = "", seconds: float = 20.0) -> None:
         """Cut the next COMMIT of a transaction with a statement that has this text (any, if empty).
@@ -47,6 +49,9 @@ class FaultProxy:
             await done
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refusing:
+            writer.transport.abort()
+            return
         try:
             up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.upstream)
         except OSError:
@@ -146,7 +151,9 @@ class _Link:
                 self._begun = True
             elif text in (b"commit", b"rollback"):
                 self._begun = False
-                return self._order(self._ran) if text == b"commit" else None
+                # A query that follows without a transaction has nothing to do with them.
+                ran, self._ran = self._ran, set()
+                return self._order(ran) if text == b"commit" else None
         return None
 
     def _order(self, ran: set[bytes]) -> _Order | None:

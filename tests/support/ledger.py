@@ -16,7 +16,7 @@ from typing import Any
 
 import asyncpg
 
-from tests.support.load import Load
+from tests.support.load import UNKNOWN, Load
 from tests.support.recipients import Receipt
 from tests.support.tenants import Tenants
 
@@ -106,7 +106,7 @@ class Verdict:
     duplicated: int = 0
     recovered: int = 0
     unknown: int = 0
-    """Writes answered 503 because the outcome of their COMMIT was unknown, with existing rows."""
+    """Writes answered with outcome_unknown, with existing rows."""
     p50_ms: float = 0.0
     p99_ms: float = 0.0
     max_ms: float = 0.0
@@ -148,9 +148,9 @@ def judge(
 ) -> Verdict:
     """Join the three. `in_flight` is the set that each kill met: only these may arrive twice.
 
-    `unknown_allowed`: a write answered 503 may exist, when the connection to the database was lost
-    during its COMMIT. Call it when nothing is left to deliver and receivers responded 2xx to
-    everything.
+    `unknown_allowed`: a write answered with outcome_unknown may exist, as COMMITs may get no reply;
+    one answered with unavailable never exists. Call this when nothing is left to deliver and
+    receivers responded 2xx to everything.
     """
     verdict = Verdict(fault, load.seed, acks=len(load.acked), rss_mib=rss)
     verdict.rows = len(rows.events)
@@ -199,7 +199,7 @@ def _records(verdict: Verdict, load: Load, rows: Rows, unknown_allowed: bool) ->
     )
     there = [request for request in load.refused if request in by_request]
     if unknown_allowed:
-        verdict.unknown = sum(load.refused[r].status == 503 for r in there)
+        verdict.unknown = sum(load.refused[r].code == UNKNOWN for r in there)
     verdict.unexpected += verdict.find(
         len(there) - verdict.unknown, "refused writes that took place"
     )

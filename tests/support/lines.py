@@ -8,13 +8,16 @@ from outbox.database.transaction import Database
 from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity, Claimed, Result
 from outbox.queue.fanout import fan_out
-from outbox.queue.policy import Decision
+from outbox.queue.policy import Decision, Schedule
+from outbox.queue.rescue import Waits
 from outbox.queue.settle import settle
 from outbox.sending.outcome import unanswered
 from tests.support.drain import OWNER, make
 
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 URL = "http://127.0.0.1:9/"
+WAITS = Waits(Schedule(), lambda: 0.5)
+"""Rescued deliveries wait by the default schedule, without jitter."""
 
 
 async def fanned(db: Database) -> None:

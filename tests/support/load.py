@@ -15,6 +15,7 @@ import aiohttp
 from tests.support.tenants import Tenants
 
 PATIENCE = 30.0
+UNKNOWN = "outcome_unknown"
 CONNECTION = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -29,8 +30,9 @@ class Refused:
 
     @property
     def unavailable(self) -> bool:
-        """Whether it is a 503 as the API documents it."""
-        return (self.status, self.code) == (503, "unavailable") and self.retry_after is not None
+        """Whether it is a 503 as the API documents it: with one of two codes and Retry-After."""
+        known = self.code in ("unavailable", UNKNOWN)
+        return self.status == 503 and known and self.retry_after is not None
 
 
 @dataclass

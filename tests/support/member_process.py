@@ -1,8 +1,8 @@
 """A process of several without a server: it answers its supervisor, and behaves as it is told.
 
-Run as a module by a supervisor. `BEHAVIOUR` names a file with one word: `well`, `fail` (cannot
-start), `die` (ends once it listens) or `stay` (does not stop). The file beside it, `starts`, gets
-the time of each start that the supervisor allows.
+Run as a module by a supervisor. `BEHAVIOUR` names a file with one word: `well`, `fit` (also ready),
+`fail` (cannot start), `die` (ends once it listens) or `stay` (does not stop). Of the files beside
+it, `starts` gets the time of each start that the supervisor allows, and `calls` what it is told.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from gateway.server.processes.channel import Handler
 from gateway.server.processes.member import Member
 
 FILE = "BEHAVIOUR"
@@ -35,21 +36,29 @@ async def run(told: Path) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, (lambda: None) if behaviour == "stay" else stopping.set)
 
-    async def answer(_: bytes) -> bytes:
-        return b""
+    async def alive(_: bytes) -> bytes:
+        return f"node-{os.getpid()}".encode()
+
+    def note(call: str) -> Handler:
+        async def noted(body: bytes) -> bytes:
+            with (told.parent / "calls").open("a") as calls:
+                calls.write(f"{call} {body.decode() or os.getpid()}\n")
+            return b""
+
+        return noted
 
     async def greet() -> None:
         print(f"ready at {start.config.server.port}", flush=True)
 
     async def faults(_: bytes) -> bytes:
-        return b'["tired"]'
+        return b"[]" if told.read_text() == "fit" else b'["tired"]'
 
     async def metrics(_: bytes) -> bytes:
         return EXPOSITION
 
     member.handlers |= {
-        "alive": answer, "work": answer, "take_over": answer, "readiness": faults,
-        "metrics": metrics,
+        "alive": alive, "work": note("work"), "rest": note("rest"),
+        "take_over": note("take_over"), "readiness": faults, "metrics": metrics,
     }  # fmt: skip
     if behaviour == "fail":
         await member.tell("failed", b"no database")

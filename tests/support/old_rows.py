@@ -80,7 +80,7 @@ class OldRows:
         # Results come in another order than deliveries were made.
         self._random.shuffle(attempts)
         before = {one: f"{place} {digest}" for one, (place, digest) in self._heads.items()}
-        linked, heads = chain.link([(row, DIGEST) for row in attempts], before)
+        linked, heads = chain.link([(row, DIGEST, None, None) for row in attempts], before)
         self._heads |= heads
         await sql.insert(tx, "events", EVENT, events)
         await sql.insert(tx, "deliveries", DELIVERY, deliveries)

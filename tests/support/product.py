@@ -29,7 +29,7 @@ class Product:
     """`python -m gateway serve` on the database at `url`, always on the same port.
 
     `module` is another entry point (tests/system has some that break a rule on purpose); `prefix`
-    is a command to run it under, such as strace.
+    is a command to run it under, such as strace. `environment` is that of a command beside it.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Product:
         self._folder = folder
         self._process: Process | None = None
         # The process gets only these settings, none of the caller's shell or folder.
-        self._environment = {
+        self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CARTEIRO_")
         } | {
             "PYTHONPATH": str(ROOT),
@@ -85,7 +85,7 @@ class Product:
                 *self.prefix,
                 *self._command,
                 cwd=self._folder,
-                env=self._environment,
+                env=self.environment,
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=log,

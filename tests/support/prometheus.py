@@ -71,17 +71,27 @@ class Prometheus:
                 await asyncio.sleep(0.05)
 
 
-def configuration(folder: Path, targets: Sequence[str], seconds: int) -> Path:
+JOB = "shop-gateway"
+"""Nothing may depend on the name of the job in our example."""
+STRANGER = "stranger"
+
+
+def configuration(
+    folder: Path, targets: Sequence[str], seconds: int, stranger: str | None = None
+) -> Path:
     """Write our example for `targets`, with every interval shortened to `seconds`; return its path.
 
-    The rules themselves stay as they are.
+    The rules themselves stay as they are. `stranger` is the address of another program.
     """
     config = yaml.safe_load((RULES / "prometheus.yml").read_text())
     interval = f"{seconds}s"
     config["global"] |= {"scrape_interval": interval, "evaluation_interval": interval}
     config["global"]["scrape_timeout"] = interval
     [job] = config["scrape_configs"]
-    job["static_configs"] = [{"targets": list(targets)}]
+    job |= {"job_name": JOB, "static_configs": [{"targets": list(targets)}]}
+    if stranger is not None:
+        other = {"job_name": STRANGER, "static_configs": [{"targets": [stranger]}]}
+        config["scrape_configs"].append(other)
     for name in config["rule_files"]:
         rules = yaml.safe_load((RULES / name).read_text())
         for group in rules["groups"]:

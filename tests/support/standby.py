@@ -18,7 +18,7 @@ class Standby(Cluster):
     """A streaming standby of a running `primary`; asynchronous until `require` is called."""
 
     def __init__(self, primary: Cluster, data: Path, name: str = "second") -> None:
-        super().__init__(data)
+        super().__init__(data, version=primary.version)
         self._primary = primary
         self._name = name
 
@@ -30,11 +30,11 @@ class Standby(Cluster):
 
     async def create(self) -> None:
         """Copy the primary's current state."""
-        self._data.mkdir(mode=0o700)
+        self.data.mkdir(mode=0o700)
         if self._who:
-            os.chown(self._data, self._who["user"], self._who["group"])
+            os.chown(self.data, self._who["user"], self._who["group"])
         process = await asyncio.create_subprocess_exec(
-            self._bin / "pg_basebackup", "-D", self._data, "-d", self._source, "-R",
+            self._bin / "pg_basebackup", "-D", self.data, "-d", self._source, "-R",
             "--wal-method=stream", "--checkpoint=fast",
             stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, cwd="/", **self._who,
         )  # fmt: skip

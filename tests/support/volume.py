@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.cluster import Cluster
+from tests.support.databases import with_name
 from tests.support.requirements import need
 
 # include/uapi/linux/ext4.h: _IOR('X', 125, __u32)
@@ -79,6 +81,29 @@ def tmpfs(folder: Path, mib: int) -> Iterator[Path]:
         yield path
     finally:
         _run("umount", str(path))
+
+
+async def on_small_disk(cluster: Cluster, disk: Path) -> str:
+    """Create a database whose tables are on `disk`, apart from the server's log; return its URL."""
+    space = disk / "space"
+    space.mkdir()
+    cluster.give(space)
+    await cluster.run(f"create tablespace small location '{space}'")
+    await cluster.run("create database carteiro tablespace small")
+    return with_name(cluster.url, "carteiro")
+
+
+def fill(disk: Path) -> Path:
+    """Use all free space; return the file that has it."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as handle:
+        for size in (2**16, 2**12):
+            try:
+                while True:
+                    handle.write(b"\0" * size)
+            except OSError:
+                continue
+    return ballast
 
 
 def shrink(path: Path) -> None:

@@ -60,8 +60,9 @@ async def _site(seed: int, module: str, settings: dict[str, str]) -> AsyncIterat
                 fault_proxy(cluster.port) as proxy,
                 recipients(RECEIVERS, seed=seed, latency=(0.0, 0.02)) as there,
             ):
-                tenants = await settle_in(cluster.url, folder, there.ports, owners=RECEIVERS)
-                url = cluster.url.replace(str(cluster.port), str(proxy.port))
+                own = await cluster.ordinary_url()
+                tenants = await settle_in(own, folder, there.ports, owners=RECEIVERS)
+                url = own.replace(str(cluster.port), str(proxy.port))
                 product = Product(
                     folder, url, tenants.key_file, module=module, environment=settings
                 )

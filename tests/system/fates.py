@@ -15,6 +15,7 @@ from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
+from tests.support.databases import ORDINARY
 from tests.system.staging import address
 
 ASKERS = 8
@@ -34,7 +35,7 @@ INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
 async def run_commit_race(trials: int, seed: int) -> dict[str, Any]:
     """Run `trials` transactions that end during a query; return the wrong results."""
     counts: Counter[str] = Counter()
-    async with address("postgres") as url, asyncio.TaskGroup() as group:
+    async with address("postgres", ORDINARY) as url, asyncio.TaskGroup() as group:
         for asker in range(ASKERS):
             numbers = range(asker, trials, ASKERS)
             group.create_task(_race(url, numbers, random.Random(seed + asker), counts))

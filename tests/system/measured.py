@@ -98,7 +98,7 @@ class _Watched:
 
 
 class _Measured:
-    """`Database` with measured writes, on any of its connections."""
+    """`Database` with measured reads and writes, on any of its connections."""
 
     def __init__(self, db: Database, seen: list[Unit]) -> None:
         self.__dict__.update(_db=db, _seen=seen)
@@ -112,18 +112,27 @@ class _Measured:
     def apart(self, *args: Any) -> Database:
         return measured(self._db.apart(*args), self._seen)
 
-    async def write(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
-        async def watched(tx: Tx) -> Any:
-            noted = Unit(getattr(unit, "__name__", str(unit)))
-            watch = _Watched(tx, noted)
-            await watch.start()
-            result = await unit(cast(Tx, watch), *args, **kwargs)
-            self._seen.append(noted)
-            return result
+    async def read(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        return await self._db.read(_watched(unit, self._seen, args, kwargs))
 
-        return await self._db.write(watched)
+    async def write(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        return await self._db.write(_watched(unit, self._seen, args, kwargs))
+
+
+def _watched(
+    unit: Callable[..., Awaitable[Any]], seen: list[Unit], args: Any, kwargs: Any
+) -> Callable[[Tx], Awaitable[Any]]:
+    async def watched(tx: Tx) -> Any:
+        noted = Unit(getattr(unit, "__name__", str(unit)))
+        watch = _Watched(tx, noted)
+        await watch.start()
+        result = await unit(cast(Tx, watch), *args, **kwargs)
+        seen.append(noted)
+        return result
+
+    return watched
 
 
 def measured(db: Database, seen: list[Unit]) -> Database:
-    """Return `db` with every written unit recorded in `seen`."""
+    """Return `db` with every unit recorded in `seen`, those that scan excepted."""
     return cast(Database, _Measured(db, seen))

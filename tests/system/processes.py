@@ -101,7 +101,7 @@ async def _kill(site: Fleet, *, works: bool) -> Kill:
         await site.writes(*WRITES)
     site.in_flight.append(met)
     webhooks = frozenset(webhook for _, webhook in met)
-    assert await until(lambda: _ready(site), BACK_SECONDS), product.last_words()
+    assert await until(lambda: _whole(site), BACK_SECONDS), product.last_words()
     site.spells.append(Spell(at - 1.0, time.monotonic(), webhooks, product.address))
     return Kill(works, met, len(load.broken) - before, seconds, counted)
 
@@ -131,10 +131,11 @@ async def _sends(site: Fleet) -> bool:
     return site.busy(site.nodes[0])
 
 
-async def _ready(site: Fleet) -> bool:
+async def _whole(site: Fleet) -> bool:
+    """Return whether all processes run; the node is ready before."""
     async with aiohttp.ClientSession() as http:
-        async with http.get(f"{site.nodes[0].product.address}/readyz") as answer:
-            return answer.status == 200
+        async with http.get(f"{site.nodes[0].product.address}/metrics") as answer:
+            return 'server_processes{state="missing"} 0.0' in await answer.text()
 
 
 async def _counted(site: Fleet) -> float:

@@ -27,6 +27,7 @@ from tests.support.ledger import (
     Pair,
     Rows,
     Verdict,
+    held,
     judge,
     newly,
     query,
@@ -60,25 +61,31 @@ DELIVERIES = (
 
 async def run_recover(
     count: int, engine: Engine, seed: int, *, kills: int = 2, within: float = 0.2,
-    module: str = "gateway",
+    module: str = "gateway", nodes: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Recover `count` deliveries from the console, with writes and kills; return the record.
 
     Each kill comes `within` seconds of a random part of the way, so anywhere in a step of the job.
+    Of several nodes it ends the one that leads, which runs the job.
     """
     with tempfile.TemporaryDirectory(prefix="carteiro-recover-") as home:
         folder = Path(home)
         async with empty_database(engine, folder) as url, recipients(1, seed=seed) as there:
             tenants = await settle_in(url, folder, there.ports, owners=1, webhooks=1)
             staged = await _stage(url, tenants, count)
-            product = Product(folder, url, tenants.key_file, module=module)
+            products = [
+                Product(folder, url, tenants.key_file, module=module, name=f"node{number}")
+                for number in range(nodes)
+            ]
             try:
-                await product.start()
+                for product in products:
+                    await product.start()
                 return await _recover(
-                    url, tenants, there, product, staged, engine, seed, kills, within
+                    url, tenants, there, products, staged, engine, seed, kills, within
                 )
             finally:
-                await product.close()
+                for product in products:
+                    await product.close()
 
 
 async def _stage(url: str, tenants: Tenants, count: int) -> list[str]:
@@ -116,33 +123,40 @@ async def _stage(url: str, tenants: Tenants, count: int) -> list[str]:
 
 
 async def _recover(
-    url: str, tenants: Tenants, there: Recipients, product: Product, staged: list[str],
+    url: str, tenants: Tenants, there: Recipients, products: list[Product], staged: list[str],
     engine: Engine, seed: int, kills: int, within: float,
 ) -> dict[str, Any]:  # fmt: skip
     dice = random.Random(seed)
     load = Load(tenants, seed)
     [[webhook_id]] = tenants.webhooks.values()
-    told = await _start(product, webhook_id)
+    told = await _start(products[0], webhook_id)
     met: list[Held] = []
     made_at: list[int] = []
+    ended: Counter[Product] = Counter()
     rss = 0.0
     # Each kill has its part of the way, and meets the job somewhere in it.
     for number in range(kills):
         mark = int(len(staged) * (number + dice.uniform(0.2, 0.8)) / (kills + 1))
-        async with load.writing(product.address, rate=WRITES):
+        async with load.writing(products[-1].address, rate=WRITES):
             made_at.append(await _until_made(url, mark))
+            product = await _leader(products, ended)
             rss = max(rss, product.rss())
             await asyncio.sleep(dice.uniform(0.0, within))
             product.kill()
+            ended[product] += 1
         await product.ended()
-        held, integrity = await state_after_kill(url)
-        assert integrity == "ok", integrity
-        met.append(newly(held, met))
+        if len(products) > 1:
+            # The others go on.
+            in_flight = await held(url)
+        else:
+            in_flight, integrity = await state_after_kill(url)
+            assert integrity == "ok", integrity
+        met.append(newly(in_flight, met))
         await product.start()
-    async with load.writing(product.address, rate=WRITES):
+    async with load.writing(products[-1].address, rate=WRITES):
         await _until_done(url, len(staged))
     left = await until_drained(url, 120.0 + (0.0 if engine == "sqlite" else LEASE_SECONDS))
-    rss = max(rss, product.rss())
+    rss = max(rss, *(product.rss() for product in products), 0.0)
     found = _judge(load, await read_rows(url), there.got, met, staged, rss, engine)
     await _replays(found, url, staged, there.got, met, set(tenants.webhooks))
     found.find(left, "events and deliveries unfinished")
@@ -152,6 +166,19 @@ async def _recover(
     found.find(len(load.refused), "writes refused")
     found.figures |= {"count": len(staged), "kills": len(made_at), "made_at_kills": made_at}
     return found.told()
+
+
+async def _leader(products: list[Product], ended: Counter[Product]) -> Product:
+    """Return the node that leads, by its log; `ended` counts the leaders that were killed."""
+    if len(products) == 1:
+        return products[0]
+    async with asyncio.timeout(60):
+        while True:
+            for product in products:
+                log = product.log.read_text()
+                if log.count('"leading"') - log.count('"no_longer_leading"') > ended[product]:
+                    return product
+            await asyncio.sleep(0.1)
 
 
 async def _start(product: Product, webhook_id: str) -> int:
@@ -219,8 +246,8 @@ async def _replays(
     came = Counter(receipt.event_id for receipt in got if receipt.event_id in old)
     verdict.lost += verdict.find(len(old - set(came)), "replays that no receiver has")
     allowed: Counter[str] = Counter()
-    for held in met:
-        pairs: set[Pair] = set(held)
+    for in_flight in met:
+        pairs: set[Pair] = set(in_flight)
         allowed.update(event_id for event_id, _ in pairs)
     verdict.duplicated += sum(n - 1 for n in came.values())
     verdict.unexpected += verdict.find(

@@ -14,17 +14,20 @@ from typing import Any
 
 import aiohttp
 
+from tests.support.cluster import Cluster
 from tests.support.engines import state_after_kill
 from tests.support.ledger import Held, Verdict, judge, read_rows, until_drained
 from tests.support.load import Load
 from tests.support.product import Product
 from tests.support.recipients import Recipients, recipients
 from tests.support.tenants import settle_in
-from tests.support.volume import tmpfs
+from tests.support.volume import fill, on_small_disk, tmpfs
 
 NOTES = 10_000
 """Characters of notes that do not fit into any free page."""
 DISK_MIB = 24
+SERVER_DISK_MIB = 48
+PROBE_SECONDS = 0.2
 FULL_SECONDS = 3.0
 REFUSAL_SECONDS = 1.0
 RECOVERY_SECONDS = 5.0
@@ -49,9 +52,11 @@ class _Site:
 
 
 @asynccontextmanager
-async def _site(home: Path, disk: Path, seed: int, module: str) -> AsyncIterator[_Site]:
-    """Create the product on an SQLite file on `disk`, with its log there too."""
-    url = f"sqlite:///{disk / 'carteiro.db'}"
+async def _site(
+    home: Path, disk: Path, seed: int, module: str, url: str = ""
+) -> AsyncIterator[_Site]:
+    """Create the product at `url`, by default an SQLite file on `disk`, with its log there too."""
+    url = url or f"sqlite:///{disk / 'carteiro.db'}"
     async with recipients(6, seed=seed) as there:
         tenants = await settle_in(url, home, there.ports, owners=6)
         product = Product(disk, url, tenants.key_file, module=module)
@@ -114,7 +119,7 @@ async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
                 load, product = site.load, site.product
                 async with load.writing(product.address, rate=rate):
                     await load.until_sent(40)
-                    ballast = await asyncio.to_thread(_fill, disk)
+                    ballast = await asyncio.to_thread(fill, disk)
                     await _until(load, lambda: len(load.refused) >= 3)
                     acked = len(load.acked)
                     answers = await _ask_while_full(site, FULL_SECONDS)
@@ -142,17 +147,69 @@ async def run_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
     return verdict.told()
 
 
-def _fill(disk: Path) -> Path:
-    """Use all free space."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as handle:
-        for size in (2**16, 2**12):
-            try:
-                while True:
-                    handle.write(b"\0" * size)
-            except OSError:
-                continue
-    return ballast
+async def run_server_disk_full(seed: int, *, rate: float = 50.0) -> dict[str, Any]:
+    """Fill the disk of PostgreSQL's tables under load, and free it when nobody writes any more."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-full-") as home:
+        folder = Path(home)
+        folder.chmod(0o755)
+        cluster = Cluster(folder / "data")
+        try:
+            with tmpfs(folder, SERVER_DISK_MIB) as disk:
+                await cluster.create()
+                await cluster.start()
+                url = await on_small_disk(cluster, disk)
+                async with _site(folder, folder, seed, "gateway", url) as site:
+                    load, product = site.load, site.product
+                    async with load.writing(product.address, rate=rate, notes=NOTES):
+                        await load.until_sent(40)
+                        ballast = await asyncio.to_thread(fill, disk)
+                        await _until(load, lambda: len(load.refused) >= 10)
+                        probes = await _probes(product, FULL_SECONDS)
+                    ballast.unlink()
+                    idle = await _seconds_until_ready(product)
+                    have = len(load.acked)
+                    async with load.writing(product.address, rate=rate):
+                        await _until(load, lambda: len(load.acked) >= have + 20)
+                    verdict = await site.verdict("disk full, postgres")
+                await cluster.close()
+        finally:
+            await cluster.close()
+    wrong = [r for r in load.refused.values() if not r.unavailable]
+    ready = sum(status == 200 for status, _ in probes)
+    named = sum("disk full" in said for status, said in probes if status == 503)
+    verdict.find(len(wrong), f"refusals other than a good 503: {wrong[:3]}")
+    verdict.find(ready > 1 / PROBE_SECONDS, f"{ready} of {len(probes)} probes said ready")
+    verdict.find(named < len(probes) - ready, "refused probes that do not name the disk")
+    verdict.find(idle > RECOVERY_SECONDS, f"ready only {idle:.1f} s after space was freed")
+    verdict.find(len(load.broken), "writes without an answer")
+    verdict.figures |= {
+        "refused": len(load.refused),
+        "probes_while_full": len(probes),
+        "ready_while_full": ready,
+        "ready_again_s": round(idle, 2),
+    }
+    return verdict.told()
+
+
+async def _probes(product: Product, seconds: float) -> list[tuple[int, str]]:
+    """Probe the readiness over and over; return statuses and texts."""
+    end = time.monotonic() + seconds
+    probes: list[tuple[int, str]] = []
+    async with aiohttp.ClientSession(product.address) as http:
+        while time.monotonic() < end:
+            async with http.get("/readyz") as answer:
+                probes.append((answer.status, await answer.text()))
+            await asyncio.sleep(PROBE_SECONDS)
+    return probes
+
+
+async def _seconds_until_ready(product: Product) -> float:
+    """Return the seconds until the product is ready, without any traffic."""
+    began = time.monotonic()
+    while (await _probes(product, PROBE_SECONDS))[-1][0] != 200:
+        if time.monotonic() - began > 2 * RECOVERY_SECONDS:
+            break
+    return time.monotonic() - began
 
 
 async def _until(load: Load, enough: Callable[[], bool]) -> None:

@@ -39,13 +39,16 @@ WAKE = "update lanes set due_at = due_now() + cast($2 as bigint) where webhook_i
 
 
 @asynccontextmanager
-async def address(engine: Engine) -> AsyncIterator[str]:
-    """Return the address of a migrated, empty database that exists during the block."""
+async def address(engine: Engine, role: str = "") -> AsyncIterator[str]:
+    """Return the address of a migrated, empty database that exists during the block.
+
+    On PostgreSQL it belongs to `role`.
+    """
     if engine == "sqlite":
         with tempfile.TemporaryDirectory(prefix="carteiro-run-") as name:
             yield await _FILES.fresh(Path(name))
         return
-    url = await SERVER.fresh()
+    url = await SERVER.fresh(role)
     try:
         yield url
     finally:

@@ -77,6 +77,23 @@ async def test_ctrl_c_ends_all_of_it_and_prints_totals(tmp_path: Path) -> None:
         await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
 
 
+async def test_a_terminal_that_closes_ends_all_of_it(tmp_path: Path) -> None:
+    process = await demo("--folder", str(tmp_path))
+    assert process.stdout is not None
+    url = ""
+    async for line in process.stdout:
+        found = re.match(rb"console   (http://\S+)/console", line)
+        url = found[1].decode() if found else url
+        if re.search(rb"[1-9]\d* deliveries", line):
+            break
+    # The shell sends it, and the terminal once more.
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGHUP)
+    await process.communicate()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+
+
 ADD = """mutation ($input: ShoppingCartAddProductMutationInput!) {
   shoppingCartAddProduct(input: $input) { shoppingCart { totalQuantity } } }"""
 CHECKOUT = """mutation ($input: CheckoutMutationInput!) {

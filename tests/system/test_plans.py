@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.versions import versions
 from tests.system.measured import Statement, Unit
 from tests.system.plans import CLAIM, Size, judged, run_plans
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(600)
-async def test_a_queue_that_fills_up_later_keeps_its_plans() -> None:
-    told = await run_plans(Size(kept=100_000, ready=10_000, seconds=2.0))
+@pytest.mark.parametrize("which", ["oldest", "newest"])
+async def test_a_queue_that_fills_up_later_keeps_its_plans(which: str) -> None:
+    found = versions()
+    version = min(found) if which == "oldest" else max(found)
+    told = await run_plans(Size(kept=100_000, ready=10_000, seconds=2.0), version)
     assert told["pass"], told
 
 

@@ -30,6 +30,13 @@ async def test_ten_thousand_replays_survive_two_kills(engine: Engine) -> None:
 
 @pytest.mark.faults
 @pytest.mark.timeout(300)
+async def test_another_node_goes_on_when_the_one_that_leads_is_killed() -> None:
+    told = await run_recover(10_000, "postgres", SEED + 2, kills=3, nodes=3)
+    assert told["pass"], told
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_moving_on_before_replaying_is_seen(engine: Engine) -> None:
     for seed in range(SEED, SEED + 3):

@@ -9,7 +9,7 @@ from typing import Any
 
 from outbox.database import sql
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue import erasure, retention
+from outbox.queue import erasures, retention
 from outbox.queue.chain import COVERED, LINK
 from outbox.queue.erasure import Erasure
 from outbox.webhooks.secrets import KeyRing
@@ -100,7 +100,7 @@ async def _remove_some(
 
 async def _erase(db: Database, url: str, keys: KeyRing, findings: list[str]) -> int:
     async def ask(tx: Tx) -> None:
-        await erasure.request(tx, OWNER, ERASED)
+        await erasures.request(tx, OWNER, ERASED)
 
     await db.write(ask)
     await Erasure(db).run_once()
@@ -144,7 +144,7 @@ async def _some(db: Database, webhook_id: str, dice: random.Random, where: str =
 
 def _other(column: str, value: Any) -> Any:
     """Return another value of the type of a column: one bit or one sign of it is different."""
-    if column in ("digest", "body_digest", "answer_digest", "response_body"):
+    if column in ("digest", "body_digest", "answer_digest", "event_digest", "response_body"):
         old = bytes(value) if value is not None else bytes(32)
         return bytes([old[0] ^ 1]) + old[1:] if value is not None else old
     if column == "truncated":

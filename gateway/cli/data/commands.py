@@ -27,9 +27,10 @@ from gateway.server.config import Config
 from gateway.server.program import program_version
 from outbox.clock import SystemClock
 from outbox.database import transfer_ends
+from outbox.database.migrate import pending
 from outbox.database.sqlite.handover import handed_over
 from outbox.database.transfer import Place, Table
-from outbox.errors import CannotStart
+from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.queue import moving
 
@@ -47,9 +48,13 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
     with unfinished(Path(given.file)) as handle:
         async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
             must_be_known(source.migrations, "the database")
+            foreign = await keys.objection(source, config, ring)
+            if foreign is not None and given.with_key:
+                raise CannotStart(foreign)
             manifest = Manifest(
                 place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
-                tuple(source.tables), ring.key_ids if ring else (),
+                tuple(source.tables),
+                ring.key_ids if ring and foreign is None else await keys.needed(source),
                 keys.text(config) if given.with_key else None,
             )  # fmt: skip
             archive = ArchiveWriter(handle, given.file, manifest)
@@ -66,11 +71,14 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
                         counts[table.name] += len(rows)
                         progress.at(sum(counts.values()) / expected, table.name)
             size = archive.end(counts)
+    await _remember(config, manifest.made_at, say)
     for note in source.notes:
         say(f"Note: {note}.")
     say(f"Wrote {given.file}: {sum(counts.values()):,} rows, {_size(size)}.")
     if given.with_key:
         say("The keys are in it: whoever has the file can read the secrets of webhooks.")
+    elif foreign is not None:
+        say(f"Note: {foreign}.")
     elif ring is not None:
         say(
             f"The key file {keys.shown(config)} is not in it: keep a copy of it apart, because "
@@ -105,6 +113,7 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
                 if given.pause:
                     await new.run(moving.pause_all)
+                await keys.must_open(new, config, manifest.keys if missing else None, place.ids)
                 await new.commit(lambda: keys.put_back(config, missing, manifest.keys))
     finally:
         archive.close()
@@ -129,6 +138,7 @@ async def copy(config: Config, given: Namespace, say: Say) -> None:
     with _progress("copy", place) as progress, handed_over(place, given.to) as source_is:
         async with transfer_ends.snapshot(place, own_tables("sqlite")) as source:
             upto = must_be_known(source.migrations, "the database")
+            await keys.must_belong(source, config, keys.of(config, place.ids))
             expected = max(sum(table.rows for table in source.tables), 1)
 
             def seen(table: Table, rows: int) -> None:
@@ -143,6 +153,22 @@ async def copy(config: Config, given: Namespace, say: Say) -> None:
     say(f"Copied {total:,} rows. {place.path} keeps its data and can no longer be served.")
     say("Set database.url to the new database, and serve it with the same key file:")
     say(f"  CARTEIRO_SECRETS__KEY_FILE={keys.shown(config)}")
+
+
+async def _remember(config: Config, made_at: int, say: Say) -> None:
+    """Store the time of the backup for the metric of its age; the backup is good without it."""
+    reason = "its schema is older than this program"
+    try:
+        db = await startup.open_database(config, SystemClock(), Ids())
+        try:
+            if not await pending(db, startup.SOURCES):
+                await db.write(moving.backed_up, made_at)
+                return
+        finally:
+            await db.close()
+    except (CannotStart, DatabaseUnavailable) as error:
+        reason = str(error)
+    say(f"Note: the database could not store the time of this backup: {reason}.")
 
 
 async def _batches(archive: ArchiveReader) -> Batches:

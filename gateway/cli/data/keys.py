@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from gateway.server import startup
 from gateway.server.config import Config
+from outbox.database import without_password
+from outbox.database.transfer import Filling, Snapshot
 from outbox.errors import CannotStart
 from outbox.ids import Ids
+from outbox.webhooks import key_mark
 from outbox.webhooks.key_files import put_key_file, read_key_file
 from outbox.webhooks.secrets import KeyRing, parse_keys
 
@@ -27,6 +30,49 @@ def text(config: Config) -> str:
     return startup.key_file(config).read_text(encoding="ascii")
 
 
+async def needed(source: Snapshot) -> tuple[str, ...]:
+    """Return the ids of the keys that encrypted what a snapshot has, of any release's schema."""
+    if not any(table.name == "webhooks" for table in source.tables):
+        return ()
+    return await key_mark.needed(source.query, marked=_marked(source))
+
+
+async def objection(source: Snapshot, config: Config, ring: KeyRing | None) -> str | None:
+    """Return a line when the keys are not those of the configured database, `source`, else None."""
+    if ring is None:
+        return None
+    fault = await key_mark.objection(source.query, ring, marked=_marked(source))
+    if fault is None:
+        return None
+    url = without_password(config.database.url)
+    return key_mark.refusal(startup.keys_named(config), url, fault)
+
+
+async def must_belong(source: Snapshot, config: Config, ring: KeyRing | None) -> None:
+    """Raise CannotStart when the keys are not those of the configured database, `source`."""
+    fault = await objection(source, config, ring)
+    if fault is not None:
+        raise CannotStart(fault)
+
+
+async def must_open(new: Filling, config: Config, given: str | None, ids: Ids) -> None:
+    """Raise CannotStart when the keys, or those `given` in a backup, do not open what it has."""
+    ring = of(config, ids) if given is None else parse_keys(given, ids, "the keys of the backup")
+    if ring is None:
+        return
+    fault = await new.run(key_mark.objection_in, ring)
+    if fault is not None:
+        where = startup.keys_named(config) if given is None else "the key file in the backup"
+        raise CannotStart(f"{where} does not fit the backup: {fault}; use the keys of the backup")
+
+
+def _marked(source: Snapshot) -> bool:
+    return any(
+        applied.component == "outbox" and applied.number == key_mark.MIGRATION
+        for applied in source.migrations
+    )
+
+
 def shown(config: Config) -> str:
     """Return where the keys are, for people."""
     return "in secrets.keys" if config.secrets.keys else str(startup.key_file(config))
@@ -35,8 +81,7 @@ def shown(config: Config) -> str:
 def missing(config: Config, wanted: Sequence[str], given: str | None, ids: Ids) -> bool:
     """Return whether the key file is missing, so that it is to be put back.
 
-    Raise CannotStart when there are keys, but not those that a backup needs: `wanted` by id. With
-    other keys a server would end each delivery as undecipherable.
+    Raise CannotStart when there are keys, but not those that a backup needs: `wanted` by id.
     """
     if not wanted:
         return False
@@ -44,12 +89,12 @@ def missing(config: Config, wanted: Sequence[str], given: str | None, ids: Ids) 
     if ring is None:
         return True
     if lacking := sorted(set(wanted).difference(ring.key_ids)):
-        where = "secrets.keys" if config.secrets.keys else f"the key file {shown(config)}"
         fix = (
             "move it away, since the backup has its keys"
             if given is not None and not config.secrets.keys
             else "put the keys of the backup there first"
         )
+        where = startup.keys_named(config)
         raise CannotStart(f"{where} lacks the key {lacking[0]}, which the backup needs; {fix}")
     return False
 

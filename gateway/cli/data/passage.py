@@ -8,7 +8,8 @@ from typing import Any
 
 from gateway.cli.data.progress import Progress
 from gateway.server.startup import SOURCES
-from outbox.database.migrate import created, migrate_at_once, read_migrations
+from outbox.database.migrate import created, migrate_at_once
+from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Engine
 from outbox.database.transfer import LEFT_BEHIND, Applied, Filling, Snapshot, Table
 from outbox.errors import CannotStart
@@ -32,18 +33,18 @@ def must_be_known(migrations: Sequence[Applied], what: str) -> dict[str, int]:
     if not migrations:
         raise CannotStart(f"{what} is empty")
     known = {
-        (component, migration.number): migration.checksum
+        (component, migration.number): migration
         for component, folder in SOURCES
         for migration in read_migrations(component, folder)
     }
     for applied in migrations:
-        checksum = known.get((applied.component, applied.number))
-        if checksum is None:
+        migration = known.get((applied.component, applied.number))
+        if migration is None:
             raise CannotStart(
                 f"{what} has the migration {applied.component} {applied.name}, which is newer than "
                 "this program; use the newer program"
             )
-        if checksum != applied.checksum:
+        if not migration.is_of(applied.checksum):
             raise CannotStart(
                 f"{what} has another migration {applied.component} {applied.name} than this program"
             )

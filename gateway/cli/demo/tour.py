@@ -79,8 +79,15 @@ async def _until_stopped(folder: Path, once: bool, port: int) -> int:
             wish.hurried = True
             wish.patience.reschedule(loop.time())
 
+    def hang_up() -> None:
+        # A terminal that closes sends it more than once.
+        if not wish.requested.is_set():
+            stop()
+
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, hang_up)
     try:
         return await tour
     except asyncio.CancelledError:

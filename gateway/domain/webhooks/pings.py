@@ -32,8 +32,8 @@ async def of_webhook(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Claimed, En
     delivery = Claimed(
         id=tx.new_id(), owner_id=webhook.owner_id, event_id=tx.new_id(), webhook_id=webhook.id,
         origin="test", tries=0, attempt=1, retry=False, lag_us=0, claim="", event_name=event,
-        record_version=1, occurred_at=tx.now, request_id=None, traceparent=None, body=body,
-        body_digest=hashlib.sha256(body).hexdigest(),
+        record_id=webhook.id, record_version=1, occurred_at=tx.now, request_id=None,
+        traceparent=None, body=body, body_digest=hashlib.sha256(body).hexdigest(),
     )  # fmt: skip
     return delivery, endpoint
 

@@ -1,24 +1,41 @@
 """Recovers or backfills many deliveries of an owner's webhook by a job: count, start, cancel."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
-from outbox.queue import jobs
+from outbox.queue import forgotten, jobs
 from outbox.queue.jobs import Draft, Job
 from outbox.webhooks import Webhook
 
 
-async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> tuple[int, bool]:
-    """Return how many deliveries a job would make, and whether the count is complete.
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What a job would make: how many deliveries, and whether all events were looked at.
 
-    Raises not_found, forbidden.
+    `left_out` is set when it leaves out events up to this time (microseconds UTC), because their
+    deliveries may have been deleted.
     """
+
+    total: int
+    complete: bool
+    left_out: int | None
+
+
+async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> Count:
+    """Return how many deliveries a job would make. Raises not_found, forbidden."""
     actor.must("write")
     webhook = await webhooks.one(tx, actor, webhook_id)
-    return await jobs.count(tx, await jobs.choose(tx, webhook.owner_id, webhook_id, draft))
+    chosen = await jobs.choose(tx, webhook.owner_id, webhook_id, draft)
+    total, complete = await jobs.count(tx, chosen)
+    if draft.ends:
+        return Count(total, complete, None)
+    upto = await forgotten.upto(tx, webhook_id)
+    time = await forgotten.time_of(tx, webhook.owner_id, upto)
+    return Count(total, complete, None if time is None or time < draft.since else time)
 
 
 async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int) -> str:

@@ -28,11 +28,11 @@ async def stage(tx: Tx, actor: Actor, webhook_id: str, secret: str, ring: KeyRin
         )
 
 
-async def activate(tx: Tx, actor: Actor, webhook_id: str) -> None:
+async def activate(tx: Tx, actor: Actor, webhook_id: str, ring: KeyRing) -> None:
     """Make the staged secret the current one. Raises conflict when none is staged."""
     actor.must("write")
     await webhooks.one(tx, actor, webhook_id)
-    if not await rotation.activate(tx, webhook_id):
+    if not await rotation.activate(tx, webhook_id, ring):
         raise Refusal("conflict", "No new secret is staged; rotate the secret first.")
 
 

@@ -42,5 +42,6 @@ async def secrets(
             for place, secret in sealed
             if secret is not None
         ]
-    except SealBroken:
-        raise Refusal("conflict", "The secret of this webhook cannot be decrypted.") from None
+    except SealBroken as error:
+        message = f"The secret of this webhook cannot be decrypted: {error}."
+        raise Refusal("conflict", message) from None

@@ -17,7 +17,7 @@ from gateway.records.values.patterns import NOT_TEXT
 from outbox import webhooks
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
-from outbox.queue import ordering, parking
+from outbox.queue import ordering, parking, steering
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
@@ -153,8 +153,12 @@ async def change(
     actor.must("write")
     await one(tx, actor, webhook_id)
     turning = await ordering.begin(tx, webhook_id, draft.ordered)
+    # Again, because only now, with its lane locked, no result can open its circuit.
+    before = await one(tx, actor, webhook_id)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
+    if before.url != draft.url:
+        await steering.try_new_url(tx, before)
     return turning
 
 

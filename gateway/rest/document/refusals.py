@@ -31,6 +31,15 @@ EXAMPLES: dict[int, tuple[str, str]] = {
     429: ("rate_limited", "The limit is 50 writes per second; try again after 1 s."),
     503: ("unavailable", "The database is unavailable; try again."),
 }
+UNKNOWN = (
+    "outcome_unknown",
+    "It may have been written. Repeat it with the same Idempotency-Key, or look before repeating.",
+)
+MEANINGS: dict[int, str] = {
+    503: "Nothing was written (`unavailable`); or the write may have been made"
+    " (`outcome_unknown`), which a repeat with the same Idempotency-Key tells."
+}
+"""What the codes of a status mean, where they ask for different things."""
 
 ERROR = Shape(
     {
@@ -91,15 +100,21 @@ def response(
 ) -> dict[str, Any]:
     """Return the component for all operations with this status."""
     codes = [code for code, its in STATUS.items() if its == status]
-    code, text = EXAMPLES[status]
-    example: dict[str, Any] = {"error": text, "code": code}
-    if status == 400:
-        fault = {"field": "name", "code": "required", "message": "name is required."}
-        example["details"] = [fault]
-    example["requestId"] = "5b1c7e02"
+    content: dict[str, Any] = {"example": _example(*EXAMPLES[status])}
+    if status == 503:
+        both = (EXAMPLES[status], UNKNOWN)
+        content = {"examples": {code: {"value": _example(code, text)} for code, text in both}}
     schema = {"allOf": [use(ERROR), {"properties": {"code": {"enum": codes}}}]}
     return {
-        "description": HTTPStatus(status).phrase,
+        "description": MEANINGS.get(status, HTTPStatus(status).phrase),
         "headers": headers(("X-Request-Id", *HEADERS.get(status, ()))),
-        "content": {"application/json": {"schema": schema, "example": example}},
+        "content": {"application/json": {"schema": schema, **content}},
     }
+
+
+def _example(code: str, text: str) -> dict[str, Any]:
+    example: dict[str, Any] = {"error": text, "code": code}
+    if code == "validation_error":
+        fault = {"field": "name", "code": "required", "message": "name is required."}
+        example["details"] = [fault]
+    return {**example, "requestId": "5b1c7e02"}

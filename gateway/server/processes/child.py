@@ -6,6 +6,8 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,8 +16,11 @@ from gateway.server.config import Config
 from gateway.server.processes.channel import Channel, Gone, Handler, open_channel
 from gateway.server.processes.sums import Families, parse
 
+T = TypeVar("T")
+
 VARIABLE = "CARTEIRO_PROCESS"
-"""The descriptors that a process inherits: its end of the channel, and the rate limits' memory."""
+"""The descriptors that a process inherits: its end of the channel, the rate limits' memory, and the
+sockets that listen."""
 ANSWER_SECONDS = 3.0
 """Longer than a process lets its database take for a probe of its readiness."""
 
@@ -30,19 +35,21 @@ class Start(Struct, frozen=True):
 class Child:
     """A process of the node, in the place with this number."""
 
-    def __init__(self, start: Start, memory: int) -> None:
+    def __init__(self, start: Start, inherited: Sequence[int]) -> None:
         self.place = start.place
         self.may_start = asyncio.Event()
         self.listening = asyncio.Event()
         self.leaving = False
         """Whether it has begun to stop by itself."""
         self.works = False
+        self.silent = False
+        """Whether it does not answer now."""
         self.node_id = ""
         """The name under which it claims deliveries."""
         self.fault: str | None = None
         """Why it could not start, in its own words."""
         self._start = start
-        self._memory = memory
+        self._inherited = tuple(inherited)
         self._process: Process | None = None
         self._channel: Channel | None = None
         self.counted: Families = {}
@@ -62,11 +69,11 @@ class Child:
         """Start it by the command line of this process."""
         ours, theirs = socket.socketpair()
         with theirs:
-            there = theirs.fileno()
-            environment = os.environ | {VARIABLE: f"{there},{self._memory}"}
+            descriptors = (theirs.fileno(), *self._inherited)
+            environment = os.environ | {VARIABLE: ",".join(map(str, descriptors))}
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, *sys.orig_argv[1:],
-                env=environment, pass_fds=(there, self._memory),
+                env=environment, pass_fds=descriptors,
             )  # fmt: skip
         own: dict[str, Handler] = {
             "start": self._told, "listening": self._listens, "failed": self._failed,
@@ -119,3 +126,15 @@ class Child:
     async def _last(self, body: bytes) -> bytes:
         self.counted = parse(body.decode())
         return b""
+
+
+async def ask_all(children: list[Child], ask: Callable[[Child], Awaitable[T]]) -> list[T | None]:
+    """Ask all at once; None stands for one that did not answer."""
+
+    async def one(child: Child) -> T | None:
+        try:
+            return await ask(child)
+        except (Gone, TimeoutError):
+            return None
+
+    return list(await asyncio.gather(*map(one, children)))

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -12,6 +12,8 @@ from gateway.server.processes.channel import Gone, Handler, open_channel
 from gateway.server.processes.child import ANSWER_SECONDS, VARIABLE, Start
 
 NODE_SECONDS = ANSWER_SECONDS + 1.0
+PATIENCE_SECONDS = 1.0
+"""After this time a process that can serve says so, though its supervisor does not respond."""
 SILENT = "the supervisor of this node's processes does not respond"
 
 
@@ -22,9 +24,11 @@ class Member:
     process answers.
     """
 
-    def __init__(self, channel_end: int, memory: int) -> None:
+    def __init__(self, channel_end: int, memory: int, listening: Sequence[int] = ()) -> None:
         self.handlers: dict[str, Handler] = {}
         self.levels = SharedLevels(memory)
+        self.sockets = [socket.socket(fileno=number) for number in listening]
+        """The sockets that all processes of the node listen on."""
         self._end = socket.socket(fileno=channel_end)
 
     @classmethod
@@ -33,8 +37,8 @@ class Member:
         given = os.environ.pop(VARIABLE, "")
         if not given:
             return None
-        channel_end, _, memory = given.partition(",")
-        return cls(int(channel_end), int(memory))
+        channel_end, memory, *listening = map(int, given.split(","))
+        return cls(channel_end, memory, listening)
 
     async def join(self) -> Start:
         """Open the channel; return what the supervisor says."""
@@ -65,12 +69,19 @@ class Member:
         except (Gone, TimeoutError):
             return
 
-    async def faults(self) -> list[str]:
-        """Return why the node is not ready, by all of its processes."""
+    async def faults(self, own: Callable[[], Awaitable[list[str]]]) -> list[str]:
+        """Return why the node is not ready, by all of its processes.
+
+        While the supervisor does not respond, `own` tells: this process serves without it.
+        """
+        asked = asyncio.create_task(self._asked("readiness"), name="readiness")
+        faults = await own()
         try:
-            return msgspec.json.decode(await self._asked("readiness"), type=list[str])
+            seconds = NODE_SECONDS if faults else PATIENCE_SECONDS
+            answer = await asyncio.wait_for(asked, seconds)
+            return msgspec.json.decode(answer, type=list[str])
         except (Gone, TimeoutError):
-            return [SILENT]
+            return [*faults, SILENT] if faults else []
 
     async def metrics(self) -> bytes | None:
         """Return the metrics of the node, None when the supervisor does not respond."""

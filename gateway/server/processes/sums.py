@@ -17,6 +17,8 @@ ADDED = frozenset({
 })  # fmt: skip
 """Gauges whose sum is the node's value."""
 PROCESSES = "server_processes"
+RESTARTS = "server_process_restarts_total"
+STARTED = "process_start_time_seconds"
 CHOSEN = "webhook_endpoint_"
 """Families whose series come and go with the webhooks that a process has chosen."""
 
@@ -87,13 +89,25 @@ def together(living: Iterable[Families], past: Families) -> Families:
     return sums
 
 
-def counted(families: Families, answering: int, wanted: int) -> Families:
-    """Return `families` with how many of `wanted` processes answer, which none of them knows."""
-    if PROCESSES in families:
-        states = {"answering": answering, "missing": wanted - answering}
-        families[PROCESSES].samples = {
-            f'{PROCESSES}{{state="{state}"}}': float(count) for state, count in states.items()
-        }
+def counted(
+    families: Families, *, answering: int, missing: int, restarts: int, started: float
+) -> Families:
+    """Return `families` with what the supervisor alone knows of its processes.
+
+    `started` is the start of the node, in seconds; a restart of one process is none of the node.
+    """
+    known = {
+        PROCESSES: {
+            f'{PROCESSES}{{state="answering"}}': float(answering),
+            f'{PROCESSES}{{state="missing"}}': float(missing),
+        },
+        RESTARTS: {RESTARTS: float(restarts)},
+        STARTED: {STARTED: started},
+    }
+    for name, samples in known.items():
+        family = families.get(name.removesuffix("_total")) or families.get(name)
+        if family is not None:
+            family.samples = samples
     return families
 
 

@@ -18,15 +18,33 @@ FRESH_SECONDS = 1.0
 LEAST_FREE = 2**20
 """Bytes that must be free beside an SQLite file. The row of a probe fits into the log as it is, so
 it can be written when nothing else can."""
+ROOM_SECONDS = 5.0
+"""PostgreSQL is asked for room after this time; after a write that found none, by each probe."""
 FAULTS = {"read_only": "read-only", "full": "disk full"}
+# The touched row fits into its page when no other write finds room. As the memory is too small for
+# these pages, the server puts them into a file beside its tables, a MiB, and deletes it at once. A
+# server that limits such files is not asked.
+BESIDE = "select set_config('work_mem', '64kB', true), set_config('temp_tablespaces', '', true)"
+ROOM = """
+with pages as materialized (
+  select repeat('x', 8192) from generate_series(1, case
+    when pg_size_bytes(current_setting('temp_file_limit')) between 0 and 2097152 then 0
+    else 128 end))
+select count(*) from pages
+"""
 UNAVAILABLE = "the database is not available ({})"
 
 
 class Ticks(Protocol):
-    """A source of the time of the drain's last loop, in monotonic seconds."""
+    """Tells moments, in monotonic seconds."""
 
     @property
-    def ticked(self) -> float: ...
+    def ticked(self) -> float:
+        """The drain's last loop."""
+
+    @property
+    def found_full(self) -> float:
+        """The last time that the database had no room."""
 
 
 class Health:
@@ -41,6 +59,7 @@ class Health:
         self.delivers = delivers
         self._probe: asyncio.Task[str | None] | None = None
         self._probed = float("-inf")
+        self._had_room = float("-inf")
         self.draining = False
 
     async def faults(self) -> list[str]:
@@ -66,9 +85,13 @@ class Health:
 
     async def _try_a_write(self) -> str | None:
         room = LEAST_FREE
+        now = self._db.clock.monotonic()
+        due = now - self._had_room >= ROOM_SECONDS or self._ticks.found_full >= self._had_room
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                await self._db.write(_touch)
+                await self._db.write(_touch, due)
+                if due:
+                    self._had_room = now
                 ahead = await skew.measure(self._db, self._db.clock)
                 if self._file is not None:
                     # In a thread, since a file system may hang.
@@ -84,8 +107,14 @@ class Health:
         return None
 
 
-async def _touch(tx: Tx) -> None:
-    """Write a row without changing it; it needs everything that a write needs."""
+async def _touch(tx: Tx, room: bool) -> None:
+    """Write a row without changing it, and with `room` find out whether others may become longer.
+
+    On SQLite the file system tells that.
+    """
+    if room and tx.engine == "postgres":
+        await tx.one(BESIDE)
+        await tx.one(ROOM)
     await tx.run(
         "update schema_migrations set applied_at = applied_at"
         " where component = 'outbox' and number = 1"

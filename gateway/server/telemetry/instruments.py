@@ -14,6 +14,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from gateway.domain.accounts.credentials import Scheme
+from gateway.server.telemetry.backlog_series import BacklogSeries
+from gateway.server.telemetry.buckets import ATTEMPT, HASH, HTTP, LAG, LATENCY, LOOP, SHORT
 from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
@@ -26,15 +28,6 @@ Reason = Literal[
     "auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request", "csrf"
 ]  # fmt: skip
 
-HTTP = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-LAG = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
-ATTEMPT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
-LATENCY = (0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 21600, 86400, 259200)
-SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
-# With a limit at the threshold of the alert EventLoopLag, whose percentile is interpolated.
-LOOP = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5)
-HASH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
-
 
 class Instruments:
     """The registry and its meters."""
@@ -44,11 +37,14 @@ class Instruments:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # theirs
         self._clock = clock
         self.ticked = clock.monotonic()
+        self.found_full = float("-inf")
         self.registry = registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         self.webhooks = WebhookSeries(webhook_series)
         registry.register(self.webhooks)
+        self.backlogs = BacklogSeries()
+        registry.register(self.backlogs)
 
         def counter(name: str, text: str, *labels: str) -> Counters:
             return Counters(name, text, labels, registry)
@@ -127,6 +123,10 @@ class Instruments:
         self._rescued = counter(
             "outbox_rescued_total", "Deliveries rescued from lost claims, by reason.", "reason"
         )
+        self._unreadable = single(
+            "webhook_unreadable_total",
+            "Deliveries put back because a secret of their webhook cannot be decrypted.",
+        )
         self._fenced = single(
             "outbox_fenced_acks_total", "Results not recorded because the claim was lost."
         )
@@ -199,6 +199,11 @@ class Instruments:
             "Time when the last deletion of expired rows was complete.", "table",
         )  # fmt: skip
 
+        self.backed_up = gauge(
+            "backup_last_success_timestamp_seconds",
+            "Time of the last complete backup; 0 before the first one.",
+        )
+
         # The store and this process.
         self._transactions = timings(
             "db_transaction_duration_seconds",
@@ -218,7 +223,7 @@ class Instruments:
         self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
         self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
         for size in (self.file_bytes, self.wal_bytes, self.free_bytes):
-            # Until it is measured. The files of PostgreSQL are not on this machine.
+            # Until it is measured. PostgreSQL tells neither the size nor the rest of its disk.
             size.set(math.nan)
         self.collection_seconds = gauge(
             "metrics_collection_duration_seconds", "Duration of the last collection.", "collector"
@@ -229,9 +234,12 @@ class Instruments:
         self._secret_age = gauge(
             "secret_age_seconds", "Age of the newest key, which encrypts secrets.", "kind"
         )
-        processes = gauge(
-            "server_processes", "Processes of this node, by whether they answer.", "state"
+        self._file_refused = gauge(
+            "secret_key_file_refused",
+            "1 while the key file on disk lacks the key that encrypts secrets, else 0.",
         )
+        processes = gauge("server_processes", "Processes, by whether they answer.", "state")
+        single("server_process_restarts_total", "Ended processes that were started again.")
         # Of several, their supervisor counts them (gateway.server.processes.sums).
         processes.labels("answering").set(1)
         processes.labels("missing").set(0)

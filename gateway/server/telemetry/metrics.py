@@ -69,11 +69,13 @@ class Metrics(Instruments):
         for state in census():
             self._pool.labels(state).set_function(partial(_pick, census, state))
 
-    def watch_key(self, created_at: Callable[[], int]) -> None:
+    def watch_key(self, created_at: Callable[[], int], refused: Callable[[], bool]) -> None:
         """Export the age of the key that encrypts secrets; it was made at `created_at()`.
 
         Microseconds, asked at each scrape, because the key may be replaced while the server runs.
+        `refused` returns whether the file has become one that this server does not take.
         """
+        self._file_refused.set_function(lambda: float(refused()))
         age = self._secret_age.labels("encryption")
         age.set_function(lambda: (self._clock.wall() - created_at()) / 1e6)
 
@@ -83,12 +85,16 @@ class Metrics(Instruments):
             self._deliveries.clear()
             self._endpoints.clear()
             self._oldest.set(math.nan)
+            self.backed_up.set(math.nan)
+            self.backlogs.refresh(None)
             self.webhooks.choose({}, self._clock.monotonic())
             self.webhooks.refresh(None, {})
             return
         for state in ("ready", "scheduled", "in_flight", "held", "parked"):
             self._deliveries.labels(state).set(reading.states[state])
         self._oldest.set(reading.oldest_ready_age)
+        self.backed_up.set((reading.backed_up_at or 0) / 1e6)
+        self.backlogs.refresh(reading.backlogs)
         for state in ("active", "paused", "disabled"):
             for circuit in ("closed", "open"):
                 self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])
@@ -120,6 +126,8 @@ class Metrics(Instruments):
         self._transactions[(op,)](seconds)
 
     def fault(self, kind: DatabaseFault) -> None:
+        if kind == "full":
+            self.found_full = self._clock.monotonic()
         self._faults[(kind,)].inc()
 
     def tick(self) -> None:
@@ -166,6 +174,9 @@ class Metrics(Instruments):
 
     def rescued(self, reason: Rescue, count: int) -> None:
         self._rescued[(reason,)].inc(count)
+
+    def unreadable(self, webhook_id: str) -> None:
+        self._unreadable.inc()
 
     def fenced(self) -> None:
         self._fenced.inc()

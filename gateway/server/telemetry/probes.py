@@ -16,9 +16,10 @@ async def livez(request: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Report whether the node with all its processes is ready; a 503 gives the reasons."""
+    """Report whether the node is ready, with one of its processes at least; a 503 says why not."""
     member = request.app[MEMBER]
-    faults = await (request.app[HEALTH].faults() if member is None else member.faults())
+    own = request.app[HEALTH].faults
+    faults = await (own() if member is None else member.faults(own))
     if faults:
         return _json(503, {"status": "not ready", "reasons": faults})
     return _json(200, {"status": "ready"})

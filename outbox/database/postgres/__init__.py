@@ -18,10 +18,12 @@ from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
 from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
+from outbox.database.postgres.pooled import Turn
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.signals import Signals
-from outbox.database.postgres.units import Turn, Units
+from outbox.database.postgres.units import Units
 from outbox.database.transaction import (
+    DUTIES,
     PACE,
     LetGo,
     P,
@@ -29,9 +31,12 @@ from outbox.database.transaction import (
     SynchronousCommit,
     T,
     Tx,
+    note_commit,
+    patience,
     scan_places,
+    write_places,
 )
-from outbox.errors import CannotStart
+from outbox.errors import CannotStart, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver, Unwatched
 
@@ -65,8 +70,10 @@ class PostgresDatabase:
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
         self._groups = Groups(self._group_units.write_at_once) if home is None else None
-        # Scans leave connections free for short units.
-        self._places = scan_places(max(1, size // 3))
+        # Scans and writes leave connections free for short reads, which wait for nobody's locks.
+        scans = max(1, size // 3)
+        self._places = scan_places(scans)
+        self._writes = write_places(max(1, size - scans - 1)) if home is None else None
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
     async def open(self) -> None:
@@ -130,15 +137,29 @@ class PostgresDatabase:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        return await self._units.read(unit, args, kwargs, Turn(self._places, owner))
+        turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
+        return await self._units.read(unit, args, kwargs, turn)
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        written = await self._units.write(unit, args, kwargs, self._groups)
+        try:
+            written = await self._units.write(unit, args, kwargs, self._groups, self._turn())
+        except OutcomeUnknown as unknown:
+            self._signals.committed(unknown.made_work, unknown.changed)
+            raise
+        note_commit()
         if written.made_work or written.changed:
             self._signals.committed(written.made_work, written.changed)
         return written.result
+
+    def _turn(self) -> Turn | None:
+        """Return the queue of writes, and whose write this is; the engine's own pools have none."""
+        if self._writes is None:
+            return None
+        current = patience.get()
+        owner = DUTIES if current is None else current.owner
+        return Turn(self._writes, owner, "PostgreSQL: too many writes at once")
 
 
 async def open(

@@ -24,21 +24,22 @@ from outbox.errors import OutcomeUnknown
 
 PAUSE_SECONDS = 0.05
 LET_GO_SECONDS = 0.3
-_MARK = """cast({xid}() as text) as xid, now() as began,
-  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline"""
+# After a crash PostgreSQL may reuse an id of a transaction that never reached the disk, and so may
+# a promoted standby that did not receive it. So `committed` is trusted only on the same timeline
+# and without a crash since, or when the row of the transaction exists. Any role can see a crash:
+# the recovery resets the statistics, and an orderly restart keeps them. The server's start time
+# does not show it: the server survives the crash of one of its processes. PostgreSQL 14 keeps
+# statistics in a file, too slow to read for each write; there the time of the reset is compared.
+_RESET = "pg_stat_get_bgwriter_stat_reset_time()"
+_TIMELINE = "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+_MARK = f"""cast({{xid}}() as text) as xid, now() as began, {_TIMELINE} as timeline,
+  case when current_setting('server_version_num') >= '150000' then {_RESET} end as reset"""
 _MARKED = f"select {_MARK.format(xid='pg_current_xact_id_if_assigned')}"
 _MARKING = f" returning {_MARK.format(xid='pg_current_xact_id')}"
-# After a crash PostgreSQL may reuse an id of a transaction that never reached the disk, and so may
-# a promoted standby that did not receive it. So `committed` is trusted only when the server has run
-# without interruption (the start time of its checkpointer shows this) on the same timeline, or when
-# the row of the transaction exists.
-_STATUS = """
-select case when not pg_is_in_recovery()
-    then pg_xact_status(cast(cast($1 as text) as xid8)) else 'in recovery' end as status,
-  coalesce((select max(backend_start) < $2 from pg_stat_activity
-    where backend_type = 'checkpointer'), false)
-  and case when not pg_is_in_recovery()
-    then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) = $3 end as ran_on
+_STATUS = f"""
+select pg_xact_status(cast(cast($1 as text) as xid8)) as status,
+  {_TIMELINE} = $2 and coalesce({_RESET} = $3, {_RESET} < $4) as ran_on
+where not pg_is_in_recovery()
 """
 # A session that nobody listens to would stay until the server notices the lost connection. Another
 # server, and the same one after a crash, has no session with this number and start.
@@ -59,8 +60,10 @@ class Mark:
     """The identity of one transaction. `xid` is None when the transaction has written nothing."""
 
     xid: str | None
-    began: datetime
     timeline: str
+    reset: datetime | None
+    """When the server had last reset its statistics; unknown on PostgreSQL 14."""
+    began: datetime
     wrote: tuple[Insert, str] | None
     """One of its rows, by its first value; no other transaction writes this value."""
 
@@ -89,7 +92,7 @@ async def mark(
 ) -> Mark:
     """Return the mark of the open transaction; `row` is the result of `marking`, if it ran."""
     found: Any = row if row is not None else await connection.fetchrow(_MARKED)
-    return Mark(found["xid"], found["began"], found["timeline"], wrote)
+    return Mark(found["xid"], found["timeline"], found["reset"], found["began"], wrote)
 
 
 async def commit(connection: Connection, statement: str = "commit", *values: Any) -> bool:
@@ -190,11 +193,11 @@ async def _status(connection: Connection, mark: Mark | Session) -> tuple[Status,
     if isinstance(mark, Session):
         return await connection.fetchval(_ENDED, mark.pid, mark.started), False
     try:
-        row = await connection.fetchrow(_STATUS, mark.xid, mark.began, mark.timeline)
+        row = await connection.fetchrow(_STATUS, mark.xid, mark.timeline, mark.reset, mark.began)
     except asyncpg.InvalidParameterValueError:
         # The id is in the future: after a crash or a failover no transaction has used it yet.
         return "never", False
-    return row["status"], bool(row["ran_on"])
+    return (row["status"], bool(row["ran_on"])) if row else ("in recovery", False)
 
 
 async def _confirmed(connection: Connection) -> bool:
@@ -207,5 +210,5 @@ async def _confirmed(connection: Connection) -> bool:
 def unknown() -> OutcomeUnknown:
     """Return the error for an outcome that no server can report."""
     return OutcomeUnknown(
-        "connection", "PostgreSQL: the connection was lost during COMMIT; its outcome is unknown"
+        "connection", "PostgreSQL: no reply to COMMIT: it may have been written; look first"
     )

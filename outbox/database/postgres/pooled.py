@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import asyncpg
 
+from outbox.database.places import Places
 from outbox.database.postgres.faults import LOST, breaks_off
 from outbox.database.postgres.hosts import Connection, is_gone
 from outbox.database.postgres.limits import Times
@@ -16,37 +18,81 @@ from outbox.errors import DatabaseUnavailable
 ROLLBACK_SECONDS = 1.0
 
 
+class Turn(NamedTuple):
+    """The queue in which a unit waits for a connection, and the owner it runs for."""
+
+    places: Places
+    owner: str
+    text: str
+    """Says that the wait was too long."""
+
+    async def take(self) -> None:
+        """Wait for a place. Raise Crowded."""
+        await self.places.take(self.owner)
+
+    def leave(self) -> None:
+        """Release the place."""
+        self.places.leave(self.owner)
+
+
 class Pooled:
     """A connection that is acquired when it is first needed, and released at the block's end.
 
     When the block raises an error, the open transaction is rolled back.
     """
 
-    __slots__ = ("_open", "_pool", "_size", "_times", "connection")
+    __slots__ = ("_open", "_pool", "_size", "_times", "_turn", "connection")
 
     def __init__(
-        self, open_pool: Callable[[], Awaitable[asyncpg.Pool]], size: int, times: Times
+        self,
+        open_pool: Callable[[], Awaitable[asyncpg.Pool]],
+        size: int,
+        times: Times,
+        turn: Turn | None = None,
     ) -> None:
-        """Acquire within `times` from the pool, which has up to `size` connections."""
+        """Acquire within `times` from the pool, which has up to `size` connections.
+
+        With a `turn`, it first waits for its place, without a connection.
+        """
         self._open = open_pool
         self._size = size
         self._times = times
+        self._turn = turn
         self._pool: asyncpg.Pool | None = None
         self.connection: Connection | None = None
 
     async def acquire(self) -> Connection:
         """Return the connection. Raise DatabaseUnavailable when none becomes free in time."""
         if self.connection is None:
-            self._pool = pool = await self._open()
-            try:
-                self.connection = await pool.acquire(
-                    timeout=self._times.acquire(asyncio.get_running_loop().time())
-                )
-            except TimeoutError:
-                if pool.get_idle_size() == 0 and pool.get_size() == self._size:
-                    raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None
-                raise
+            if self._turn is None:
+                self.connection = await self._acquire()
+            else:
+                await self._take(self._turn)
+                try:
+                    self.connection = await self._acquire()
+                finally:
+                    if self.connection is None:
+                        self._turn.leave()
         return self.connection
+
+    async def _acquire(self) -> Connection:
+        self._pool = pool = await self._open()
+        try:
+            return await pool.acquire(timeout=self._left())
+        except TimeoutError:
+            if pool.get_idle_size() == 0 and pool.get_size() == self._size:
+                raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None
+            raise
+
+    async def _take(self, turn: Turn) -> None:
+        try:
+            async with asyncio.timeout(self._left()):
+                await turn.take()
+        except TimeoutError:
+            raise DatabaseUnavailable("busy", turn.text) from None
+
+    def _left(self) -> float | None:
+        return self._times.acquire(asyncio.get_running_loop().time())
 
     async def __aenter__(self) -> Pooled:
         return self
@@ -60,8 +106,12 @@ class Pooled:
         finally:
             # The connection was lost after its reply: the pool may have removed it, and the reply
             # is valid.
-            with suppress(*LOST):
-                await asyncio.shield(self._pool.release(self.connection))
+            try:
+                with suppress(*LOST):
+                    await asyncio.shield(self._pool.release(self.connection))
+            finally:
+                if self._turn is not None:
+                    self._turn.leave()
 
 
 async def _undo(connection: Connection, error: BaseException) -> None:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple
+from typing import Any, Generic, Literal
 
 import asyncpg
 
 from outbox.clock import Clock
 from outbox.database.deferred import Deferred
-from outbox.database.places import Places
+from outbox.database.places import Crowded
 from outbox.database.postgres.fate import Fates, Mark, Session, commit, let_go, mark
 from outbox.database.postgres.faults import STALE, breaks_off, fault_of
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
-from outbox.database.postgres.pooled import Pooled
+from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.together import Statement, together
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
-from outbox.errors import DatabaseUnavailable
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
 
@@ -46,13 +46,6 @@ class Written(Generic[T]):
     result: T
     made_work: bool
     changed: frozenset[str]
-
-
-class Turn(NamedTuple):
-    """The queue in which a scan waits for a connection, and the owner it runs for."""
-
-    places: Places
-    owner: str
 
 
 class Units:
@@ -125,23 +118,38 @@ class Units:
         return await self._tried("read", attempt, turn)
 
     async def write(
-        self, unit: Unit[T], args: Any, kwargs: Any, groups: Groups | None = None
+        self,
+        unit: Unit[T],
+        args: Any,
+        kwargs: Any,
+        groups: Groups | None = None,
+        turn: Turn | None = None,
     ) -> Written[T]:
-        """Run `unit` in a transaction, or with others in a group when it only puts rows off."""
+        """Run `unit` in a transaction, or with others in a group when it only puts rows off.
+
+        A group needs no turn.
+        """
 
         async def attempt(pooled: Pooled, times: Times) -> Written[T]:
             tx = self._writing(pooled)
             async with asyncio.timeout_at(times.body):
                 result = await unit(tx, *args, **kwargs)
-            grouped = (
-                groups is not None and not tx.begun and bool(tx.put_off)
-                and await groups.write(tx.put_off, times)
-            )  # fmt: skip
-            if not grouped:
-                await self._end(pooled, tx, times)
+            try:
+                grouped = (
+                    groups is not None and not tx.begun and bool(tx.put_off)
+                    and await groups.write(tx.put_off, times)
+                )  # fmt: skip
+                if not grouped:
+                    await self._end(pooled, tx, times)
+            except OutcomeUnknown as unknown:
+                unknown.made_work, unknown.changed = tx.wake, frozenset(tx.changed)
+                raise
             return Written(result, tx.wake, frozenset(tx.changed))
 
-        return await self._tried("write", attempt, None)
+        try:
+            return await self._tried("write", attempt, turn)
+        except Crowded:
+            raise DatabaseUnavailable("busy", "PostgreSQL: too many writes wait") from None
 
     async def write_at_once(self, rows: Deferred, times: Times) -> None:
         """Write the rows of a group. Raise OutcomeUnknown, or an error if nothing is written."""
@@ -224,22 +232,23 @@ class Units:
                     error = outdated
                     stale += 1
                 except DatabaseUnavailable as refused:
-                    self._observer().fault(refused.kind)
+                    for kind in refused.kinds:
+                        self._observer().fault(kind)
                     raise
                 except Exception as problem:
-                    kind = fault_of(problem)
+                    fault = fault_of(problem)
                     forbidden = isinstance(problem, asyncpg.ReadOnlySQLTransactionError)
-                    if kind is None or (forbidden and op == "read"):
+                    if fault is None or (forbidden and op == "read"):
                         raise
-                    self._observer().fault(kind)
+                    self._observer().fault(fault)
                     error = problem
-                    races += kind == "serialization"
-                    lost += kind in ("connection", "read_only")
-                    if kind == "read_only" and self._pool is not None:
+                    races += fault == "serialization"
+                    lost += fault in ("connection", "read_only")
+                    if fault == "read_only" and self._pool is not None:
                         # The primary has become a standby: look for the new primary.
                         await self._pool.expire_connections()
-                    if kind not in ("serialization", "connection", "read_only"):
-                        raise DatabaseUnavailable(kind, f"PostgreSQL: {problem}") from problem
+                    if fault not in ("serialization", "connection", "read_only"):
+                        raise DatabaseUnavailable(fault, f"PostgreSQL: {problem}") from problem
                 if races > RACES:
                     raise DatabaseUnavailable("serialization", "PostgreSQL: too many lost races")
                 late = times.body is not None and loop.time() >= times.body
@@ -257,19 +266,8 @@ class Units:
         times: Times,
         turn: Turn | None,
     ) -> T:
-        if turn is None:
-            async with Pooled(self.open, self._size, times) as pooled:
-                return await attempt(pooled, times)
-        try:
-            async with asyncio.timeout(times.acquire(asyncio.get_running_loop().time())):
-                await turn.places.take(turn.owner)
-        except TimeoutError:
-            raise DatabaseUnavailable("busy", "PostgreSQL: too many long reads at once") from None
-        try:
-            async with Pooled(self.open, self._size, times) as pooled:
-                return await attempt(pooled, times)
-        finally:
-            turn.places.leave(turn.owner)
+        async with Pooled(self.open, self._size, times, turn) as pooled:
+            return await attempt(pooled, times)
 
 
 def _session(connection: Connection, last: Statement) -> Session | None:

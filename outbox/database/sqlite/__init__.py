@@ -20,8 +20,17 @@ from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
 from outbox.database.sqlite.turns import Turns
-from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx, scan_places
-from outbox.errors import CannotStart, DatabaseUnavailable
+from outbox.database.transaction import (
+    PACE,
+    LetGo,
+    P,
+    Purpose,
+    T,
+    Tx,
+    note_commit,
+    scan_places,
+)
+from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver, Unwatched
 
@@ -71,6 +80,7 @@ class SqliteDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         result: T = await self._put(self._writes, self._job(unit, args, kwargs))
+        note_commit()
         return result
 
     async def read(
@@ -122,11 +132,12 @@ class SqliteDatabase:
         now = self.clock.monotonic()
         for job in jobs:
             self.observer.transaction(op, now - job.began)
-            if job.error is None:
+            if job.error is None or isinstance(job.error, OutcomeUnknown):
                 wake = wake or job.wake
                 changed |= job.changed
-            elif isinstance(job.error, DatabaseUnavailable) and not job.abandoned:
-                self.observer.fault(job.error.kind)
+            if isinstance(job.error, DatabaseUnavailable) and not job.abandoned:
+                for kind in job.error.kinds:
+                    self.observer.fault(kind)
             # A cancelled caller no longer waits; its unit ran all the same.
             if job.future.done():
                 continue

@@ -1,4 +1,9 @@
-"""The database file: its connections and settings, its server lock and its due clock."""
+"""The database file: its connections and settings, its server lock and its due clock.
+
+The due clock of the process that serves counts on from the wall clock at its start, or from the
+stored mark if that is later. It writes into the lock file how far this is from the time since boot,
+so that a command beside it has the same clock, wherever the wall clock is by then.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from outbox.errors import CannotStart
 BUSY_MILLISECONDS = 5000
 CHECK_SECONDS = 1.0
 """At its start a server looks for damage for so long: about 150 MiB of file."""
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # The furthest the due clock has been: as stored, or when a lane had its last turn.
 MARK = """
 select max(
@@ -38,6 +44,14 @@ def damaged(path: Path, what: str) -> CannotStart:
     )
 
 
+def boot_id() -> str:
+    """Return what names the time since the last boot of the machine; empty where nothing does."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 class File:
     """The database file, its lock, and the due clock that its connections share."""
 
@@ -45,6 +59,7 @@ class File:
         self, path: Path, clock: Clock, serving: bool, synchronous: Literal["full", "normal"]
     ) -> None:
         self._path = path
+        self._lock_path = Path(f"{path}.lock")
         self._clock = clock
         self._serving = serving
         self._synchronous = synchronous
@@ -54,21 +69,20 @@ class File:
 
     def lock(self) -> None:
         """Lock the file for this process. The kernel releases the lock when the process dies."""
-        path = Path(f"{self._path}.lock")
-        private_files.make(path)
-        handle = path.open("a+", encoding="ascii")
+        private_files.make(self._lock_path)
+        handle = self._lock_path.open("a+", encoding="ascii")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             handle.seek(0)
-            holder = handle.read().strip() or "unknown"
+            holder = handle.readline().strip() or "unknown"
             handle.close()
             raise CannotStart(
                 f"{self._path} is already in use by server process {holder}; stop that one first, "
                 "or use PostgreSQL for several nodes"
             ) from None
         handle.truncate(0)
-        handle.write(str(os.getpid()))
+        handle.write(f"{os.getpid()}\n")
         handle.flush()
         self._lock = handle
 
@@ -83,6 +97,8 @@ class File:
 
     def release(self) -> None:
         if self._lock is not None:
+            # Its clock ends here: the next one may begin at the mark.
+            self._lock.truncate(0)
             self._lock.close()
             self._lock = None
 
@@ -96,10 +112,38 @@ class File:
                 "select 1 from pragma_table_info('lanes') where name = 'turned_at'"
             ).fetchone()
             if row:
-                mark = connection.execute(MARK).fetchone()
-                self._due_base = max(self._due_base, mark[0])
+                [mark] = connection.execute(MARK).fetchone()
+                self._start_clock(mark)
         finally:
             connection.close()
+        if self._lock is not None:
+            self._lock.write(f"{boot_id()} {self._due_base - self._boot}\n")
+            self._lock.flush()
+
+    def _start_clock(self, mark: int) -> None:
+        """Set the due clock from the stored mark of the file.
+
+        Whatever the wall clock is, a process that does not serve gives out no time that lies ahead
+        for the one that serves now, or next. That one is never before the mark at its start.
+        """
+        furthest = max(self._due_base, mark)
+        if self._serving:
+            self._due_base = furthest
+            return
+        served = self._served()
+        if served is not None:
+            self._due_base = min(served, furthest)
+        elif mark:
+            self._due_base = mark
+
+    def _served(self) -> int | None:
+        """Return the due clock of the process that serves, or was killed since the last boot."""
+        try:
+            [_, line, *_] = self._lock_path.read_text(encoding="ascii").splitlines()
+            boot, ahead = line.split()
+            return int(ahead) + self._boot if boot == boot_id() else None
+        except (OSError, ValueError):
+            return None
 
     def must_be_sound(self) -> None:
         """Raise CannotStart when the file is damaged, as far as a short look shows.
@@ -136,6 +180,7 @@ class File:
         try:
             connection.row_factory = sqlite3.Row
             connection.create_function("due_now", 0, self.due_now)
+            connection.create_function("serves", 0, lambda: self._serving)
             for pragma in self._pragmas(writable):
                 connection.execute(f"pragma {pragma}")
         except BaseException:
@@ -146,9 +191,11 @@ class File:
     def _pragmas(self, writable: bool) -> list[str]:
         if not writable:
             return ["query_only = on", "cache_size = -16384", "temp_store = memory"]
+        # It lets retention release space in small steps. In a file with content it changes nothing
+        # and waits for the lock of writers.
+        new = ["auto_vacuum = incremental"] if self._path.stat().st_size == 0 else []
         return [
-            # Applies to a new file only; it lets retention release space in small steps.
-            "auto_vacuum = incremental",
+            *new,
             "journal_mode = wal",
             f"synchronous = {self._synchronous}",
             "foreign_keys = on",

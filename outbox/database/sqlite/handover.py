@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit, urlunsplit
 
 from outbox import private_files
+from outbox.database import without_password
 from outbox.database.sqlite.file import File, copied_mark
 from outbox.database.transfer import Place
 from outbox.errors import OutcomeUnknown
@@ -63,10 +63,3 @@ def handed_over(place: Place, target: str) -> Iterator[Handover]:
                 handover.mark.unlink(missing_ok=True)
     finally:
         file.release()
-
-
-def without_password(url: str) -> str:
-    """Return a URL that may be shown."""
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{hosts}", query=""))

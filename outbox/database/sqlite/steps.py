@@ -29,6 +29,9 @@ _FAULTS: dict[int, DatabaseFault] = {
     sqlite3.SQLITE_CORRUPT: "corrupt",
     sqlite3.SQLITE_NOTADB: "corrupt",
 }
+ADVICE: dict[DatabaseFault, str] = {
+    "busy": "; another program keeps its lock: end that program, or try again"
+}
 
 
 def fault_of(error: BaseException) -> BaseException:
@@ -36,7 +39,7 @@ def fault_of(error: BaseException) -> BaseException:
     if isinstance(error, sqlite3.Error):
         kind = _FAULTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
         if kind is not None:
-            return DatabaseUnavailable(kind, f"SQLite: {error}")
+            return DatabaseUnavailable(kind, f"SQLite: {error}{ADVICE.get(kind, '')}")
     return error
 
 

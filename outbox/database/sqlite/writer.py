@@ -10,7 +10,7 @@ from math import inf
 from outbox.clock import Clock
 from outbox.database.sqlite.file import BUSY_MILLISECONDS, File
 from outbox.database.sqlite.steps import Batch, Job, SqliteTx, fault_of
-from outbox.errors import DatabaseUnavailable
+from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 
 BATCH_UNITS = 256
@@ -18,6 +18,10 @@ BATCH_SECONDS = 0.01
 """A batch ends after this time, or after the time of the last COMMIT if that took longer."""
 LONG_SECONDS = 0.02
 """A unit that holds the loop for longer is left to the thread before its next statement."""
+
+
+REFUSED: frozenset[DatabaseFault] = frozenset({"full", "busy"})
+"""Faults of COMMIT after which nothing is committed: its last page did not reach the log."""
 
 
 class TookTooLong(BaseException):
@@ -87,15 +91,8 @@ class Writer:
                 batch = self._new_batch()
                 # Should the transaction not begin, this job gets the error.
                 batch.done.append(self._jobs.popleft())
-                waiting = len(self._jobs)
                 connection = self._open()
-                try:
-                    self._begin(connection)
-                except sqlite3.Error as error:
-                    if _is_busy(error):
-                        # These have waited as long; each by itself would wait as long again.
-                        batch.done.extend(self._jobs.popleft() for _ in range(waiting))
-                    raise
+                self._begin(connection)
                 self._run(connection, batch.done[0], batch)
                 self._gather(batch)
             elif self.left_some:
@@ -103,9 +100,13 @@ class Writer:
             self._end(self._open(), batch)
         except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
             assert batch is not None
+            if _is_busy(error):
+                # Those that wait would now wait as long again, and so would those behind them.
+                batch.done.extend(self._jobs.popleft() for _ in range(len(self._jobs)))
             for unanswered in batch.done:
                 unanswered.error = unanswered.error or fault_of(error)
-            self.close()
+            if not _is_busy(error):
+                self.close()
         return batch.done
 
     def close(self) -> None:
@@ -234,6 +235,9 @@ class Writer:
                 elif connection.in_transaction:
                     self._commit(connection, [job])
             except sqlite3.Error as error:
+                if _is_busy(error):
+                    # Each by itself would wait as long.
+                    raise
                 job.error = fault_of(error)
             self._finish([jobs.pop(0)])
 
@@ -254,7 +258,8 @@ class Writer:
     def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
         """COMMIT; when that fails, every successful unit gets the error.
 
-        Return True when the disk was full and nothing is committed, so that a retry is safe.
+        Return True when the disk was full and nothing is committed, so that a retry is safe. After
+        a failed flush the transaction may already be in the log, where the next start finds it.
         """
         began = self._clock.monotonic()
         try:
@@ -262,13 +267,17 @@ class Writer:
             self._flush_seconds = self._clock.monotonic() - began
         except sqlite3.Error as error:
             fault = fault_of(error)
+            kind = fault.kind if isinstance(fault, DatabaseUnavailable) else None
+            if kind is not None and kind not in REFUSED:
+                fault = OutcomeUnknown(
+                    kind, f"SQLite: {error}: it may have been written; look first"
+                )
             for job in jobs:
                 job.error = job.error or fault
-            kind = fault.kind if isinstance(fault, DatabaseUnavailable) else None
-            if kind == "full":
+            if kind in REFUSED:
                 if connection.in_transaction:
                     connection.execute("rollback")
-                return True
+                return kind == "full"
             # After a failed fsync the state of the kernel's cache is unknown: reopen the file.
             self.close()
         return False
@@ -280,6 +289,6 @@ class Writer:
         return self._connection
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
-    """Return whether another process had the lock for too long."""
+def _is_busy(error: BaseException) -> bool:
+    """Return whether a transaction did not begin, as another process had the lock for too long."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY

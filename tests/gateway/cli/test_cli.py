@@ -243,7 +243,10 @@ def test_a_schema_newer_than_the_program(tmp_path: Path) -> None:
     assert command("migrate", folder=tmp_path).returncode == 0
     database = sqlite3.connect(tmp_path / "carteiro.db")
     try:
-        database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
+        database.execute(
+            "insert into schema_migrations (component, number, name, checksum, applied_at)"
+            " values ('outbox', 9999, 'x', 'x', 0)"
+        )
         database.commit()
     finally:
         database.close()
@@ -380,7 +383,10 @@ def test_a_server_that_cannot_start_says_why_like_any_command(tmp_path: Path) ->
     assert command("migrate", folder=tmp_path).returncode == 0
     database = sqlite3.connect(tmp_path / "carteiro.db")
     try:
-        database.execute("insert into schema_migrations values ('outbox', 9999, 'x', 'x', 0)")
+        database.execute(
+            "insert into schema_migrations (component, number, name, checksum, applied_at)"
+            " values ('outbox', 9999, 'x', 'x', 0)"
+        )
         database.commit()
     finally:
         database.close()

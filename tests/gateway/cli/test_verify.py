@@ -31,10 +31,10 @@ class Log:
     webhooks: list[str]
 
     async def verify(
-        self, webhook: str | None = None, noted: str | None = None, **given: bool
+        self, webhook: str | None = None, noted: str | None = None, **given: int
     ) -> list[str]:
         lines: list[str] = []
-        words = {"webhook": webhook, "noted": noted, "json": False} | given
+        words = {"webhook": webhook, "noted": noted, "json": False, "retention_days": 0} | given
         try:
             await command.run(self.config, Namespace(**words), lines.append)
         except Changed as error:
@@ -126,5 +126,5 @@ async def test_signatures_of_a_replaced_secret_are_not_faults(log: Log) -> None:
     assert lines[0].endswith(": 0 signatures right.")
     assert lines[1].endswith(" signatures not checked: made with a secret that was replaced since.")
     # The same secret, had it been the one from the beginning.
-    await log.run("update webhooks set secret_since = 0")
+    await log.run("update webhooks set secret_since = 0, secret_place = 0")
     assert "its signature does not match its body." in (await log.verify())[1]

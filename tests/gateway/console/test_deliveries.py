@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.server.config import Config
 from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
-from outbox.queue import erasure, log
+from outbox.queue import log, traces
 from outbox.queue.log import Delivery
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, add_webhook
@@ -131,8 +131,8 @@ async def test_an_attempt_shows_its_digest_and_an_erased_response_its_own(
     page = await maria.get(path)
     assert page.test_id("digest") == f"{attempt.digest.hex()[:16]}…"
     assert page.test_id("erased-response") is None
-    await console.db.write(erasure.erase_events, [delivery.event_id])
-    await console.db.write(erasure.erase_answers, [delivery.event_id], 10)
+    await console.db.write(traces.erase_bodies, [delivery.event_id])
+    await console.db.write(traces.erase_answers, [delivery.id], 10)
     page = await maria.get(path)
     assert page.test_id("response-body") is None
     [attempt] = await console.db.read(log.attempts, delivery.id)

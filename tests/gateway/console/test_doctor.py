@@ -230,7 +230,7 @@ async def test_a_damaged_secret_is_named(maria: Guest) -> None:
     page = await examine(maria, made.id)
     assert page.status == 200
     assert "Nothing can be sent: the webhook&#39;s secret cannot be decrypted" in page.html
-    assert "would end as dead" in page.html
+    assert "The delivery would wait, and use up no attempt" in page.html
 
 
 async def test_a_paused_webhook_is_examined_with_a_note(maria: Guest, box: Inbox) -> None:

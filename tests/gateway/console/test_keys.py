@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.accounts import keys, sessions
 from outbox.database.transaction import Row, Tx
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.support.console import Guest
+from tests.support.failing import failing
 
 LIST = "/console/keys"
 
@@ -88,3 +91,26 @@ async def test_what_is_wrong_is_named(maria: Guest, fields: dict[str, Any], says
     assert page.status == 400
     assert says in page.html
     assert not await maria.site.db.read(rows, "select id from api_keys")
+
+
+REFUSED = DatabaseUnavailable("busy", "secret detail 4711")
+LOST = OutcomeUnknown("connection", "secret detail 4711")
+
+
+@pytest.mark.parametrize(
+    ("unit", "error", "says"),
+    [
+        (keys.add, REFUSED, "Nothing was changed."),
+        (keys.add, LOST, "The change may have been made"),
+        # The key is there by now, although its page could not be prepared.
+        (sessions.keep_reveal, REFUSED, "The change may have been made"),
+    ],
+)
+async def test_a_page_says_whether_the_change_may_be_there(
+    maria: Guest, monkeypatch: pytest.MonkeyPatch, unit: Any, error: Exception, says: str
+) -> None:
+    failing(monkeypatch, maria.site.db, "write", unit, error)
+    page = await maria.submit(LIST, name="ERP", scopes="read", expires="")
+    assert page.status == 503
+    assert says in page.html
+    assert "4711" not in page.html

@@ -111,6 +111,28 @@ async def test_a_new_webhook_gets_past_events(console: Site, maria: Guest) -> No
     assert tuple(row[name] for name in ("kind", "state", "made")) == ("backfill", "done", 2)
 
 
+async def test_past_events_that_may_have_arrived_are_left_out_and_the_page_says_so(
+    console: Site, maria: Guest
+) -> None:
+    webhook_id, _ = await waiting(console, maria, 3, "delivered")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    await console.db.write(run, "delete from deliveries")
+    await console.db.write(run, "update events set name = 'contact.created'")
+    [row] = await console.db.read(
+        rows, "select seq, occurred_at from events order by seq limit 1 offset 1"
+    )
+    await console.db.write(run, "insert into forgotten values ($1, $2)", webhook_id, row["seq"])
+    path = f"/console/webhooks/{webhook_id}/recover"
+    assert "deleted 30 days after they ended" in (await maria.get(f"{path}?kind=backfill")).html
+    assert "deleted 30 days" not in (await maria.get(path)).html
+    fields: dict[str, Any] = {"kind": "backfill", "since": since(console), "rate": "5"}
+    asked = await maria.submit(path, **fields)
+    assert asked.test_id("job-total") == "Deliveries it will make: 1."
+    assert "no longer shows whether these arrived" in (asked.test_id("left-out") or "")
+    later = await maria.submit(path, **fields | {"since": dates.show(row["occurred_at"] + 1_000)})
+    assert "left-out" not in later.html
+
+
 async def test_a_job_is_cancelled(console: Site, maria: Guest) -> None:
     webhook_id, _ = await waiting(console, maria, 1, "dead")
     path = f"/console/webhooks/{webhook_id}/recover"
@@ -122,6 +144,19 @@ async def test_a_job_is_cancelled(console: Site, maria: Guest) -> None:
     assert "Job cancelled." in done.html
     again = await maria.submit(f"{where}/cancel", at="/console/webhooks/new")
     assert again.status == 409
+
+
+async def test_a_job_that_cannot_run_says_why(console: Site, maria: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    job = await maria.submit(
+        path, kind="recover", ends="dead", since=since(console), rate="5", confirmed="count"
+    )
+    await console.db.write(run, "update jobs set names = '{'")
+    await Recovering(console.db).run_once()
+    page = await maria.get(f"/console/jobs/{job.id}")
+    assert "stored in a damaged row" in (page.test_id("job-reason") or "")
+    assert job.id in (await maria.get(path)).html
 
 
 async def test_a_job_at_a_paused_webhook_says_that_it_waits(console: Site, maria: Guest) -> None:

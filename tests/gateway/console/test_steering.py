@@ -7,9 +7,11 @@ import pytest
 
 from outbox.database.transaction import Database
 from outbox.queue import lanes
+from outbox.queue.rescue import rescue
 from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest
 from tests.support.drain import make_many, rows
+from tests.support.lines import WAITS
 from tests.support.site import Site
 
 HOUR = 3_600_000_000
@@ -53,6 +55,40 @@ async def test_a_delivery_is_tried_now(console: Site, maria: Guest) -> None:
     assert "The delivery is next." in done.html
     [row] = await console.db.read(rows, "select next_at <= due_now() as due from deliveries")
     assert row["due"]
+
+
+async def test_a_corrected_url_is_tried_at_once(console: Site, maria: Guest) -> None:
+    webhook_id, [_] = await waiting(console, maria, 1)
+    await console.db.write(
+        run, "update webhooks set circuit = 'open', failures = 10, failing_since = 1"
+    )
+    await console.db.write(run, "update lanes set probe_at = due_now() + $1", HOUR)
+    where = f"/console/webhooks/{webhook_id}"
+    fields: dict[str, Any] = {"events": "contact.created", "at": f"{where}/edit"}
+    due = "select next_at <= due_now() as due from deliveries"
+    # Another setting changes nothing of this.
+    await maria.submit(where, url="http://127.0.0.1:9999/hook", description="new", **fields)
+    assert not (await console.db.read(rows, due))[0]["due"]
+    page = await maria.submit(where, url="http://127.0.0.1:9998/hook", **fields)
+    assert page.status == 200
+    assert (await console.db.read(rows, due))[0]["due"]
+    [row] = await console.db.read(rows, "select * from webhooks where id = $1", webhook_id)
+    assert (row["circuit"], row["failures"], row["failing_since"]) == ("closed", 0, None)
+
+
+async def test_a_page_tells_why_a_rescued_delivery_waits(console: Site, maria: Guest) -> None:
+    _, [one] = await waiting(console, maria, 1)
+    for times in (1, 2, 3):
+        await console.db.write(
+            run, "update deliveries set state = 'in_flight', claim = 'c', node_id = 'ended'"
+        )
+        [rescued] = await console.db.write(rescue, "ended", WAITS)
+        assert rescued.state == "ready", times
+    page = await maria.get(f"/console/deliveries/{one}")
+    assert "the process ended while sending, 3 times in a row" in page.html
+    [row] = await console.db.read(rows, "select next_at - due_now() as due_in from deliveries")
+    assert HOUR // 4 < row["due_in"] < HOUR
+    assert f'action="/console/deliveries/{one}/now"' in page.html
 
 
 async def test_a_delivery_is_cancelled_once(console: Site, maria: Guest) -> None:

@@ -12,7 +12,7 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.rest.webhooks import record as record_of
 from gateway.server.config import Config, Egress, Limits
-from gateway.server.keys import KEYRING
+from gateway.server.keys import KEYRING, METRICS
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import Guest, guest
@@ -216,6 +216,30 @@ async def test_delete_needs_confirmation(maria: Guest) -> None:
     assert "No webhooks yet" in page.html
     assert (await maria.get(path)).status == 404
     assert not await maria.site.db.read(rows, "select webhook_id from lanes")
+
+
+async def test_what_an_activation_and_a_removal_cancel_is_counted(maria: Guest) -> None:
+    db, metrics = maria.site.db, maria.site.app[METRICS]
+    made = await maria.webhook(URL)
+    path = f"{LIST}/{made.id}"
+    for count, action in ((2, "activate"), (5, "delete")):
+        await maria.submit(f"{path}/pause", at=path)
+        await db.write(add_parked, made.id, range(count - 2, count))
+        await maria.submit(f"{path}/{action}")
+        found = await db.read(rows, "select state from deliveries")
+        assert {row["state"] for row in found} == {"cancelled"}
+        name, labels = "webhook_deliveries_finished_total", {"result": "cancelled"}
+        assert metrics.registry.get_sample_value(name, labels) == len(found)
+
+
+async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
+    for number in numbers:
+        await tx.run(
+            "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,"
+            " next_at, tries, attempts, record_id, seq, created_at) values ($1, 'o', $1, $2,"
+            " 'event', 'ready', false, 0, 0, 0, 'r', $3, 1)",
+            str(number), webhook_id, number,
+        )  # fmt: skip
 
 
 async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> None:

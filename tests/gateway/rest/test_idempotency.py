@@ -13,7 +13,7 @@ from gateway.records.errors import Refusal
 from gateway.records.once import Once, Outcomes
 from gateway.rest.params import once_of
 from gateway.rest.replays import Response, keep, restore
-from outbox.database.migrate import read_migrations
+from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
 import pytest
 
-from gateway.server.telemetry.health import FRESH_SECONDS, Health
+from gateway.server.telemetry.health import FRESH_SECONDS, ROOM_SECONDS, Health
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseFault
+from outbox.ids import Ids
+from tests.support.cluster import Cluster
+from tests.support.databases import SOURCES
 from tests.support.site import serving
-from tests.support.volume import tmpfs
+from tests.support.volume import fill, on_small_disk, tmpfs
 
 
 class Drain:
     ticked = float("inf")
+    found_full = float("-inf")
 
 
 def health_of(db: Database) -> Health:
@@ -95,6 +104,67 @@ async def test_a_database_that_does_not_answer(db: Database, db_url: str) -> Non
     async with asyncio.timeout(30):
         while await health.faults():
             await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def cramped(tmp_path: Path) -> AsyncIterator[tuple[Database, Path]]:
+    """A database of a server whose tables are on a small disk."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-cramped-") as home:
+        folder = Path(home)
+        # The server's own user must reach its data.
+        folder.chmod(0o755)
+        cluster = Cluster(folder / "data")
+        with tmpfs(folder, 32) as disk:
+            try:
+                await cluster.create()
+                await cluster.start()
+                url = await on_small_disk(cluster, disk)
+                db = await database.open(url, clock=SystemClock(), ids=Ids())
+                await migrate(db, SOURCES)
+                yield db, disk
+                await db.close()
+            finally:
+                await cluster.close()
+
+
+@pytest.mark.slow
+async def test_a_full_disk_of_a_server(cramped: tuple[Database, Path]) -> None:
+    db, disk = cramped
+    health = health_of(db)
+    full = ["the database is not available (disk full)"]
+    assert await health.faults() == []
+    ballast = fill(disk)
+    # A write that found no room makes the next probe ask for it.
+    health._ticks = Drain()
+    health._ticks.found_full = db.clock.monotonic()
+    await until(health, full, FRESH_SECONDS + 2)
+    ballast.unlink()
+    await until(health, [], FRESH_SECONDS + 2)
+    # Nobody writes, and it is found out all the same.
+    health._ticks.found_full = float("-inf")
+    fill(disk)
+    await until(health, full, ROOM_SECONDS + FRESH_SECONDS + 2)
+
+
+async def until(health: Health, faults: list[str], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while await health.faults() != faults:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_a_server_that_limits_temporary_files_is_not_asked_for_room(
+    db: Database, db_url: str
+) -> None:
+    if db.engine == "sqlite":
+        return  # it has no such setting
+    name = db_url.partition("?")[0].rpartition("/")[2]
+    beside = await asyncpg.connect(db_url)
+    await beside.execute(f"alter database {name} set temp_file_limit = '64kB'")
+    await beside.close()
+    other = await database.open(db_url, clock=SystemClock(), ids=Ids())
+    assert await health_of(other).faults() == []
+    await other.close()
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -183,6 +184,7 @@ async def faulty(db: Database) -> AsyncIterator[Site]:
     def with_faults(*args: Any, **kwargs: Any) -> web.Application:
         app = build_app(*args, **kwargs)
         app.router.add_get("/api/fail/{what}", fail)
+        app.router.add_post("/api/fail/{what}", fail)
         return app
 
     async with serving(db, build=with_faults) as site:
@@ -193,7 +195,7 @@ async def test_nothing_of_a_fault_leaks(faulty: Site) -> None:
     for what, status, code in (
         ("crash", 500, "internal_error"),
         ("busy", 503, "unavailable"),
-        ("unknown", 503, "unavailable"),
+        ("unknown", 503, "outcome_unknown"),
         ("teapot", 417, "validation_error"),
         ("refused", 400, "validation_error"),
     ):
@@ -214,6 +216,20 @@ async def test_nothing_of_a_fault_leaks(faulty: Site) -> None:
         {"surface": "api", "route": "/api/fail/{what}", "method": "GET", "status_class": "5xx"},
     )
     assert text == 3
+
+
+async def test_a_request_is_not_judged_by_the_one_before_it(
+    faulty: Site,
+) -> None:
+    """Requests of one connection share a context."""
+    key = {"X-API-Key": await faulty.key(await faulty.user())}
+    connector = aiohttp.TCPConnector(limit=1)
+    async with aiohttp.ClientSession(faulty.url, connector=connector, headers=key) as http:
+        for method in ("GET", "POST"):
+            async with http.post("/api/contacts", json={"name": "x"}) as answer:
+                assert answer.status == 201
+            async with http.request(method, "/api/fail/busy") as answer:
+                assert (await answer.json())["code"] == "unavailable"
 
 
 async def test_events_carry_the_request_and_its_trace(site: Site) -> None:

@@ -88,9 +88,13 @@ def test_the_supervisor_tells_how_many_processes_answer() -> None:
     alone = parse(generate_latest(new_metrics().registry).decode())
     states = {'server_processes{state="answering"}': 1, 'server_processes{state="missing"}': 0}
     assert states.items() <= values(alone).items()
-    node = values(counted(together([alone, alone], {}), 2, 3))
+    families = together([alone, alone], {})
+    node = values(counted(families, answering=2, missing=1, restarts=5, started=1_000.0))
     assert [node[state] for state in states] == [2, 1]
-    assert counted({}, 0, 3) == {}
+    assert node["server_process_restarts_total"] == 5
+    # One process that is started again does not look like a start of the node.
+    assert node["process_start_time_seconds"] == 1_000
+    assert counted({}, answering=0, missing=3, restarts=0, started=0.0) == {}
 
 
 def test_each_added_gauge_exists() -> None:

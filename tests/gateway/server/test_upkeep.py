@@ -17,12 +17,15 @@ from gateway.records import once
 from gateway.server.config import Retention
 from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
-from gateway.server.upkeep import BATCHES, Upkeep
+from gateway.server.upkeep import BATCHES, Batches, Upkeep
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database import times
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.events import marks
 from outbox.ids import Ids
-from outbox.queue import erasure, figures
+from outbox.queue import erasures, figures
 from outbox.queue.retention import DAY
 from tests.outbox.queue.test_retention import Past
 from tests.support.plans import buffers
@@ -68,7 +71,9 @@ LASTING = {
     "outbox_state": "one row",
     "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
     "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
+    "forgotten": "one row a webhook, gone with it",
     "duties": "one row a duty",
+    "remainders": "at most one row an owner, gone when fan-out has done his events",
     "wakes": "a note goes when its lane is looked at, within seconds",
     "passes": "a pass goes with its claim, or when the circuit opens or closes or the webhook goes",
     "users": "an account stays until it is removed",
@@ -122,7 +127,7 @@ class Recording:
         return getattr(self._db, name)
 
     async def write(self, unit: Unit, *args: Any) -> Any:
-        self.units.add(unit)
+        self.units.add(args[0] if unit is times.by_earlier else unit)
         return await self._db.write(unit, *args)
 
 
@@ -239,7 +244,7 @@ async def _everything_old(db: Database) -> None:
             b"d",
         )
         await tx.run("insert into chain_ends (webhook_id, place, digest) values ('gone', 9, 'd')")
-        await erasure.request(tx, user_id, ["record"])
+        await erasures.request(tx, user_id, ["record"])
         await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),
@@ -363,3 +368,35 @@ def test_no_lasting_table_has_a_column_that_ends() -> None:
 
 def test_batches_are_small() -> None:
     assert all(0 < batches.most <= 500 for batches in BATCHES)
+
+
+class Ahead(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+@pytest.mark.parametrize("hours", [-48, 48])
+async def test_what_is_deleted_is_past_its_time_by_both_clocks(db_url: str, hours: int) -> None:
+    clock = Ahead()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    moments: list[int] = []
+
+    async def unit(tx: Tx, limit: int) -> int:
+        moments.append(tx.now)
+        return 0
+
+    metrics = Metrics(clock=clock, webhook_series=5, build={"version": "1"})
+    upkeep = Upkeep(db, metrics, Credentials(db, metrics), None, Retention())
+    right = clock.wall()
+    clock.offset = hours * 3_600_000_000
+    await upkeep.run_all(Batches("mails", 1.0, unit, 5, "mails"))
+    expected = right + min(clock.offset, 0)
+    assert abs(moments[0] - expected) < 60_000_000
+    # Events that a unit makes have the wall time.
+    await upkeep.run_all(Batches("quotes", 1.0, unit, 5))
+    assert abs(moments[1] - clock.wall()) < 60_000_000
+    await db.close()

@@ -18,7 +18,8 @@ from outbox.database.sqlite import file as sqlite_file
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
-from tests.support.drain import add_webhook, ring
+from outbox.queue import lanes, replay
+from tests.support.drain import add_webhook, make, ring
 
 
 @pytest.fixture
@@ -174,23 +175,107 @@ async def test_the_lock_of_a_dead_server_is_free(tmp_path: Path) -> None:
     await db.close()
 
 
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+async def due(tx: Tx) -> int:
+    row = await tx.one("select due_now() as due")
+    assert row is not None
+    return int(row["due"])
+
+
+async def stored_mark(tx: Tx) -> int:
+    row = await tx.one("select due_mark from outbox_state")
+    assert row is not None
+    return int(row["due_mark"])
+
+
+async def _ended(tx: Tx, webhook_id: str) -> None:
+    await make(tx, "record")
+    await tx.run("update events set seq = 1")
+    await tx.run(
+        "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,"
+        " tries, attempts, record_id, seq, created_at, finished_at) select 'd', owner_id, id, $1,"
+        " 'event', 'dead', false, 0, 0, 0, 'record', 1, 0, 0 from events",
+        webhook_id,
+    )
+
+
+async def _waits(tx: Tx, delivery_id: str) -> int:
+    """Return in how many microseconds a delivery and its lane are due."""
+    row = await tx.one(
+        "select d.next_at - due_now() as own, l.due_at - due_now() as lane"
+        " from deliveries d join lanes l on l.webhook_id = d.webhook_id where d.id = $1",
+        delivery_id,
+    )
+    assert row is not None
+    return max(int(row["own"]), int(row["lane"]))
+
+
+HOUR = 3_600_000_000
+MONTH = 30 * 24 * HOUR
+
+
+@pytest.mark.parametrize("jump", [MONTH, 2 * HOUR, -2 * HOUR, -MONTH])
+async def test_a_replay_beside_a_server_whose_wall_clock_jumped_is_due_at_once(
+    db_url: str, jump: int
+) -> None:
+    clock = Wall()
+    server = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    webhook_id, _ = await add_webhook(server, ring(), "http://127.0.0.1:9/")
+    await server.write(_ended, webhook_id)
+    await server.write(lanes.mark)
+    before = await server.read(stored_mark)
+    clock.offset = jump
+    command = await database.open(db_url, clock=clock, ids=Ids())
+    beside = await command.read(due)
+    assert beside <= await server.read(due) < beside + 60_000_000
+    made = await command.write(replay.one, "d", "system")
+    await command.close()
+    assert -60_000_000 < await server.read(_waits, made) <= 0
+    assert await server.read(stored_mark) == before, "only the serving process moves it"
+    await server.close()
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("reboot", [False, True])
+async def test_what_a_command_makes_due_without_a_server_is_due_at_the_next_start(
+    db_url: str, monkeypatch: pytest.MonkeyPatch, reboot: bool
+) -> None:
+    """Whatever the wall clock was at the command and is at the start."""
+    clock = Wall()
+    server = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    webhook_id, _ = await add_webhook(server, ring(), "http://127.0.0.1:9/")
+    await server.write(_ended, webhook_id)
+    await server.write(lanes.mark)
+    before = await server.read(stored_mark)
+    await server.close()
+    if reboot:
+        monkeypatch.setattr(sqlite_file, "boot_id", lambda: "another")
+    clock.offset = MONTH
+    command = await database.open(db_url, clock=clock, ids=Ids())
+    made = await command.write(replay.one, "d", "system")
+    await command.close()
+    clock.offset = -MONTH
+    server = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    assert await server.read(_waits, made) <= 60_000_000
+    # Otherwise all that waits for its next try would be due at once.
+    assert before <= await server.read(due) < before + 60_000_000
+    await server.close()
+
+
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     "mark",
     ["update outbox_state set due_mark = due_now()", "update lanes set turned_at = due_now()"],
 )
 async def test_the_due_clock_never_goes_back_across_restarts(db_url: str, mark: str) -> None:
-    class Wall(SystemClock):
-        offset = 0
-
-        def wall(self) -> int:
-            return super().wall() + self.offset
-
-    async def due(tx: Tx) -> int:
-        row = await tx.one("select due_now() as due")
-        assert row is not None
-        return int(row["due"])
-
     async def marked(tx: Tx) -> int:
         return await tx.run(mark)
 

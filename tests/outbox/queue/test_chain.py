@@ -8,17 +8,23 @@ from typing import Any
 
 import pytest
 
+from outbox import database
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
 from outbox.queue import chain
 from outbox.queue.chain import COVERED, LINK
+from outbox.sending.request import new_secret
+from outbox.webhooks import rotation
 from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import delivered, walked
+from tests.support.drain import drain, inbox, make, ring
 
 OTHER: dict[str, object] = {
     "number": 77, "status": 201, "started_at": 5, "dns_us": 5, "connect_us": 5, "tls_us": 5,
     "first_byte_us": 5, "total_us": 5, "place": 10_000, "truncated": True,
     "kind": "test", "response_body": b"x", "body_digest": bytes(32), "digest": bytes(32),
-    "answer_digest": bytes(32),
+    "answer_digest": bytes(32), "event_digest": bytes(32),
 }  # fmt: skip
 
 
@@ -102,7 +108,7 @@ async def test_a_log_without_its_end_or_without_rows_is_found(log: Log, db_url: 
     db, keys, webhooks = log
     await run(db, "delete from attempts where webhook_id = $1", webhooks[0])
     await run(db, "update lanes set chain_place = 0 where webhook_id = $1", webhooks[1])
-    first, second = sorted((await walked(db_url, keys)).faults, key=lambda f: f.place)
+    first, second = sorted((await walked(db_url, keys)).faults, key=lambda f: f.place or 0)
     assert (first.webhook_id, first.place, first.missing) == (webhooks[0], 1, True)
     assert (second.webhook_id, second.missing) == (webhooks[1], True)
 
@@ -134,6 +140,7 @@ async def test_a_chain_computed_again_fails_by_its_signatures(log: Log, db_url: 
     body = b'{"event":"thing.made","timestamp":1,"data":{"id":"forged"}}'
     forged = hashlib.sha256(body)
     await run(db, "update events set body = $1, body_digest = $2", body, forged.hexdigest())
+    await run(db, "update attempts set event_digest = null, state = null")
     for webhook_id in webhooks:
         before, end = b"", (0, "")
         for row in await rows(
@@ -192,6 +199,44 @@ async def test_a_digest_can_be_computed_from_its_description(log: Log) -> None:
             elif name != "response_body":
                 content.append(row[name])
         content += [row["place"], bytes(row["body_digest"]).hex()]
+        content += [bytes(row["event_digest"]).hex(), row["state"]]
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
         before = hashlib.sha256(before + text.encode()).digest()
         assert bytes(row["digest"]) == before
+
+
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_rotation_after_the_clock_was_ahead_leaves_the_chain_whole(db_url: str) -> None:
+    """On PostgreSQL a node whose clock is ahead sends nothing."""
+    clock, keys = Wall(), ring()
+    clock.offset = 3_600_000_000
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    async with inbox() as box, drain(db, keys, clock) as running:
+        webhook_id = await running.webhook(box.url)
+        for number, rotate in enumerate((False, True, False, True), 1):
+            await db.write(make, f"record-{number}")
+            await running.watch.until("delivery_finished", number)
+            clock.offset = 0
+            if rotate:
+                assert await db.write(rotation.stage, webhook_id, new_secret(Ids().token(32)), keys)
+                assert await db.write(rotation.activate, webhook_id)
+            verdict = await walked(db_url, keys)
+            assert verdict.faults == []
+        # The first secret is gone by now, and so is the second one a day later.
+        assert verdict.judge.signed == {"right": 2, "replaced": 2}
+        await run(db, "update webhooks set old_secret = null, old_secret_until = null")
+        assert (await walked(db_url, keys)).judge.signed == {"replaced": 4}
+        # Without the place, the first attempt looks as if the current secret should have signed it.
+        await run(db, "update webhooks set secret_place = 0")
+        [fault] = (await walked(db_url, keys)).faults
+        assert (fault.place, fault.what) == (1, "its signature does not match its body")
+    await db.close()

@@ -11,9 +11,10 @@ from math import ceil
 
 import pytest
 
+from outbox import webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
-from outbox.queue import parking, replay, steering
+from outbox.queue import lanes, parking, replay, steering
 from outbox.queue.circuits import (
     DISABLED_AFTER,
     FAILURES,
@@ -28,6 +29,7 @@ from outbox.queue.policy import Schedule, again, decide, probed
 from outbox.queue.settle import Settlement, settle
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.states import OutcomeName
+from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
@@ -92,6 +94,23 @@ async def wait(tx: Tx, micros: int) -> None:
     )
 
 
+async def set_timeout(tx: Tx, webhook_id: str, timeout_ms: int | None) -> None:
+    await tx.run("update webhooks set timeout_ms = $2 where id = $1", webhook_id, timeout_ms)
+
+
+async def add_retries(tx: Tx, webhook_id: str, count: int) -> None:
+    """Add deliveries that are retried in an hour or later."""
+    for n in range(count):
+        await tx.run(
+            """
+            insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,
+              next_at, tries, attempts, record_id, seq, created_at)
+            values ($1, $2, 'e', $3, 'replay', 'ready', $6, due_now() + $4, 1, 1, 'r', 0, $5)
+            """,
+            f"{n:024x}", OWNER, webhook_id, (3_600 + n) * SECOND, tx.now, True,
+        )  # fmt: skip
+
+
 async def webhook(db: Database, webhook_id: str) -> Row:
     [row] = await db.read(rows, "select * from webhooks where id = $1", webhook_id)
     return row
@@ -145,6 +164,99 @@ async def test_a_success_between_failures_keeps_the_circuit_closed(db: Database)
     await node.settle(await node.claim(1), "success")
     assert await node.fail(FAILURES - 1) == []
     assert (await webhook(db, webhook_id))["circuit"] == "closed"
+
+
+@pytest.mark.parametrize("timeout_ms", [None, 25_000])
+async def test_one_probe_at_a_time_while_the_receiver_hangs_longer_than_the_backoff(
+    db: Database, timeout_ms: int | None
+) -> None:
+    webhook_id = await waiting(db)
+    await db.write(set_timeout, webhook_id, timeout_ms)
+    node = Node(db, schedule=Schedule((1.0,) * 9))
+    await node.fail(FAILURES)
+    assert (await webhook(db, webhook_id))["circuit_backoff"] == SECOND
+    await node.later(2 * SECOND)
+    [hanging] = await node.claim()
+    assert hanging.probe
+    longest = (timeout_ms or 30_000) // 1000
+    for _ in range(longest - 10):
+        await node.later(SECOND)
+        # Each new event wakes the lane.
+        await db.write(make_many, 1)
+        await fanned(db)
+        assert await node.claim() == []
+    # Its result decides when the next one comes: after twice the backoff.
+    await node.settle([hanging], "timeout")
+    await node.later(3 * SECOND)
+    [lost] = await node.claim()
+    # Should the node end meanwhile, another probe comes a little later.
+    await node.later((longest + 6) * SECOND)
+    [following] = await node.claim()
+    assert following.probe
+    assert following.id != lost.id
+
+
+async def corrected(tx: Tx, webhook_id: str, url: str) -> None:
+    before = await webhooks.one(tx, webhook_id)
+    assert before is not None
+    await lanes.lock(tx, [webhook_id])
+    draft = Draft(url=url, events=("thing.made",), description="corrected")
+    assert await webhooks.change(tx, webhook_id, before.version, draft, ring())
+    if url != before.url:
+        await steering.try_new_url(tx, before)
+
+
+async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> None:
+    node, webhook_id = await opened(db, 15)
+    listener, _ = await add_webhook(db, ring(), URL, "endpoint.recovered")
+    await node.later(DISABLED_AFTER + SECOND)
+    await db.write(corrected, webhook_id, "http://127.0.0.1:10/new")
+    row = await webhook(db, webhook_id)
+    assert (row["failures"], row["failing_since"], row["circuit"]) == (0, None, "closed")
+    assert (row["circuit_opened_at"], row["circuit_backoff"]) == (None, None)
+    [lane] = await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
+    assert (bool(lane["failing"]), lane["probe_at"], lane["failing_from"]) == (False, None, None)
+    # What waited for the circuit, and the retries of the old URL's failures.
+    [probed_too] = await db.read(
+        rows, "select count(*) as n from deliveries where webhook_id = $1 and state = 'ready'"
+        " and next_at <= due_now()", webhook_id,
+    )  # fmt: skip
+    assert probed_too["n"] == 15
+    claimed = await node.claim(2)
+    assert len(claimed) == 2
+    assert not any(each.probe for each in claimed)
+    # One failure of the new URL neither disables the webhook nor opens its circuit.
+    assert not (await node.settle(claimed, "http_5xx")).transitions
+    assert (await webhook(db, webhook_id))["state"] == "active"
+    told = await db.read(rows, "select name from events where name like 'endpoint.%'")
+    assert [each["name"] for each in told] == ["endpoint.recovered"]
+    assert listener
+
+
+async def test_only_a_new_url_starts_healthy(db: Database) -> None:
+    node, webhook_id = await opened(db, 15)
+    before = await webhook(db, webhook_id)
+    await db.write(corrected, webhook_id, before["url"])
+    row = await webhook(db, webhook_id)
+    kept = ("failures", "failing_since", "circuit", "circuit_opened_at", "circuit_backoff")
+    assert [row[name] for name in kept] == [before[name] for name in kept]
+    assert (row["description"], row["failures"]) == ("corrected", FAILURES)
+    assert await node.claim() == []
+    # A change that comes too late changes nothing.
+    draft = Draft(url="http://127.0.0.1:11/late", events=("thing.made",))
+    assert not await db.write(webhooks.change, webhook_id, 1, draft, ring())
+    row = await webhook(db, webhook_id)
+    assert [row[name] for name in kept] == [before[name] for name in kept]
+
+
+async def test_a_new_url_brings_at_most_500_retries_forward(db: Database) -> None:
+    webhook_id = await waiting(db, 1)
+    await db.write(add_retries, webhook_id, steering.HASTENED + 20)
+    await db.write(corrected, webhook_id, "http://127.0.0.1:10/new")
+    [later] = await db.read(
+        rows, "select count(*) as n from deliveries where next_at > due_now() + $1", SECOND
+    )
+    assert later["n"] == 20
 
 
 async def test_what_fan_out_brings_to_an_open_circuit_waits_for_the_probe(db: Database) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutboxError
-from outbox.queue import erasure, parking, replay
+from outbox.queue import erasure, erasures, parking, replay, traces
 from outbox.queue.erasure import Erasure
 from outbox.queue.fanout import fan_out
 from outbox.queue.retention import NoLedger
@@ -49,7 +49,7 @@ async def run(db: Database, sql: str, *args: object) -> int:
 
 
 async def asked(tx: Tx, *kept: str, owner: str = OWNER) -> None:
-    await erasure.request(tx, owner, [PERSON], kept)
+    await erasures.request(tx, owner, [PERSON], kept)
 
 
 async def test_everything_about_the_person_goes_and_the_chain_holds(
@@ -109,8 +109,8 @@ async def test_a_response_cannot_be_removed_without_an_erasure(db: Database, db_
         await running.webhook(box.url)
         await db.write(make, PERSON)
         await running.watch.until("delivery_finished")
-    [event] = await rows(db, "select id from events")
-    await db.write(erasure.erase_answers, [event["id"]], 10)
+    [delivery] = await rows(db, "select id from deliveries")
+    await db.write(traces.erase_answers, [delivery["id"]], 10)
     [fault] = (await walked(db_url, keys)).faults
     assert "not erased" in fault.what
 
@@ -209,7 +209,8 @@ async def test_an_event_that_is_not_fanned_out_waits_for_it(db: Database) -> Non
 async def test_other_owners_and_many_events_are_told_apart(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasure, "PAGE", 3)
+    monkeypatch.setattr(erasures, "PAGE", 1)
+    monkeypatch.setattr(erasures, "WORK", 3)
     monkeypatch.setattr(erasure, "EVENTS", 2)
     other = "1" * 24
     for number in range(4):
@@ -225,3 +226,61 @@ async def test_other_owners_and_many_events_are_told_apart(
     left = await rows(db, "select owner_id, record_id from events where body is not null")
     assert len(left) == 9
     assert (OWNER, PERSON) not in {(row["owner_id"], row["record_id"]) for row in left}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["record_ids = '[\"r'", "record_ids = '{}'", "kept_names = '[1]'", "kept_names = ''"],
+)
+async def test_a_damaged_request_is_left_alone_and_stops_no_other(
+    db: Database, damage: str
+) -> None:
+    await db.write(asked)
+    await run(db, f"update erasures set {damage}")
+    await db.write(make, PERSON, owner="b" * 24)
+    await db.write(fan_out, ROOM)
+    await db.write(asked, owner="b" * 24)
+    work = Erasure(db)
+    assert await work.any_open()
+    await work.run_once()
+    assert not await work.any_open()
+    [left] = await rows(db, "select owner_id, error from erasures")
+    assert (left["owner_id"], left["error"]) == (OWNER, erasures.DAMAGED)
+    [row] = await rows(db, "select body, erased_at from events")
+    assert row["body"] is None
+    assert row["erased_at"] is not None
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_an_error_in_one_request_stops_no_other(db: Database) -> None:
+    """It is told, and that request is tried again."""
+    await db.write(asked)
+    await db.write(make, PERSON)
+    await db.write(make, PERSON, owner="b" * 24)
+    await db.write(fan_out, ROOM)
+    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    await db.write(_attempted, webhook_id)
+    await db.write(asked, owner="b" * 24)
+    with pytest.raises(TypeError):
+        await Erasure(db).run_once()
+    [left] = await rows(db, "select owner_id, error from erasures")
+    assert (left["owner_id"], left["error"]) == (OWNER, None)
+    found = await rows(db, "select erased_at from events where owner_id <> $1", OWNER)
+    assert all(row["erased_at"] is not None for row in found)
+
+
+async def _attempted(tx: Tx, webhook_id: str) -> None:
+    """Store an attempt of each event whose response is a number: it has no digest."""
+    await tx.run(
+        "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,"
+        " tries, attempts, record_id, seq, created_at, finished_at) select 'd' || seq, owner_id,"
+        " id, $1, 'event', 'delivered', false, 0, 0, 1, record_id, seq, 0, 0 from events"
+        " where owner_id = $2",
+        webhook_id, OWNER,
+    )  # fmt: skip
+    await tx.run(
+        "insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind, outcome,"
+        " started_at, total_us, url, request_headers, response_body, truncated, node_id)"
+        " select owner_id, id, webhook_id, event_id, 1, 'event', 'success', 0, 0, 'u', '[]', -1.5,"
+        " false, 'n' from deliveries where state = 'delivered'"
+    )

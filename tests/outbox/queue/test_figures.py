@@ -15,6 +15,7 @@ from outbox.queue.policy import Schedule
 from outbox.queue.retention import DAY, Retention
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make_many, ring, rows
 from tests.support.figures import in_longest, of_log, stored
+from tests.support.lines import WAITS
 from tests.support.process import free_port
 
 ADD = """
@@ -79,7 +80,7 @@ async def test_a_result_that_is_lost_or_recorded_late_counts_once(db: Database) 
     webhook_id, _ = await add_webhook(db, key, "http://127.0.0.1:9/")
     for number, rescues in enumerate((8, 9)):
         await db.write(insert_in_flight, webhook_id, delivery_id=f"{number:024x}", rescues=rescues)
-    assert len(await db.write(rescue.rescue, "node")) == 2
+    assert len(await db.write(rescue.rescue, "node", WAITS)) == 2
     found = await db.read(stored)
     assert found == await db.read(of_log)
     assert [(what, n) for (_, _, what, _), n in found.items()] == [("dead", 1)]

@@ -9,9 +9,10 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
-from outbox.queue import filters, series
+from outbox.queue import budget, series
+from outbox.queue.creations import UNJUDGED
 from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import UNJUDGED, FannedOut, fan_out
+from outbox.queue.fanout import FannedOut, fan_out
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
 from tests.support.counted import Counted
@@ -77,14 +78,15 @@ async def test_a_body_that_fan_out_does_not_load_is_judged_too(db: Database) -> 
 async def test_a_round_judges_a_limited_amount(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "BYTES_AT_ONCE", 25_000)
+    monkeypatch.setitem(budget.ROUND, db.engine, 250_000)
     await add_webhook(db, ring(), URL, conditions=WON)
     for number in range(7):
         await db.write(deal, "won" if number % 2 else "lost", LARGE)
     rounds: list[FannedOut] = []
     while not rounds or rounds[-1].more:
         rounds.append(await db.write(fan_out, NONE))
-    assert [sum(done.events.values()) for done in rounds] == [3, 3, 1]
+    assert sum(rounds[0].events.values()) == 7
+    assert [len(done.announced) for done in rounds] == [5, 2]
     assert sum(sum(done.left_out.values()) for done in rounds) == 4
     made = await db.read(rows, "select seq from deliveries order by seq")
     assert [row["seq"] for row in made] == [2, 4, 6]

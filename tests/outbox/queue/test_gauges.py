@@ -8,6 +8,7 @@ import pytest
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.queue import waiting
+from outbox.queue.backlogs import Backlogs
 from outbox.queue.gauges import Gauges, Readings
 from outbox.queue.lanes import due_now
 from tests.support.plans import buffers
@@ -166,3 +167,41 @@ async def test_a_piece_reads_its_own_rows_with_statistics_of_an_empty_queue(db: 
     touched = await db.read(_read_of_a_piece)
     # A thousand rows, each perhaps with one page: far from the thousands of the table.
     assert max(touched.values()) <= 1_100, touched
+
+
+async def test_a_webhook_is_behind_by_its_due_first_attempts_alone(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        now = await due_now(tx)
+        late = now - 90_000_000
+        await add_webhooks(tx, 1, 7)
+        await add_waiting(tx, 1, 40, late)
+        await add_waiting(tx, 1, 5, now + AHEAD)
+        await add_waiting(tx, 1, 9, late - AHEAD, retry=True)
+        await add_waiting(tx, 2, 3, now - 30_000_000)
+        await add_waiting(tx, 3, 3, late, retry=True)
+        await add_waiting(tx, 4, 3, now + AHEAD)
+        await add_waiting(tx, 5, 3, late)
+        await pause(tx, 5)
+        await add_waiting(tx, 6, 3, late)
+        await tx.run("update lanes set probe_at = $1 where webhook_id = 'w000006'", now)
+        await add_waiting(tx, 7, 11, late)
+
+    await db.write(fill)
+    for rows in (1, 7, 10_000):
+        readings = Readings(db, seconds=0.0, rows=rows)
+        found = (await complete(readings)).backlogs
+        assert {name: one.deliveries for name, one in found.webhooks.items()} == {
+            "w000001": 40, "w000007": 11,
+        }  # fmt: skip
+        assert found.webhooks["w000001"].age == pytest.approx(90, abs=20)
+        assert (found.behind, found.largest, found.rest) == (2, 40, 11)
+        assert [one.deliveries for one in found.owners.values()] == [51]
+
+    async def drain(tx: Tx) -> None:
+        await tx.run("update deliveries set state = 'delivered'")
+
+    await db.write(drain)
+    readings.complete = False
+    await complete(readings)
+    readings.complete = False
+    assert (await complete(readings)).backlogs == Backlogs()

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import pytest
 
+from outbox import database
+from outbox.__main__ import MIGRATIONS
+from outbox.clock import SystemClock
+from outbox.database.migration_files import read_migrations
+from outbox.database.places import Crowded
 from outbox.database.plans import by_index
 from outbox.database.sql import items
-from outbox.database.transaction import Database, Tx
-from outbox.queue import choice, job_steps, jobs, parking
+from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.ids import Ids
+from outbox.queue import choice, job_steps, jobs, parking, recovery, replay
+from outbox.queue.choice import Found
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
-from outbox.queue.jobs import Draft, Job, TooMany
+from outbox.queue.jobs import Draft, Job, Kind, State, TooMany
+from outbox.queue.retention import Retention
 from outbox.states import End
 from outbox.webhooks.conditions import Condition
-from outbox.worker.recovering import Recovering
+from outbox.worker.recovering import NoJobLedger, Recovering
 from outbox.worker.windows import MOST_BYTES
+from tests.support.counted import CountedTx
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
+from tests.support.lines import fanned
 from tests.support.plans import buffers
 from tests.support.waiting import next_millisecond
 
 HOUR = 3_600_000_000
 SECOND = 1_000_000
+DAY = 24 * HOUR
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 FAILED: tuple[End, ...] = ("exhausted", "gone", "dead")
 URL = "http://127.0.0.1:9/"
@@ -76,6 +87,11 @@ class Shop:
             total=total,
         )  # fmt: skip
 
+    def draft(self, days: int) -> Draft:
+        """A backfill of some days."""
+        now = self.db.clock.wall()
+        return Draft((), None, now - days * DAY, now, 5)
+
     async def of(self, job_id: str) -> Job:
         job = await self.db.read(jobs.one, job_id)
         assert job is not None
@@ -93,6 +109,25 @@ class Shop:
             while (job := await self.of(job_id)).state == "running":
                 await self.step(job_id)
         return job
+
+    async def age(self, days: int) -> None:
+        """Let these days pass for all events and deliveries; all deliveries have ended."""
+        for row in await self.db.read(rows, "select id, created_at from deliveries"):
+            then = int(row["created_at"]) - days * DAY
+            await self.db.write(
+                run, "update deliveries set id = $2, created_at = $3, finished_at = $3"
+                " where id = $1", row["id"], self.db.ids.new(then), then,
+            )  # fmt: skip
+        for row in await self.db.read(rows, "select id, occurred_at from events"):
+            then = int(row["occurred_at"]) - days * DAY
+            new = self.db.ids.new(then)
+            await self.db.write(
+                run, "update events set id = $2, occurred_at = $3 where id = $1",
+                row["id"], new, then,
+            )  # fmt: skip
+            await self.db.write(
+                run, "update deliveries set event_id = $2 where event_id = $1", row["id"], new
+            )
 
     async def replayed(self) -> list[str]:
         """The events of the replays, in the order in which they go out."""
@@ -154,6 +189,67 @@ async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
     job = await shop.finish(await shop.job("dead"))
     assert job.made == 2
     assert sorted(await shop.replayed()) == sorted([*ids, *ids[1:]])
+
+
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+@pytest.mark.parametrize("ahead", [1, -1])
+async def test_a_repeated_job_sends_nothing_twice_when_the_clock_was_wrong(
+    db_url: str, ahead: int
+) -> None:
+    """The ids of the first deliveries are behind those of their replays then."""
+    clock = Wall()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    shop = Shop(db, (await add_webhook(db, ring(), URL))[0])
+    clock.offset = ahead * HOUR
+    ids = await shop.ended("dead", "dead", "dead")
+    clock.offset = 0
+    wanted = recovery.Wanted(("dead",), clock.wall() - 5 * HOUR, clock.wall() + 5 * HOUR)
+    assert await db.read(recovery.count, shop.webhook_id, wanted) == 3
+    assert (await shop.finish(await shop.job("dead", until=-5))).made == 3
+    for event_id, state in zip(ids, ("delivered", "ready", "dead"), strict=True):
+        await db.write(
+            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
+            event_id, state,
+        )  # fmt: skip
+    # Only the last one of the third event ended so.
+    assert await db.read(recovery.count, shop.webhook_id, wanted) == 1
+    [again] = await db.read(recovery.page, shop.webhook_id, wanted, "", 10)
+    replayed = await db.write(replay.one, again, "maria")
+    await db.write(run, "update deliveries set state = 'delivered' where id = $1", replayed)
+    assert await db.read(recovery.count, shop.webhook_id, wanted) == 0
+    assert (await shop.finish(await shop.job("dead", until=-5))).made == 0
+    found = await db.read(
+        rows, "select nth from deliveries where event_id = $1 order by nth", ids[2]
+    )
+    assert [row["nth"] for row in found] == [0, 1, 2]
+    await db.close()
+
+
+async def test_replays_of_earlier_versions_have_no_number(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    await shop.finish(await shop.job("dead"))
+    await shop.db.write(run, "update deliveries set nth = 0")
+    await shop.db.write(
+        run, "update deliveries set state = 'delivered' where event_id = $1 and origin = 'replay'",
+        ids[0],
+    )  # fmt: skip
+    await shop.db.write(
+        run, "update deliveries set state = 'dead' where event_id = $1 and origin = 'replay'",
+        ids[1],
+    )  # fmt: skip
+    assert (await shop.finish(await shop.job("dead"))).made == 1
+    found = await shop.db.read(
+        rows, "select nth from deliveries where event_id = $1 order by nth", ids[1]
+    )
+    assert [row["nth"] for row in found] == [0, 0, 1]
 
 
 async def test_the_count_is_what_the_job_makes(shop: Shop) -> None:
@@ -226,6 +322,157 @@ async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Sho
     assert await shop.db.read(jobs.count, chosen) == (0, True)
 
 
+async def test_a_backfill_leaves_out_what_may_have_been_delivered_before(shop: Shop) -> None:
+    """Without their deliveries, the log does not show whether these events arrived."""
+    await shop.ended(*["delivered"] * 5)
+    await shop.age(8)
+    await Retention(shop.db, deliveries_days=7, events_days=30).deliveries()
+    after = await shop.ended("delivered")
+    assert len(await shop.db.read(rows, "select id from events")) == 6
+    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, shop.draft(days=20))
+    assert await shop.db.read(jobs.count, chosen) == (0, True)
+    assert (await shop.finish(await shop.job(hours=20 * 24))).made == 0
+    # A webhook that has lost no delivery gets them all, and once they are deleted none again.
+    new, _ = await add_webhook(shop.db, ring(), URL)
+    late = Shop(shop.db, new)
+    assert (await late.finish(await late.job(hours=20 * 24))).made == 6
+    assert after[0] in await shop.replayed()
+    await shop.db.write(run, "update deliveries set state = 'delivered'")
+    await shop.age(8)
+    await Retention(shop.db, deliveries_days=7, events_days=30).deliveries()
+    assert await shop.db.read(rows, "select id from deliveries") == []
+    assert (await late.finish(await late.job(hours=20 * 24))).made == 0
+
+
+async def test_a_backfill_sees_a_deletion_that_came_after_its_search(shop: Shop) -> None:
+    await shop.ended("delivered", "delivered")
+    await shop.age(8)
+    late = Shop(shop.db, (await add_webhook(shop.db, ring(), URL))[0])
+    job_id = await late.job(hours=20 * 24)
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await late.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    assert len(found.events) == 2
+    # Another job has sent one of them, and its delivery was deleted.
+    await shop.db.write(
+        run, "insert into forgotten (webhook_id, seq) values ($1, 1)", late.webhook_id
+    )
+    assert await shop.db.write(job_steps.advance, job, found) == job_steps.Step(1, 1, True)
+
+
+async def test_a_recovery_does_not_depend_on_deleted_deliveries(shop: Shop) -> None:
+    """What is recovered has a delivery that shows how it ended."""
+    await shop.ended("dead", "delivered")
+    await shop.age(6)
+    await shop.db.write(
+        run, "insert into forgotten (webhook_id, seq) values ($1, 99)", shop.webhook_id
+    )
+    assert (await shop.finish(await shop.job("dead", hours=20 * 24))).made == 1
+
+
+async def test_an_upgrade_knows_what_retention_has_deleted_before(shop: Shop) -> None:
+    [made] = [m for m in read_migrations("outbox", MIGRATIONS) if m.name == "0016_forgotten"]
+    upgrade = made.statements(shop.db.engine)[-1]
+    for _ in range(3):
+        await shop.ended("delivered")
+        await next_millisecond()
+    await shop.db.write(run, "update deliveries set attempts = 1")
+    await shop.db.write(run, upgrade)
+    assert await shop.db.read(rows, "select * from forgotten") == []
+    await shop.db.write(
+        run, "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
+        " values ($1, 1, 1, 'd')", shop.webhook_id,
+    )  # fmt: skip
+    for delete, seq in (("seq = 1", 2), ("true", 3)):
+        await shop.db.write(run, f"delete from deliveries where {delete}")
+        await shop.db.write(run, upgrade)
+        [row] = await shop.db.read(rows, "select seq from forgotten")
+        assert row["seq"] == seq
+        await shop.db.write(run, "delete from forgotten")
+
+
+async def test_removing_a_webhook_removes_what_is_known_of_its_deletions(shop: Shop) -> None:
+    await shop.ended("delivered")
+    await shop.age(8)
+    kept = Retention(shop.db, deliveries_days=7, events_days=30)
+    await kept.deliveries()
+    [row] = await shop.db.read(rows, "select webhook_id, seq from forgotten")
+    assert (row["webhook_id"], row["seq"]) == (shop.webhook_id, 1)
+    await shop.ended("delivered")
+    await shop.age(8)
+    await parking.remove(shop.db, shop.webhook_id)
+    await kept.deliveries()
+    assert await shop.db.read(rows, "select * from forgotten") == []
+
+
+class Weighed(CountedTx):
+    """A transaction that notes how many bytes of bodies each statement reads."""
+
+    def __init__(self, tx: Any, weights: list[int]) -> None:
+        super().__init__(tx, [])
+        object.__setattr__(self, "_weights", weights)
+
+    async def all(self, sql: str, *args: Any) -> Any:
+        found = await super().all(sql, *args)
+        if "body" in sql:
+            self._weights.append(
+                sum(len(row["body"] or b"") for row in found if "body" in row.keys())  # noqa: SIM118
+            )
+        return found
+
+
+@pytest.mark.parametrize("size", [200_000, 3_000_000])
+async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: int) -> None:
+    count = 60 if size < 1_000_000 else 5
+    await shop.db.write(events, count, "thing.made")
+    await shop.db.write(
+        run, "update events set body = $1", b'{"data":{"id":1,"notes":"' + b"x" * size + b'"}}'
+    )
+    await fanned(shop.db)
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id", "1"),))
+    late = Shop(shop.db, new)
+    job_id = await late.job(rate=1000)
+    weights: list[int] = []
+    once, steps = max(choice.BODIES_BYTES, size + 100), 0
+    async with asyncio.timeout(30):
+        while (job := await late.of(job_id)).state == "running":
+            job = replace(job, paced_at=job.paced_at - SECOND)
+
+            async def find(tx: Tx, job: Job = job) -> Found | None:
+                looked = len(weights)
+                found = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
+                assert sum(weights[looked:]) <= choice.JUDGED_BYTES + once
+                return found
+
+            found = await shop.db.scan("duties", find)
+            assert found is not None
+            await shop.db.write(job_steps.advance, job, found)
+            steps += 1
+    assert job.made == count
+    assert max(weights) <= once
+    assert steps > 1
+
+
+async def test_a_job_stops_reading_bodies_when_it_has_enough(shop: Shop) -> None:
+    await shop.db.write(events, 300, "thing.made")
+    await fanned(shop.db)
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id"),))
+    late = Shop(shop.db, new)
+    job = await late.of(await late.job(rate=10))
+    weights: list[int] = []
+
+    async def find(tx: Tx) -> Found | None:
+        slow = replace(job, paced_at=job.paced_at - SECOND)
+        return await job_steps.find(cast("Tx", Weighed(tx, weights)), slow)
+
+    found = await shop.db.scan("duties", find)
+    assert found is not None
+    assert len(found.events) == 10
+    assert found.more
+    assert len(weights) == 2, "one for the sizes, one for the first bodies"
+
+
 async def test_two_jobs_at_once_send_each_event_once(shop: Shop) -> None:
     ids = await shop.ended(*["dead"] * 40)
     both = [await shop.job("dead"), await shop.job("dead")]
@@ -269,6 +516,77 @@ async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
     assert await shop.db.read(jobs.running) == []
     # Another job takes up the rest.
     assert (await shop.finish(await shop.job("dead"))).made == 1
+
+
+DAMAGES = {
+    "half a name": "names = '[\"cont'", "names that are no list": "names = '{}'",
+    "names that are no texts": "names = '[1]'", "half an end": "ends = '[\"de'",
+    "no ends": "ends = '[]'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+async def test_a_damaged_job_ends_alone_with_its_reason(shop: Shop, what: str) -> None:
+    ids = await shop.ended("dead", "dead")
+    damaged = await shop.job("dead", names=("thing.made",))
+    await shop.db.write(run, f"update jobs set {DAMAGES[what]}")
+    other = await shop.job("dead")
+    ledger = Jobs()
+    async with asyncio.timeout(30):
+        await Recovering(shop.db, ledger).run_once()
+    assert await shop.replayed() == ids
+    assert (await shop.of(other)).state == "done"
+    job = await shop.of(damaged)
+    assert (job.state, job.made, job.reason) == ("cancelled", 0, jobs.DAMAGED)
+    assert job.finished_at is not None
+    assert sorted(ledger.ended) == [("recover", "cancelled"), ("recover", "done")]
+    assert {j.id for j in await shop.db.read(jobs.listed, shop.webhook_id)} == {damaged, other}
+
+
+async def test_a_job_with_an_error_ends_alone(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    damaged = await shop.job("dead")
+    # A text instead of a number; PostgreSQL has none, but its numbers have an end.
+    await shop.db.write(
+        run, "update jobs set /*sqlite place = 'x'*/ /*postgres made = 9223372036854775807*/"
+    )
+    other = await shop.job("dead")
+    async with asyncio.timeout(30):
+        await Recovering(shop.db).run_once()
+    assert await shop.replayed() == ids
+    [row] = await shop.db.read(rows, "select state, reason from jobs where id = $1", damaged)
+    assert (row["state"], row["reason"]) == ("cancelled", jobs.FAILED)
+    assert (await shop.of(other)).state == "done"
+
+
+async def test_a_job_that_finds_no_place_for_its_search_goes_on(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    job_id = await shop.job("dead")
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    others = [
+        asyncio.create_task(shop.db.scan(DUTIES, jobs.one, job_id))
+        for _ in range(SCANS_EACH + SCANS_WAITING + 1)
+    ]
+    # Until each of them runs, waits or was refused.
+    await asyncio.sleep(0)
+    await Recovering(shop.db).step(job)
+    results = await asyncio.gather(*others, return_exceptions=True)
+    assert any(isinstance(result, Crowded) for result in results)
+    assert not await shop.replayed()
+    assert (await shop.of(job_id)).state == "running"
+    assert (await shop.finish(job_id)).state == "done"
+    assert await shop.replayed() == ids
+
+
+class Jobs(NoJobLedger):
+    """A ledger that records the ends of jobs."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[str, str]] = []
+
+    def job_ended(self, kind: Kind, state: State) -> None:
+        self.ended.append((kind, state))
 
 
 async def test_a_job_goes_on_when_the_wall_clock_was_set_back(shop: Shop) -> None:

@@ -5,25 +5,33 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from outbox.database.transaction import Database, Tx
-from outbox.queue import erasure, heads, lanes, ordering, parking, retention, steering
+from outbox.database import sql
+from outbox.database.places import Crowded
+from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.queue import heads, lanes, ordering, parking, retention, steering, traces
 from outbox.queue.claim import claim
 from outbox.queue.deliveries import Capacity
 from outbox.queue.fanout import fan_out
+from outbox.queue.policy import MOST_RESCUES
 from outbox.queue.replay import one as replay
-from outbox.queue.rescue import MOST_RESCUES, rescue
+from outbox.queue.rescue import rescue
 from outbox.queue.settle import settle
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
-from tests.support.lines import NONE, URL, fanned, result, settled, taken, written
+from tests.support.lines import NONE, URL, WAITS, fanned, result, settled, taken, written
+from tests.support.work import worked
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 STATES = """
 select record_id, state from deliveries where webhook_id = $1 and origin = 'event'
 order by record_id, seq
+"""
+LONG = """
+with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000000)
+select max(i) as most from n
 """
 # Without the index and the marks of the engine: what must never be.
 HEADLESS = """
@@ -104,10 +112,12 @@ async def test_a_rescued_head_stays_the_head(db: Database) -> None:
     webhook_id = await ordered(db, "a", "a")
     for number in range(MOST_RESCUES - 1):
         [head] = await taken(db, webhook_id, f"claim-{number}")
-        assert len(await db.write(rescue, "node")) == 1
+        assert len(await db.write(rescue, "node", WAITS)) == 1
         assert await states(db, webhook_id) == {"a": ["ready", "held"]}
+        await db.write(execute, "update deliveries set next_at = 0 where state = 'ready'")
+        await db.write(execute, "update lanes set due_at = 0")
     [head] = await taken(db, webhook_id, "last")
-    [gone] = await db.write(rescue, "node")
+    [gone] = await db.write(rescue, "node", WAITS)
     assert gone.state == "dead"
     assert await states(db, webhook_id) == {"a": ["dead", "ready"]}
     [following] = await taken(db, webhook_id, "after")
@@ -146,15 +156,16 @@ async def test_the_next_is_ready_when_an_owner_cancels_a_head(db: Database) -> N
 
 async def test_the_next_is_ready_when_the_event_of_a_head_is_erased(db: Database) -> None:
     webhook_id = await ordered(db, "a", "a", "b")
-    events = await db.read(rows, "select id from events order by seq")
-    await db.write(erasure.erase_events, [events[0]["id"]])
+    [head, *_] = await db.read(rows, "select id, event_id from deliveries order by seq")
+    await db.write(traces.erase_bodies, [head["event_id"]])
+    await db.write(traces.cancel, [head["id"]], {webhook_id})
     assert await states(db, webhook_id) == {"a": ["cancelled", "ready"], "b": ["ready"]}
     assert len(await taken(db, webhook_id)) == 2
 
 
 ENDS = re.compile(r"update deliveries\s+set (?:\S+ = [^,]+,\s*)*state =")
 TESTED = {
-    "settle", "rescue", "retention", "steering", "erasure", "older", "lines",
+    "settle", "rescue", "retention", "steering", "traces", "older", "lines",
     # All that waits at a webhook ends there, heads last.
     "parking",
     # These only claim or take claims back, or move deliveries into lines and out of them.
@@ -261,6 +272,94 @@ async def test_what_waits_leaves_its_lines_when_the_order_is_turned_off(db: Data
     assert await ordering.turn(db, webhook_id, True) is False
 
 
+@pytest.mark.parametrize(("holder", "refused"), [(OWNER, False), (DUTIES, True)])
+async def test_an_owner_turns_order_among_his_own_searches(
+    db: Database, holder: str, refused: bool
+) -> None:
+    """With all places for the engine's searches taken; the control searches as the engine."""
+    webhook_id = await ordered(db, "a", "a")
+    await ordering.turn(db, webhook_id, False)
+    await db.write(ordering.begin, webhook_id, True)
+    duties = [
+        asyncio.create_task(db.scan(DUTIES, rows, LONG)) for _ in range(SCANS_EACH + SCANS_WAITING)
+    ]
+    # Until each of them runs or waits.
+    await asyncio.sleep(0)
+    turned = asyncio.create_task(ordering.finish(db, webhook_id, holder))
+    await asyncio.wait([turned])
+    for duty in duties:
+        duty.cancel()
+    await asyncio.wait(duties)
+    assert isinstance(turned.exception(), Crowded) is refused
+
+
+@pytest.mark.parametrize("on", [True, False])
+async def test_no_write_of_a_turn_passes_what_waits_outside_the_lines(
+    db_url: str, on: bool
+) -> None:
+    """With 400,000 waiting replays each batch held up all other writes for 1.7 s."""
+    async with worked(db_url) as counting:
+        db = cast("Database", counting)
+        webhook_id, _ = await add_webhook(db, ring(), URL, ordered=not on)
+        await written(db, *"abcab" * 6)
+        [first] = await db.read(
+            rows, "select id from deliveries where state = 'ready' order by next_at limit 1"
+        )
+        most = []
+        for replays in (20, 4_000):
+            await db.write(replayed, first["id"], replays)
+            counting.units.clear()
+            assert await ordering.turn(db, webhook_id, on)
+            names = sorted(counting.units, key=lambda u: -u[1])[:3]
+            most.append(counting.most())
+            assert (await states(db, webhook_id))["c"][0] == "ready"
+            await ordering.turn(db, webhook_id, not on)
+        assert most[1] <= most[0] * 1.5 + 100, (most, names)
+
+
+async def test_a_turn_sees_that_the_order_was_turned_twice_meanwhile(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has joined before leaves again, behind the place of the first walk."""
+    monkeypatch.setattr(ordering, "PAGE", 4)
+    monkeypatch.setattr(ordering, "WAITING", ordering.WAITING.replace("limit 2000", "limit 4"))
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, *"abcab" * 3)
+    scan = db.scan
+    pages = 0
+
+    async def interrupted(*args: Any) -> Any:
+        nonlocal pages
+        pages += 1
+        if pages == 4:
+            assert await ordering.turn(db, webhook_id, False)
+            assert await db.write(ordering._change, webhook_id, True)
+        return await scan(*args)
+
+    monkeypatch.setattr(db, "scan", interrupted)
+    assert await ordering.turn(db, webhook_id, True)
+    found = await states(db, webhook_id)
+    assert found == {
+        "a": ["ready", *["held"] * 5], "b": ["ready", *["held"] * 5], "c": ["ready", *["held"] * 2]
+    }  # fmt: skip
+
+
+async def replayed(tx: Tx, delivery_id: str, count: int) -> None:
+    """Make this many replays of a delivery that are due before all others."""
+    row = await tx.one("select * from deliveries where id = $1", delivery_id)
+    assert row is not None
+    await sql.insert(
+        tx, "deliveries",
+        ("id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
+         "attempts", "record_id", "seq", "created_at"),
+        [
+            (tx.new_id(), OWNER, row["event_id"], row["webhook_id"], "replay", "ready", False, n,
+             0, 0, row["record_id"], row["seq"], 1)
+            for n in range(count)
+        ],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("on", [True, False])
 async def test_the_duty_continues_a_turn_whose_process_died(db: Database, on: bool) -> None:
     webhook_id, _ = await add_webhook(db, ring(), URL, ordered=not on)
@@ -284,6 +383,57 @@ async def test_an_activation_does_not_open_a_lane_that_is_being_turned(db: Datab
     assert await taken(db, webhook_id) == []
     await ordering.finish_all(db)
     assert len(await taken(db, webhook_id)) == 1
+
+
+class Ended(Exception):
+    """The process has ended."""
+
+
+@pytest.mark.parametrize("on", [True, False])
+async def test_a_process_that_ends_while_order_is_turned_leaves_no_line_without_a_head(
+    db: Database, monkeypatch: pytest.MonkeyPatch, on: bool
+) -> None:
+    """Whichever of its commits is the last, the duty of the next process continues at once."""
+    for name in ("LEAVE", "LEAVE_AS_HEAD"):
+        few = getattr(ordering, name).replace(f"limit {ordering.BATCH}", "limit 3")
+        monkeypatch.setattr(ordering, name, few)
+    monkeypatch.setattr(ordering, "BATCH", 3)
+    write = db.write
+    commits = ends = 0
+
+    async def last_commits(*args: Any) -> Any:
+        nonlocal commits
+        result = await write(*args)
+        commits -= 1
+        if commits <= 0:
+            raise Ended
+        return result
+
+    while True:
+        ends += 1
+        webhook_id, _ = await add_webhook(db, ring(), URL, ordered=not on)
+        await written(db, *"abcd" * 3)
+        commits = ends
+        monkeypatch.setattr(db, "write", last_commits)
+        try:
+            await ordering.turn(db, webhook_id, on)
+        except Ended:
+            ended = True
+        else:
+            ended = False
+        monkeypatch.setattr(db, "write", write)
+        assert await db.read(rows, HEADLESS) == [] or await ordering.any_turning(db), ends
+        # Events that come meanwhile, and what the duty does next.
+        await written(db, *"abe")
+        await ordering.finish_all(db)
+        found = await states(db, webhook_id)
+        assert {state[0] for state in found.values()} == {"ready"}, ends
+        assert not await ordering.any_turning(db)
+        assert len(await taken(db, webhook_id)) == (5 if on else 15)
+        if not ended:
+            break
+        await parking.remove(db, webhook_id)
+    assert ends > 4
 
 
 async def test_a_paused_webhook_stays_paused_when_it_is_turned(db: Database) -> None:
@@ -374,7 +524,8 @@ async def test_a_fan_out_that_has_not_seen_the_option_commits_before_it_holds(db
 
 STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "promote": (heads.PROMOTE, ('["d"]',)),
-    "join": (ordering.JOIN, ("w",)),
+    "waiting": (ordering.WAITING, ("w", True, 1, "d")),
+    "join": (ordering.JOIN, ('["d"]',)),
     "under way": (ordering.UNDER_WAY, ("w",)),
     "leave": (ordering.LEAVE, ("w",)),
     "leave as head": (ordering.LEAVE_AS_HEAD, ("w",)),

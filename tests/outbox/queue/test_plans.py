@@ -8,7 +8,7 @@ import pytest
 
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Tx
-from outbox.queue import claim, fanout, lanes, loading, settle
+from outbox.queue import claim, fanout, lanes, loading, owners, settle, subscribers
 from tests.support.drain import OWNER, add_webhook, ring
 
 ROWS = 5_000
@@ -62,6 +62,7 @@ async def _grow(tx: Tx) -> None:
             f" from {table}, generate_series(1, $1::int) as n",
             ROWS,
         )
+    await tx.run("update lanes set due_at = 1")
 
 
 async def _stop_statistics(tx: Tx) -> None:
@@ -79,12 +80,17 @@ async def test_a_plan_for_empty_tables_reads_few_rows_of_full_ones(db: Database)
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await db.write(_stop_statistics)
     statements: dict[str, tuple[str, tuple[Any, ...]]] = {
+        "due": (claim.DUE_LANES, (5, 5)),
+        "walk": (owners.WALK, (False, "o1", 5)),
+        "of_owners": (owners.OF_OWNERS, (items(["o1", "o2", "o3"]), False, 5)),
         "claim": (claim.CLAIM, ("c", "n", webhook_id, 5, 1)),
         "load": (loading.LOAD, (items(IDS),)),
         "settle": (settle.SETTLE, (items(SETTLED),)),
         "give_seq": (fanout.GIVE_SEQ, (items([[n, n] for n in range(1, 6)]),)),
         "lock": (lanes.TRY, (items(IDS),)),
-        "webhooks": (fanout.WEBHOOKS, (items(["o1", "o2"]),)),
+        "webhooks": (subscribers.OF_OWNERS, (items(["o1", "o2"]), 5)),
+        "turn": (subscribers.PAGE, ("o1", 0, "", 5)),
+        "left": (fanout.LEFT, (OWNER, 1, 5)),
     }
     drain = db.apart("drain")
     for _ in range(TIMES):

@@ -8,14 +8,19 @@ from typing import cast
 
 import pytest
 
+from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue import retention
+from outbox.ids import Ids
+from outbox.queue import jobs, notices, retention
 from outbox.queue.retention import DAY, Retention
+from outbox.sending.request import new_secret
 from outbox.states import End
+from outbox.webhooks import rotation
+from tests.support.drain import OWNER, add_webhook, ring
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 
@@ -250,6 +255,46 @@ async def test_replaced_secrets_are_deleted_when_they_expire(db: Database) -> No
     assert [await db.write(retention.expire_secrets, 1) for _ in range(3)] == [1, 1, 0]
     rows = await db.read(lambda tx: tx.all("select id from webhooks where old_secret is not null"))
     assert [row["id"] for row in rows] == [webhook_id(2)]
+
+
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+@pytest.mark.parametrize("ahead", [1.1, 2.1, 30.1, 400])
+async def test_a_wall_clock_that_is_ahead_for_a_moment_removes_nothing(
+    db_url: str, ahead: float
+) -> None:
+    clock = Wall()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    keys = ring()
+    hook, _ = await add_webhook(db, keys, "http://127.0.0.1:9/")
+    await db.write(rotation.stage, hook, new_secret(Ids().token(32)), keys)
+    await db.write(rotation.activate, hook)
+    await db.write(notices.add, OWNER, hook, "disabled", "failing")
+    now = clock.wall()
+    drafts = [jobs.Draft(("dead",), None, now - DAY, now, 10)] * 2
+    running, ended = [
+        await db.write(
+            jobs.create, owner_id=OWNER, webhook_id=hook, user_id="u", draft=draft, total=5
+        )
+        for draft in drafts
+    ]
+    await db.write(jobs.cancel, ended)
+    clock.offset = round(ahead * DAY)
+    assert await db.write(retention.expire_secrets, 100) == 0
+    assert await db.write(notices.purge, 100) == 0
+    assert await db.write(jobs.purge, 100) == 0
+    assert (await db.read(rotation.standing, hook)).old_until is not None
+    clock.offset = 0
+    rows = await db.read(lambda tx: tx.all("select id, state from jobs"))
+    assert {r["id"]: r["state"] for r in rows} == {running: "running", ended: "cancelled"}
+    await db.close()
 
 
 # Reads of the statements on a table whose statistics are from when it was empty.

@@ -36,7 +36,7 @@ def test_a_ring_follows_its_file(file: Path) -> None:
 def test_a_ring_without_its_file_does_not_open_what_a_new_key_encrypts(file: Path) -> None:
     fixed = parse_keys(file.read_text(), IDS, "the keys")
     add_key(file, IDS, WALL + DAY, staged=False)
-    with pytest.raises(SealBroken, match="not in the ring"):
+    with pytest.raises(SealBroken, match="missing from the key file"):
         fixed.open(read_key_file(file, IDS).seal(b"new", "row"), "row")
 
 
@@ -115,3 +115,51 @@ def test_every_ring_shares_what_is_derived(file: Path) -> None:
     node.refresh()
     assert derived(node) == derived(read_key_file(file, IDS))
     assert derived(node).items() > before.items()
+
+
+def refuses(node: KeyRing) -> bool:
+    return node.refused
+
+
+def test_a_running_node_refuses_the_file_of_another_installation(
+    file: Path, tmp_path: Path
+) -> None:
+    node, own = read_key_file(file, IDS), file.read_text()
+    other = tmp_path / "other"
+    write_key_file(other, IDS, WALL + DAY)
+    file.write_text(other.read_text())
+    sealed = node.seal(b"x", "row")
+    assert refuses(node)
+    # What it seals meanwhile belongs to the database, not to the file.
+    assert parse_keys(own, IDS, "the keys").open(sealed, "row") == b"x"
+    assert node.open(sealed, "row") == b"x"
+    with pytest.raises(SealBroken, match="damaged"):
+        node.open(read_key_file(other, IDS).seal(b"y", "another row"), "row")
+    assert refuses(node)
+    file.write_text(own)
+    node.refresh()
+    assert not refuses(node)
+
+
+def test_a_refused_file_is_taken_when_it_opens_a_stored_value(file: Path) -> None:
+    """The node has slept while the key was replaced and the older one was removed."""
+    node, first = read_key_file(file, IDS), file.read_text()
+    add_key(file, IDS, WALL + DAY, staged=False)
+    newer = file.read_text().removeprefix(first)
+    file.write_text(newer)
+    stored = read_key_file(file, IDS).seal(b"x", "row")
+    node.refresh()
+    assert refuses(node)
+    assert node.open(stored, "row") == b"x"
+    assert not refuses(node)
+    assert node.newest == newer.split()[0]
+
+
+def test_a_file_that_keeps_only_the_newest_key_is_taken(file: Path) -> None:
+    first = file.read_text()
+    add_key(file, IDS, WALL + DAY, staged=False)
+    node = read_key_file(file, IDS)
+    file.write_text(file.read_text().removeprefix(first))
+    node.refresh()
+    assert not refuses(node)
+    assert node.key_ids == (node.newest,)

@@ -224,8 +224,8 @@ async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> 
 
         async def spoil(tx: Tx) -> None:
             await tx.run(
-                "update webhooks set secret = $2, version = version + 1 where id = $1",
-                broken, b"not sealed",
+                "update webhooks set schedule = $2, version = version + 1 where id = $1",
+                broken, "not a list",
             )  # fmt: skip
 
         await db.write(spoil)
@@ -234,7 +234,7 @@ async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> 
         await running.watch.until("delivery_finished", 2)
         ends = {row["webhook_id"]: row for row in await db.read(rows, DELIVERIES)}
         assert ends[broken]["state"] == "dead"
-        assert "secret" in ends[broken]["reason"]
+        assert "schedule" in ends[broken]["reason"]
 
 
 async def test_throttling_delays_the_whole_webhook(db: Database) -> None:
@@ -373,6 +373,31 @@ async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
         assert len([g for g in box.got if g.path.startswith("/slow")]) == 8
         hanging.set()
         await _until_slow(box, 16)
+
+
+@pytest.mark.slow
+async def test_a_slow_receiver_that_answers_gets_more_requests_at_once(db: Database) -> None:
+    """Two are slow and succeed; then three are open at once, all of them for more than a second."""
+    async with inbox() as box, drain(db, ring(), slots=16, timeout=15.0) as running:
+        first, then = asyncio.Event(), asyncio.Event()
+
+        async def late(_: web.Request) -> web.Response:
+            await (first if len(box.got) <= 2 else then).wait()
+            return web.Response()
+
+        box.answer = late
+        await running.webhook(f"{box.url}/slow")
+        await db.write(make_many, 8)
+        await _until_slow(box, 2)
+        before = running.watch.counts.get("slots 16 0", 0)
+        await running.watch.until("slots 16 0", before + 1)
+        first.set()
+        await _until_slow(box, 5)
+        # No attempt but these two has ended, so the other three are open.
+        assert running.watch.counts["attempt"] == 2
+        then.set()
+        await running.watch.until("attempt", 8)
+        assert len(box.got) == 8
 
 
 async def _until_slow(box: Inbox, count: int) -> None:

@@ -16,6 +16,7 @@ from outbox.worker import lease, nodes, skew
 from outbox.worker.journal import Log
 from outbox.worker.lease import Lease
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, ring, rows
+from tests.support.lines import WAITS
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 
@@ -35,7 +36,7 @@ async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease,
     """Keep a lease until the block ends; the counts include "joined" and "lost"."""
     watch = Counted()
     kept = Lease(
-        db, clock=clock, ids=Ids(), observer=watch, journal=Log(),
+        db, clock=clock, ids=Ids(), observer=watch, journal=Log(), waits=WAITS,
         joined=watch.joined, lost=watch.lost,
     )  # fmt: skip
     task = asyncio.create_task(kept.run())

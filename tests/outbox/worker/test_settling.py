@@ -9,7 +9,7 @@ import pytest
 
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.errors import DatabaseUnavailable
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.deliveries import Claimed, Result
 from outbox.queue.policy import again
 from outbox.queue.settle import Settlement
@@ -36,20 +36,25 @@ class HeldLanes:
         self.held: set[str] = set()
         self.settled: list[str] = []
         self.down = False
+        self.silent = False
+        """Whether COMMIT gets no reply."""
 
     async def write(self, _: Any, batch: list[Result]) -> Settlement:
         if self.down:
             raise DatabaseUnavailable("busy", "for a test")
         deferred = [s for s in batch if s.delivery.webhook_id in self.held]
-        done = [s.delivery.id for s in batch if s.delivery.webhook_id not in self.held]
+        there = [s.delivery.id for s in batch if s.delivery.webhook_id not in self.held]
+        done = [delivery_id for delivery_id in there if delivery_id not in self.settled]
         self.settled += done
+        if self.silent:
+            raise OutcomeUnknown("connection", "for a test")
         return Settlement(frozenset(done), deferred, None)
 
 
 def result(delivery_id: str, webhook_id: str) -> Result:
     delivery = Claimed(
         delivery_id, "owner", "event", webhook_id, "event", 0, 1, False, 0, "claim", "thing.made",
-        1, 0, None, None, b"", "",
+        "r", 1, 0, None, None, b"", "",
     )  # fmt: skip
     return Result(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
 
@@ -71,6 +76,24 @@ async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     await asyncio.wait_for(settling.write(), 1)
     assert len(lanes.settled) == 11
     assert not settling
+
+
+async def test_a_result_that_was_written_after_all_is_not_fenced() -> None:
+    lanes, observer = HeldLanes(), Counted()
+    settling = Settling(cast(Database, lanes), Stepped(), observer)
+    lanes.silent, lanes.held = True, {"busy"}
+    settling.put(result("written", "free"))
+    settling.put(result("not yet", "busy"))
+    assert await settling.write() is None
+    lanes.silent, lanes.held = False, set()
+    await settling.write()
+    assert not settling
+    assert lanes.settled == ["written", "not yet"]
+    assert "fenced" not in observer.counts
+    # What another worker has taken over meanwhile is.
+    settling.put(result("written", "free"))
+    await settling.write()
+    assert observer.counts["fenced"] == 1
 
 
 async def test_many_results_are_recorded_in_batches_in_their_order(

@@ -240,7 +240,7 @@ def test_a_seed_decides_every_byte(template: Path, tmp_path: Path, chosen: int) 
     assert first == second
 
 
-async def _nothing(*args: Any) -> list[Any]:
+async def _nothing(*args: Any, **kwargs: Any) -> list[Any]:
     return []
 
 

@@ -6,14 +6,23 @@ from hypothesis import strategies as st
 
 from outbox.queue.deliveries import FIRST_WINDOW, Claimed
 from outbox.queue.policy import WindowStep
+from outbox.queue.shares import Rank
 from outbox.worker.slow import Sending
-from outbox.worker.windows import MOST_BYTES, MOST_SLOW, OWNER_SHARE, WIDE, WIDEST, Windows
+from outbox.worker.windows import (
+    MOST_BYTES,
+    MOST_SILENT,
+    MOST_SLOW,
+    OWNER_SHARE,
+    WIDE,
+    WIDEST,
+    Windows,
+)
 
 
 def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
     return Claimed(
-        "d", owner_id, "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", 1, 0, None,
-        None, body, "",
+        "d", owner_id, "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", "r", 1, 0,
+        None, None, body, "",
     )  # fmt: skip
 
 
@@ -87,14 +96,57 @@ def test_a_webhook_that_was_slow_starts_again_when_the_send_has_ended() -> None:
     assert windows.slow == 0
 
 
-def test_a_slow_send_leaves_a_window_of_one_whatever_it_answers() -> None:
+def test_a_slow_send_narrows_the_window_to_one_and_its_success_widens_it() -> None:
     windows = Windows(256)
     for _ in range(50):
         width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
     assert width > 2
-    sending = windows.start(claimed("w"), False, 0.0)
+    sends = [windows.start(claimed("w"), False, 0.0) for _ in range(width)]
     windows.take_slots_back(1.0)
-    assert windows.finish(sending, "grow", 0.0) == 1
+    assert windows.left["w"] == 1 - width
+    assert [windows.finish(sending, "grow", 2.0) for sending in sends[:3]] == [2, 3, 4]
+    # A failure halves it, however late it comes.
+    assert [windows.finish(sending, "keep", 2.0) for sending in sends[3:6]] == [2, 1, 1]
+
+
+def test_the_oldest_sends_to_webhooks_that_do_not_answer_are_cut_before_those_that_do() -> None:
+    windows = Windows(MOST_SLOW * 2)
+    for number in range(40):
+        first = windows.start(claimed("answers", "busy"), False, 0.0)
+        if number == 0:
+            windows.take_slots_back(1.0)
+        windows.finish(first, "grow", 2.0)
+    busy = [windows.start(claimed("answers", "busy"), False, 2.0) for _ in range(20)]
+    for number in range(MOST_SLOW):
+        windows.start(claimed(f"w{number}", f"o{number % 512}"), False, 2.0)
+    _, cut = windows.take_slots_back(3.0)
+    assert len(cut) == 20
+    assert windows.slow == MOST_SLOW
+    assert not any(sending.cut for sending in busy)
+    assert windows.slow - len(busy) >= MOST_SILENT
+    # However many hang, an eighth of the places is there for those that answer.
+    for sending in busy:
+        windows.finish(sending, "grow", 4.0)
+    for number in range(MOST_SLOW):
+        windows.start(claimed(f"v{number}", f"p{number % 512}"), False, 4.0)
+    windows.take_slots_back(5.0)
+    assert windows.slow == MOST_SLOW
+    assert windows.left["answers"] > 20
+
+
+@pytest.mark.parametrize("body", [b"", b"x" * (MOST_BYTES // 32)])
+def test_more_sends_of_a_slow_webhook_leave_half_of_the_slots_and_most_of_the_memory(
+    body: bytes,
+) -> None:
+    windows = Windows(32)
+    for _ in range(40):
+        sending = windows.start(claimed("w", body=body), False, 0.0)
+        windows.take_slots_back(1.0)
+        windows.finish(sending, "grow", 2.0)
+    while windows.left["w"] > 0:
+        windows.start(claimed("w", body=body), False, 2.0)
+    assert windows.busy == (8 if body else 16)
+    assert windows.bytes <= MOST_BYTES // 4
 
 
 def test_above_the_limit_the_oldest_slow_sends_of_the_largest_owner_are_cut() -> None:
@@ -212,8 +264,73 @@ def test_a_webhook_that_fails_or_is_slow_is_limited() -> None:
     assert windows.start(claimed("failing"), True, 0.0).limited
     slow = windows.start(claimed("slow"), False, 0.0)
     windows.take_slots_back(2.0)
-    windows.finish(slow, "grow", 8.0)
+    windows.finish(slow, "keep", 8.0)
     again = windows.start(claimed("slow"), False, 8.0)
     assert (again.limited, again.open_since) == (True, 8.0)
     windows.finish(again, "grow", 8.1)
     assert not windows.start(claimed("slow"), False, 8.2).limited
+
+
+def test_the_time_in_which_a_slow_webhook_may_have_waited_for_places_is_its_own() -> None:
+    windows = Windows(256)
+    sends = [windows.start(claimed("slow"), False, 0.0) for _ in range(2)]
+    windows.take_slots_back(1.0)
+    for sending in sends:
+        windows.finish(sending, "grow", 2.0)
+    assert windows.left["slow"] == 3
+    windows.finish(windows.start(claimed("slow"), False, 5.0), "grow", 7.0)
+    assert windows.start(claimed("slow"), False, 8.0).open_since == 7.0
+
+
+def test_sends_in_slots_count_for_their_owners_until_the_slot_is_free() -> None:
+    windows = Windows(256)
+    quick = windows.start(claimed("w1", "a"), False, 0.0)
+    windows.start(claimed("w2", "a"), False, 0.0)
+    windows.start(claimed("w3", "b"), False, 0.5)
+
+    def held() -> dict[str, int]:
+        owners = windows.capacity("n", "c", 0).shares.owners
+        return {one: owners[one].held for one in owners}
+
+    assert held() == {"a": 2, "b": 1}
+    windows.finish(quick, "grow", 0.6)
+    assert held() == {"a": 1, "b": 1}
+    windows.take_slots_back(1.0)
+    assert held() == {"a": 0, "b": 1}
+    owners = windows.capacity("n", "c", 0).shares.owners
+    assert owners["a"].turn < owners["b"].turn
+    assert (owners["a"].served, owners["b"].served) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("slots", "busy", "unsettled", "free", "further"),
+    [(256, 250, 0, 6, 32), (256, 250, 6, 0, 32), (256, 260, 0, 0, 28), (256, 288, 5, 0, 0),
+     (4, 4, 0, 0, 0)],
+)  # fmt: skip
+def test_places_beyond_the_slots_are_an_eighth_of_them(
+    slots: int, busy: int, unsettled: int, free: int, further: int
+) -> None:
+    windows = Windows(slots)
+    for number in range(busy):
+        windows.start(claimed(f"w{number}"), False, 0.0)
+    capacity = windows.capacity("n", "c", unsettled)
+    assert (capacity.slots, capacity.shares.further) == (free, further)
+
+
+def test_a_webhook_is_quick_for_a_minute_and_last_while_a_slow_send_is_open() -> None:
+    windows = Windows(256)
+    rank = windows.capacity("n", "c", 0).shares.rank
+    assert rank("w") == Rank.OTHER
+    windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.1)
+    assert rank("w") == Rank.QUICK
+    slow = windows.start(claimed("w"), False, 1.0)
+    windows.take_slots_back(1.9)
+    assert rank("w") == Rank.QUICK
+    windows.take_slots_back(2.0)
+    assert rank("w") == Rank.SLOW
+    windows.finish(slow, "grow", 5.0)
+    assert rank("w") == Rank.QUICK
+    windows.take_slots_back(60.1)
+    assert rank("w") == Rank.OTHER
+    windows.finish(windows.start(claimed("w"), False, 61.0), "grow", 61.2)
+    assert rank("w") == Rank.OTHER, "two tenths of a second are not quick"

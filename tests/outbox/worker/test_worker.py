@@ -12,9 +12,8 @@ from aiohttp import web
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutcomeUnknown
 from outbox.queue import lanes, turn
-from outbox.queue.deliveries import Capacity
 from outbox.queue.policy import Schedule
-from outbox.queue.rescue import MOST_RESCUES, release, rescue
+from outbox.queue.rescue import release
 from outbox.queue.settle import settle
 from outbox.worker import Worker, settling, taking, windows
 from outbox.worker.settling import Settling
@@ -226,26 +225,6 @@ async def test_deliveries_claimed_here_but_unknown_are_rescued(
         assert len([got for got in box.got if got.path == "/held"]) == 1
         hang.set()
         await running.watch.until("delivery_finished", 3)
-
-
-async def test_a_delivery_rescued_repeatedly_ends_dead(db: Database) -> None:
-    async with inbox() as box:
-        await add_webhook(db, ring(), box.url)
-        await db.write(make, "r1")
-        await db.write(turn.take, Capacity("n", "c", 0, 0, 0, {}, 0))
-        for number in range(MOST_RESCUES):
-            [row] = await db.read(rows, "select state from deliveries")
-            assert row["state"] == "ready", number
-            await db.write(
-                run, "update deliveries set state = 'in_flight', claim = 'c', node_id = 'dead'"
-            )
-            [rescued] = await db.write(rescue, "dead")
-            assert rescued.state == ("dead" if number == MOST_RESCUES - 1 else "ready")
-        [row] = await db.read(rows, "select * from deliveries")
-        assert (row["state"], row["claim"]) == ("dead", None)
-        assert "process" in row["reason"]
-        assert row["finished_at"]
-        assert (await db.read(rows, "select due_at from lanes"))[0]["due_at"] is None
 
 
 @pytest.mark.slow

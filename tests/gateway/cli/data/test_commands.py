@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
-from outbox.database.sqlite.handover import without_password
+from outbox.database import without_password
 from outbox.database.transfer import Applied, Table
 from tests.support.process import carteiro, command, serving_process
 
@@ -66,6 +66,33 @@ def made(tmp_path: Path) -> Path:
     key.chmod(0o600)
     done(tmp_path, "backup", "b")
     return tmp_path
+
+
+def stored_time(folder: Path) -> int | None:
+    with closing(sqlite3.connect(folder / "carteiro.db")) as db:
+        found: int | None = db.execute("select backed_up_at from outbox_state").fetchone()[0]
+        return found
+
+
+def made_at(file: Path) -> int:
+    archive = ArchiveReader(file)
+    archive.close()
+    return archive.manifest.made_at
+
+
+def test_the_database_stores_the_time_of_its_last_backup(made: Path) -> None:
+    first = stored_time(made)
+    assert first == made_at(made / "b")
+    refused(made, "backup", "b")
+    assert stored_time(made) == first
+    done(made, "backup", "c")
+    second = stored_time(made)
+    assert second == made_at(made / "c") > first
+    with closing(sqlite3.connect(made / "carteiro.db")) as db, db:
+        db.execute("delete from schema_migrations where number >= 15 and component = 'outbox'")
+    told = done(made, "backup", "d")
+    assert "Note: the database could not store the time of this backup: its schema is older" in told
+    assert stored_time(made) == second
 
 
 def names(folder: Path) -> set[str]:
@@ -231,7 +258,10 @@ def test_a_damaged_database_is_kept_beside_the_restored_one(made: Path) -> None:
 
 def test_a_newer_schema_is_refused(made: Path, target: str) -> None:
     with sqlite3.connect(made / "carteiro.db") as db:
-        db.execute("insert into schema_migrations values ('gateway', 9999, '9999_later', 'x', 1)")
+        db.execute(
+            "insert into schema_migrations (component, number, name, checksum, applied_at)"
+            " values ('gateway', 9999, '9999_later', 'x', 1)"
+        )
     told = refused(made, "backup", "c")
     assert "gateway 9999_later, which is newer than this program" in told
     assert names(made) == {"carteiro.db", "carteiro.key", "b"}

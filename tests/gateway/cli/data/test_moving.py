@@ -17,7 +17,7 @@ from outbox.database import transfer_ends
 from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
-from outbox.queue import erasure, notices, parking, snapshots
+from outbox.queue import erasures, notices, parking, snapshots
 from outbox.queue.deliveries import Capacity
 from outbox.queue.erasure import Erasure
 from outbox.queue.fanout import fan_out
@@ -28,6 +28,7 @@ from outbox.worker import nodes
 from tests.support.chains import delivered, walked
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
 from tests.support.drain import OWNER, rows
+from tests.support.lines import WAITS
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
 
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -186,7 +187,7 @@ async def test_claims_end_and_lanes_wake(db_url: str, target: str) -> None:
     db = await opened(db_url)
     await db.write(add_webhooks, 1, 3)
     await db.write(add_waiting, 1, 5, 0)
-    await db.write(nodes.join, "node-of-before")
+    await db.write(nodes.join, "node-of-before", WAITS)
     await db.write(
         _run,
         "update deliveries set state = 'in_flight', claim = 'c', node_id = 'node-of-before',"
@@ -295,7 +296,7 @@ async def test_the_chains_of_a_log_travel_with_it(
     await parking.remove(db, webhooks[2])
     ids = [row["id"] for row in await db.read(rows, "select id from deliveries")]
     await db.write(purge_deliveries, ids[:9], 2**62, CLOCK)
-    await db.write(erasure.request, OWNER, ["record-3", "record-4"])
+    await db.write(erasures.request, OWNER, ["record-3", "record-4"])
     before = await walked(source, keys)
     await db.close()
     await move(source, target)

@@ -11,15 +11,15 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from tests.support.databases import PostgresServer
+from tests.support.databases import ORDINARY, PostgresServer
 
 Open = Callable[..., Awaitable[Database]]
 
 
 @pytest.fixture
 async def url(postgres_server: PostgresServer) -> AsyncIterator[str]:
-    """A migrated, empty database."""
-    url = await postgres_server.fresh()
+    """A migrated, empty database of an ordinary role."""
+    url = await postgres_server.fresh(ORDINARY)
     yield url
     await postgres_server.drop(url)
 

@@ -23,6 +23,10 @@ from tests.support.hole import hole
 
 NODE = Insert("nodes", ("id", "epoch", "started_at", "alive_until"), referred=False)
 MANY = 60
+WAITING = """
+select count(*) from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'transactionid'
+"""
 
 
 async def put(tx: Tx, name: str) -> str:
@@ -137,6 +141,34 @@ async def test_a_caller_that_goes_before_its_group_writes_nothing(
     tasks[-1].cancel()
     await asyncio.wait(tasks)
     assert (await stored(url))[0] == [f"{number:02}" for number in range(MANY - 1)]
+
+
+async def test_a_caller_that_goes_during_its_group_harms_no_other(
+    url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are on their way with those of the others, and are written with them."""
+    monkeypatch.setattr(
+        postgres, "GROUP", Limits(lock=20.0, statement=20.0, idle=20.0, transaction=20.0)
+    )
+    db = await handle(url)
+    await db.write(put, "first")
+    other = await asyncpg.connect(url)
+    try:
+        await other.execute("begin")
+        await other.execute("insert into nodes values ('09', 1, 0, 0)")
+        names = [f"{number:02}" for number in range(10)]
+        tasks = [asyncio.create_task(db.write(put, name)) for name in names]
+        async with asyncio.timeout(10):
+            while not await other.fetchval(WAITING):
+                await asyncio.sleep(0.01)
+        tasks[3].cancel()
+        await asyncio.wait([tasks[3]])
+        await other.execute("rollback")
+    finally:
+        await other.close()
+    rest = [*tasks[:3], *tasks[4:]]
+    assert await asyncio.gather(*rest) == [*names[:3], *names[4:]]
+    assert (await stored(url))[0] == [*names, "first"]
 
 
 async def test_a_silent_server_ends_all_in_time(url: str, handle: Open) -> None:

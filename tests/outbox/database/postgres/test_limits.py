@@ -122,7 +122,8 @@ async def test_only_the_drain_must_use_indexes(url: str, handle: Open) -> None:
 @pytest.mark.slow
 async def test_a_full_pool_holds_up_neither_drain_nor_lease(url: str, handle: Open) -> None:
     db = await handle(url, pool_size=2)
-    full = [asyncio.create_task(db.write(sleep, 7.5)) for _ in range(2)]
+    # Writes leave a connection to reads.
+    full = [asyncio.create_task(run(sleep, 7.5)) for run in (db.write, db.read)]
     await asyncio.sleep(0.2)
     waiting = asyncio.create_task(refused(db, "a"))
     began = time.monotonic()

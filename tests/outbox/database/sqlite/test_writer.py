@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from outbox.database.transaction import Database, Tx, brief
-from outbox.errors import DatabaseUnavailable
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.outbox.database.sqlite.units import (
     LOOP,
     THREAD,
@@ -81,6 +82,24 @@ async def test_a_full_disk_fails_one_unit_and_no_other(file: Database) -> None:
     assert isinstance(results[1], DatabaseUnavailable)
     assert results[1].kind == "full"
     assert await file.read(noted) == ["a", "c"]
+
+
+async def test_a_disk_that_fails_at_commit_leaves_the_outcome_open(
+    file: Database, tmp_path: Path
+) -> None:
+    """After a failed flush the log may hold the whole transaction, and the next start finds it."""
+    await file.write(note, "a")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Only COMMIT writes to the log.
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "one.db-wal").stat().st_size, hard))
+    try:
+        with pytest.raises(OutcomeUnknown) as raised:
+            await file.write(note, "b")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.kinds == ("io", "outcome_unknown")
+    await file.write(note, "c")
+    assert {"a", "c"} <= set(await file.read(noted))
 
 
 @pytest.mark.parametrize("kind", ["brief", "long"])

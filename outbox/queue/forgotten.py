@@ -1,0 +1,55 @@
+"""Up to which event deliveries of a webhook have been deleted, so that nobody knows what arrived.
+
+An event before this place that has no delivery may have been delivered, and its delivery deleted
+since. A backfill leaves it out. The place is a `seq`, so that no change of a clock or of the
+retention time moves it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Row, Tx
+
+# Of webhooks that still exist: with them, their rows go.
+_NOTE = f"""
+insert into forgotten (webhook_id, seq)
+select w.id, s.seq from (
+  select value ->> 0 as webhook, cast(value ->> 1 as bigint) as seq from {ITEMS}) as s
+join webhooks w on w.id = s.webhook
+where true order by w.id /*postgres for key share of w*/
+on conflict (webhook_id) do update set seq = excluded.seq where forgotten.seq < excluded.seq
+"""
+_UPTO = "select seq from forgotten where webhook_id = $1"
+_TIME = """
+select occurred_at from events
+where owner_id = $1 and webhook_id is null and seq is not null and seq <= $2
+order by seq desc limit 1
+"""
+
+
+async def note(tx: Tx, deleted: Iterable[Row]) -> None:
+    """Note the deletion of these deliveries; each has `webhook_id`, `seq` and `origin`."""
+    last: dict[str, int] = {}
+    for row in deleted:
+        if row["origin"] != "test":
+            last[row["webhook_id"]] = max(last.get(row["webhook_id"], 0), int(row["seq"]))
+    if last:
+        await tx.run(_NOTE, items(sorted(last.items())))
+
+
+async def upto(tx: Tx, webhook_id: str) -> int:
+    """Return the greatest `seq` whose delivery to the webhook was deleted; 0 without any.
+
+    In a transaction that also looks for deliveries, this comes after it: a deletion that is
+    committed in between is seen here.
+    """
+    row = await tx.one(_UPTO, webhook_id)
+    return 0 if row is None else int(row["seq"])
+
+
+async def time_of(tx: Tx, owner_id: str, seq: int) -> int | None:
+    """Return when the last event up to `seq` occurred, in microseconds UTC; None without any."""
+    row = await tx.one(_TIME, owner_id, seq) if seq else None
+    return None if row is None else int(row["occurred_at"])

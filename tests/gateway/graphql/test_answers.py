@@ -1,0 +1,108 @@
+"""Mutations that the database fails: UNAVAILABLE wrote nothing, OUTCOME_UNKNOWN perhaps."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.domain.storefront import addresses
+from gateway.domain.storefront.checkouts.checkout import checkout
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from tests.support.carts import sell
+from tests.support.checkouts import ADDRESS, check_out, put, sign_up
+from tests.support.failing import failing
+from tests.support.shop import Shop
+
+REFUSED = "The database is unavailable; try again."
+MAYBE = "It may have been written. "
+ADVICE = "Repeat a checkout with the same idempotencyKey; look before you repeat another mutation."
+
+
+async def orders(shop: Shop) -> int:
+    total: int = (await shop.owner.get("/api/orders")).body["total"]
+    return total
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_a_checkout_of_unknown_outcome_is_repeated_with_its_key(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    browser = shop.browser()
+    await put(browser, await sell(shop, 30, stock=10))
+    lost = OutcomeUnknown("connection", "secret detail 4711")
+    failing(monkeypatch, shop.db, "write", checkout, lost, after=written)
+    answer = await check_out(browser, idempotencyKey="k1")
+    assert (answer.status, answer.code) == (200, "OUTCOME_UNKNOWN")
+    assert answer.error["message"] == MAYBE + ADVICE
+    assert answer.error["extensions"]["retryAfter"] == 1
+    assert await orders(shop) == written
+    again = await check_out(browser, idempotencyKey="k1")
+    assert again.data["checkout"]["order"]["number"]
+    assert await orders(shop) == 1
+
+
+async def test_a_refused_checkout_wrote_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = shop.browser()
+    await put(browser, await sell(shop, 30, stock=10))
+    failing(monkeypatch, shop.db, "write", checkout, DatabaseUnavailable("busy", "no"))
+    answer = await check_out(browser)
+    assert (answer.code, answer.error["message"]) == ("UNAVAILABLE", REFUSED)
+    assert await orders(shop) == 0
+
+
+async def test_a_read_that_fails_behind_the_write_does_not_deny_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    failing(monkeypatch, shop.db, "read", addresses.listed, DatabaseUnavailable("busy", "no"))
+    answer = await browser.do("clientAddressSave", "address { street }", **ADDRESS)
+    assert (answer.code, answer.error["message"]) == ("OUTCOME_UNKNOWN", MAYBE + ADVICE)
+    found = await browser.ask("client(hostname: $h) { addresses { street } }")
+    assert len(found["client"]["addresses"]) == 1
+
+
+async def test_a_second_mutation_is_judged_by_itself(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = shop.browser()
+    product = await sell(shop, 30, stock=10)
+    failing(monkeypatch, shop.db, "write", checkout, DatabaseUnavailable("busy", "no"))
+    answer = await browser.send(
+        "mutation ($h: String!, $p: ID!) {"
+        " first: shoppingCartAddProduct(input: {hostname: $h, productId: $p})"
+        " { shoppingCart { totalQuantity } }"
+        ' second: checkout(input: {hostname: $h, email: "a@example.com", name: "A"})'
+        " { order { number } } }",
+        {"h": shop.hostname, "p": product},
+    )
+    assert answer.code == "UNAVAILABLE"
+    assert answer.error["path"] == ["second"]
+
+
+async def test_a_mutation_that_takes_too_long_may_have_been_written(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.graphql.execution.SECONDS", 0.5)
+    browser = shop.browser()
+    await put(browser, await sell(shop, 30, stock=10))
+    real = type(shop.db).write
+
+    async def slow(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
+        result = await real(self, unit, *args, **kwargs)
+        if unit is checkout:
+            await asyncio.Event().wait()
+        return result
+
+    monkeypatch.setattr(type(shop.db), "write", slow)
+    answer = await check_out(browser, idempotencyKey="k1")
+    assert answer.code == "OUTCOME_UNKNOWN"
+    assert answer.error["message"].endswith(MAYBE + ADVICE)
+    assert await orders(shop) == 1
+    monkeypatch.setattr(type(shop.db), "write", real)
+    assert (await check_out(browser, idempotencyKey="k1")).data["checkout"]["order"]["number"]
+    assert await orders(shop) == 1

@@ -1,0 +1,160 @@
+"""Another program holds the write lock: each write is answered in time, and none waits twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.sqlite import file as files
+from outbox.database.sqlite import writer
+from outbox.database.sqlite.steps import Job
+from outbox.database.transaction import Database, Tx, brief
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import Ids
+from tests.outbox.database.sqlite.units import later, long_note, note, noted
+from tests.support.process import carteiro, command
+
+APART_SECONDS = 0.02
+
+
+def patience(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
+    for module in (writer, files):
+        monkeypatch.setattr(module, "BUSY_MILLISECONDS", milliseconds)
+
+
+async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
+    """Write all the time while the lock is held for `seconds`; no answer takes longer than `most`.
+
+    The writes of the time before its end are made, and all others are refused.
+    """
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+    refused: dict[str, str] = {}
+    units = (note, later, long_note)
+
+    async def one(number: int) -> None:
+        began = loop.time()
+        try:
+            await db.write(units[number % 3], str(number))
+        except DatabaseUnavailable as error:
+            refused[str(number)] = error.kind
+        times.append(loop.time() - began)
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        end = loop.time() + seconds
+        writes: list[asyncio.Task[None]] = []
+        while loop.time() < end:
+            writes.append(asyncio.create_task(one(len(writes))))
+            await asyncio.sleep(APART_SECONDS)
+        other.execute("rollback")
+        await asyncio.gather(*writes)
+    there = set(await db.read(noted))
+    print(json.dumps({
+        "held_s": seconds, "writes": len(writes), "refused": len(refused),
+        "slowest_s": round(max(times), 2), "late": sum(each > most for each in times),
+    }))  # fmt: skip
+    assert max(times) <= most
+    assert set(refused.values()) == {"busy"}
+    assert there == {str(number) for number in range(len(writes))} - set(refused)
+
+
+@pytest.mark.timed
+async def test_no_write_waits_for_those_before_it(
+    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience(monkeypatch, 500)
+    await hold(file, tmp_path / "one.db", 2.7, 1.0)
+
+
+@pytest.mark.faults
+@pytest.mark.timed
+async def test_a_lock_of_27_seconds_delays_no_answer_past_six(
+    file: Database, tmp_path: Path
+) -> None:
+    await hold(file, tmp_path / "one.db", 27.0, 6.0)
+
+
+@pytest.mark.timed
+async def test_units_that_run_alone_do_not_wait_one_after_the_other(
+    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite has ended their transaction, and another program comes between."""
+    patience(monkeypatch, 200)
+    loop = asyncio.get_running_loop()
+    path = tmp_path / "one.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+
+        @brief
+        async def end_it(tx: Tx) -> None:
+            await tx.run("insert or rollback into notes (name, text) values ('x', null)")
+
+        real = writer.Writer._each_alone
+
+        def each_alone(self: writer.Writer, jobs: list[Job]) -> None:
+            other.execute("begin immediate")
+            real(self, jobs)
+
+        monkeypatch.setattr(writer.Writer, "_each_alone", each_alone)
+        began = loop.time()
+        answers = await asyncio.gather(
+            *(file.write(note, str(number)) for number in range(20)), file.write(end_it),
+            return_exceptions=True,
+        )  # fmt: skip
+        assert loop.time() - began < 1.5
+        other.execute("rollback")
+    *refused, ended = answers
+    assert {getattr(each, "kind", None) for each in refused} == {"busy"}
+    assert isinstance(ended, sqlite3.IntegrityError)
+
+
+async def test_a_file_opens_beside_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "two.db"
+    db = await database.open(f"sqlite:///{path}", clock=SystemClock(), ids=Ids(), serving=True)
+    await db.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        assert other.execute("pragma auto_vacuum").fetchone() == (2,)
+        other.execute("begin immediate")
+        async with asyncio.timeout(2):
+            db = await database.open(
+                f"sqlite:///{path}", clock=SystemClock(), ids=Ids(), serving=True
+            )
+        await db.close()
+
+
+ADD = ["user", "add", "ana@example.com", "--name", "Ana", "--password-stdin"]
+
+
+def beside_a_lock(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command while another program keeps the lock of an up-to-date file."""
+    url = f"sqlite:///{folder / 'three.db'}"
+    assert command("migrate", folder=folder, CARTEIRO_DATABASE__URL=url).returncode == 0
+    with closing(sqlite3.connect(folder / "three.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        return carteiro(
+            *words, folder=folder, stdin="correct horse battery", CARTEIRO_DATABASE__URL=url
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["migrate"], ["user", "list"]], ids=" ".join)
+def test_a_command_that_only_reads_needs_no_lock(tmp_path: Path, words: list[str]) -> None:
+    done = beside_a_lock(tmp_path, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [ADD, ["serve", "--port", "0"]], ids=" ".join)
+def test_a_command_beside_the_lock_ends_in_one_line(tmp_path: Path, words: list[str]) -> None:
+    done = beside_a_lock(tmp_path, *words)
+    assert done.returncode == 1, done.stdout
+    [line] = done.stderr.splitlines()
+    assert "another program keeps its lock" in line

@@ -1,0 +1,119 @@
+"""Every end of a delivery is reported once, whatever ends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from outbox.database.transaction import Database, Tx
+from outbox.queue import ordering, parking
+from outbox.queue.parking import Parked
+from outbox.queue.policy import MOST_RESCUES
+from outbox.worker import taking
+from tests.support.drain import Counted, add_webhook, drain, make, ring, rows
+from tests.support.lines import URL, taken, written
+
+ENDS = "select state, count(*) as n from deliveries where finished_at is not null group by state"
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def ended(db: Database) -> dict[str, int]:
+    """Return the finished deliveries by end, as they are stored."""
+    return {row["state"]: int(row["n"]) for row in await db.read(rows, ENDS)}
+
+
+def told(watch: Counted, *webhooks: str) -> dict[str, int]:
+    """Return the finished deliveries by end, as they were reported."""
+    found: dict[str, int] = {}
+    for webhook_id in webhooks:
+        for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
+            if count := watch.counts.get(f"delivery_finished {webhook_id} {end}"):
+                found[end] = found.get(end, 0) + count
+    return found
+
+
+@pytest.mark.parametrize(
+    ("parked", "count"), [("none", {"cancelled": 7}), ("newest", {"cancelled": 4}), ("all", {})]
+)
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_what_an_activation_cancels_is_reported(
+    db: Database, parked: Parked, count: dict[str, int], ordered: bool
+) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL, ordered=ordered)
+    await db.write(parking.pause, webhook_id)
+    await written(db, *"abcabca")
+    watch = Counted()
+    assert await parking.activate(db, webhook_id, parked, watch)
+    assert await ended(db) == told(watch, webhook_id) == count
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_what_a_removal_cancels_is_reported(db: Database, ordered: bool) -> None:
+    """Also what is being sent."""
+    webhook_id, _ = await add_webhook(db, ring(), URL, ordered=ordered)
+    await written(db, *"abcabca")
+    assert await taken(db, webhook_id)
+    await written(db, *"ab")
+    watch = Counted()
+    assert await parking.remove(db, webhook_id, watch)
+    assert await ended(db) == told(watch, webhook_id) == {"cancelled": 9}
+
+
+async def test_a_removal_in_many_transactions_reports_each_end_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parking, "BATCH", 2)
+    for name in ("END_READY", "END_HELD"):
+        few = getattr(parking, name).replace("limit 500", "limit 2")
+        monkeypatch.setattr(parking, name, few)
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, *"abcabca")
+    await ordering.turn(db, webhook_id, True)
+    watch = Counted()
+    assert await parking.remove(db, webhook_id, watch)
+    assert await ended(db) == told(watch, webhook_id) == {"cancelled": 7}
+
+
+CLAIMED = """
+update deliveries set state = 'in_flight', node_id = $1, claim = 'lost', rescues = $2
+where state = 'ready'
+"""
+
+
+@pytest.mark.parametrize("ending", [False, True])
+async def test_what_ends_with_the_rescue_of_a_dead_process_is_reported(
+    db: Database, ending: bool
+) -> None:
+    key = ring()
+    webhook_id, _ = await add_webhook(db, key, URL)
+    await written(db, "a", "b")
+    await db.write(
+        run, "insert into nodes (id, epoch, started_at, alive_until) values ('dead', 1, 0, 0)"
+    )
+    await db.write(run, CLAIMED, "dead", MOST_RESCUES - 1 if ending else 0)
+    await db.write(run, "update lanes set active = false")
+    async with drain(db, key) as running:
+        await running.watch.until("rescued")
+        count = {"dead": 2} if ending else {}
+        assert await ended(db) == told(running.watch, webhook_id) == count
+
+
+async def test_what_ends_with_the_rescue_of_a_lost_result_is_reported(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "CHECK_SECONDS", 0.0)
+    key = ring()
+    async with drain(db, key) as running:
+        webhook_id = await running.webhook(URL)
+        await db.write(parking.pause, webhook_id)
+        await db.write(make, "a")
+        await running.watch.until("fanned_out")
+        [row] = await db.read(rows, "select id from deliveries")
+        running.worker._settling.unstored.add(row["id"])
+        await db.write(run, CLAIMED, running.worker.node_id, MOST_RESCUES - 1)
+        await running.watch.until("rescued unheld 1")
+        assert await ended(db) == told(running.watch, webhook_id) == {"dead": 1}

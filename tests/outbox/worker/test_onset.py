@@ -1,0 +1,73 @@
+"""Webhooks that begin to hang hold up no other owner, though no slot of theirs is free yet."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database
+from outbox.queue.deliveries import Capacity
+from outbox.queue.fanout import fan_out
+from outbox.webhooks.secrets import KeyRing
+from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, ring
+
+HANGING, HEALTHY = "1" * 24, "2" * 24
+SLOTS = 16
+LANES = 3 * SLOTS
+EVENTS = 3
+NONE = Capacity("node", "none", 0, 0, 0, {}, 0)
+
+
+class Still(SystemClock):
+    """A clock by which no send becomes slow, so that no slot is given back."""
+
+    def monotonic(self) -> float:
+        return 1_000.0
+
+
+def hang(box: Inbox) -> asyncio.Event:
+    """Let the receiver hang at /hang until the returned event is set."""
+    end = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/hang":
+            await end.wait()
+        return web.Response()
+
+    box.answer = answer
+    return end
+
+
+async def webhooks(db: Database, key: KeyRing, box: Inbox) -> None:
+    for _ in range(LANES):
+        await add_webhook(db, key, f"{box.url}/hang", owner=HANGING)
+    await add_webhook(db, key, f"{box.url}/healthy", owner=HEALTHY)
+
+
+async def test_an_owner_is_served_while_the_webhooks_of_another_begin_to_hang(db: Database) -> None:
+    async with inbox() as box:
+        end = hang(box)
+        key = ring()
+        await webhooks(db, key, box)
+        async with drain(db, key, Still(), slots=SLOTS):
+            await db.write(make_many, 2, HANGING)
+            await box.until(SLOTS, "/hang")
+            await db.write(make_many, EVENTS, HEALTHY)
+            await box.until(EVENTS, "/healthy")
+            end.set()
+
+
+async def test_an_owner_is_served_first_when_a_process_starts_with_a_backlog(db: Database) -> None:
+    """As after a kill: all lanes are due, and those of the hanging owner have been for longer."""
+    async with inbox() as box:
+        end = hang(box)
+        key = ring()
+        await webhooks(db, key, box)
+        for owner_id, count in ((HANGING, 2), (HEALTHY, EVENTS)):
+            await db.write(make_many, count, owner_id)
+            await db.write(fan_out, NONE)
+        async with drain(db, key, Still(), slots=SLOTS):
+            await box.until(EVENTS, "/healthy")
+            end.set()

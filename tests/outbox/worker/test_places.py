@@ -1,0 +1,83 @@
+"""The division of places among owners and their webhooks."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outbox.worker.places import Places
+
+OF_WEBHOOK = 63
+OF_OWNER = 64
+
+
+def shares(needs: dict[str, list[int]], places: int) -> dict[str, list[int]]:
+    """Return what each webhook of each owner gets."""
+    divided = Places(OF_WEBHOOK, OF_OWNER)
+    for owner, numbers in needs.items():
+        for number in numbers:
+            divided.change(owner, (0, number), (0, 0))
+    return {
+        owner: [
+            min(number, divided.share(owner, divided.part(owner, places))) for number in numbers
+        ]
+        for owner, numbers in needs.items()
+    }
+
+
+def test_what_one_does_not_need_goes_to_the_others() -> None:
+    assert shares({"a": [40, 3, 3]}, 512) == {"a": [40, 3, 3]}
+    assert shares({"a": [60, 3, 60]}, 512) == {"a": [30, 3, 30]}
+    assert shares({"a": [60], "b": [10], "c": [60]}, 90) == {"a": [40], "b": [10], "c": [40]}
+    assert shares({"a": [60], "b": [1] * 60}, 40) == {"a": [20], "b": [0] * 60}
+    assert shares({"a": [60]}, 0) == {"a": [0]}
+
+
+owners = st.dictionaries(
+    st.sampled_from("abcdefghij"), st.lists(st.integers(0, OF_WEBHOOK), max_size=20)
+)
+
+
+@given(owners, st.integers(0, 512))
+def test_no_more_than_the_places_are_divided_and_equal_needs_get_equal_parts(
+    needs: dict[str, list[int]], places: int
+) -> None:
+    divided = shares(needs, places)
+    assert sum(map(sum, divided.values())) <= places
+    for owner, parts in divided.items():
+        assert sum(parts) <= OF_OWNER
+        ordered = sorted(zip(needs[owner], parts, strict=True))
+        assert all(less <= more for (_, less), (_, more) in pairwise(ordered))
+
+
+@given(owners)
+def test_all_needs_are_met_while_there_is_room(needs: dict[str, list[int]]) -> None:
+    some = {owner: numbers[:3] for owner, numbers in needs.items() if sum(numbers[:3]) <= OF_OWNER}
+    assert shares(some, OF_OWNER * len(some)) == some
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, OF_WEBHOOK)),
+        max_size=60,
+    ),
+    st.integers(0, 200),
+)
+def test_changes_lead_to_what_the_last_needs_would(
+    changes: list[tuple[str, int, int]], places: int
+) -> None:
+    divided = Places(OF_WEBHOOK, OF_OWNER)
+    needs: dict[tuple[str, int], int] = {}
+    for owner, webhook, need in changes:
+        before = needs.get((owner, webhook), 0)
+        divided.change(owner, (before, need), (before, need))
+        needs[owner, webhook] = need
+    afresh = Places(OF_WEBHOOK, OF_OWNER)
+    for (owner, _), need in needs.items():
+        afresh.change(owner, (0, need), (0, need))
+    for owner in "abc":
+        part = afresh.part(owner, places)
+        assert divided.part(owner, places) == part
+        assert divided.share(owner, part) == afresh.share(owner, part)
+        assert divided.used_by(owner) == afresh.used_by(owner)
+    assert divided.used == sum(needs.values())

@@ -1,0 +1,288 @@
+"""Windows of webhooks that answer late, simulated: their waiting, their places and their bounds."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outbox.queue.deliveries import FIRST_WINDOW, Claimed
+from outbox.worker.slow import Sending
+from outbox.worker.windows import MOST_SLOW, OWNER_SHARE, Windows
+
+TIMEOUT = 15.0
+TURN = 0.05
+OWNER_MOST = MOST_SLOW // OWNER_SHARE
+
+
+@dataclass
+class Hook:
+    """A webhook, its events per second, and how long a request takes; None: it never answers."""
+
+    id: str
+    owner: str
+    rate: float
+    takes: Callable[[float], float | None]
+    due: float = 0.0
+    waiting: int = 0
+    failing: bool = False
+    sent: int = 0
+    cut: int = 0
+    most_in_flight: int = 0
+
+
+@dataclass
+class Run:
+    """Events of all webhooks, claimed and sent as a worker does, by a clock of its own."""
+
+    hooks: Sequence[Hook]
+    slots: int = 256
+    now: float = 0.0
+    waiting: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    most_slow: int = 0
+    cut: int = 0
+
+    def __post_init__(self) -> None:
+        self.windows = Windows(self.slots)
+        self.open: dict[str, set[Sending]] = defaultdict(set)
+        self._ends: list[tuple[float, int, Sending, Hook, bool]] = []
+        self._number = count()
+
+    def run(self, until: float) -> None:
+        while self.now < until:
+            self.now += TURN
+            self._turn()
+            for hook in self.hooks:
+                self.waiting[hook.id].append(hook.waiting)
+            self.most_slow = max(self.most_slow, self.windows.slow)
+
+    def _turn(self) -> None:
+        while self._ends and self._ends[0][0] <= self.now:
+            _, _, sending, hook, answered = heapq.heappop(self._ends)
+            if not sending.done:
+                self._finish(sending, hook, answered)
+        by_id = {hook.id: hook for hook in self.hooks}
+        for sending in self.windows.take_slots_back(self.now)[1]:
+            self.cut += 1
+            by_id[sending.webhook_id].cut += 1
+            self._finish(sending, by_id[sending.webhook_id], False)
+        for hook in self.hooks:
+            while hook.rate and hook.due <= self.now:
+                hook.due += 1 / hook.rate
+                hook.waiting += 1
+        self._claim()
+
+    def _claim(self) -> None:
+        """Give each lane that is due one place in turn, within its window, as the claim does."""
+        capacity = self.windows.capacity("n", "c", 0)
+        slots, failing = capacity.slots, capacity.failing_slots
+        turn = sorted((h for h in self.hooks if h.waiting), key=lambda h: h.sent)
+        rests = {
+            h.id: min(capacity.windows.get(h.id, FIRST_WINDOW), 1 if h.failing else 1 << 10)
+            for h in turn
+        }
+        chosen: list[Hook] = []
+        while slots > 0 and turn:
+            for hook in turn:
+                rests[hook.id] -= 1
+                fits = rests[hook.id] >= 0 and slots > 0 and (failing > 0 or not hook.failing)
+                if not fits:
+                    rests[hook.id] = 0
+                    continue
+                hook.waiting -= 1
+                slots -= 1
+                failing -= hook.failing
+                chosen.append(hook)
+            turn = [h for h in turn if h.waiting and rests[h.id] > 0]
+        for hook in chosen:
+            self._start(hook)
+
+    def _start(self, hook: Hook) -> None:
+        claimed = Claimed(
+            "d", hook.owner, "e", hook.id, "event", 0, 1, False, 0, "c", "thing.made", "r", 1, 0,
+            None, None, b"", "",
+        )  # fmt: skip
+        sending = self.windows.start(claimed, hook.failing, self.now)
+        self.open[hook.id].add(sending)
+        hook.most_in_flight = max(hook.most_in_flight, len(self.open[hook.id]))
+        hook.sent += 1
+        takes = hook.takes(self.now)
+        end = self.now + (TIMEOUT if takes is None else takes)
+        answered = takes is not None
+        heapq.heappush(self._ends, (end, next(self._number), sending, hook, answered))
+
+    def _finish(self, sending: Sending, hook: Hook, answered: bool) -> None:
+        self.windows.finish(sending, "grow" if answered else "halve", self.now)
+        self.open[hook.id].discard(sending)
+        hook.failing = not answered
+
+
+def steady(seconds: float) -> Callable[[float], float | None]:
+    return lambda _: seconds
+
+
+def varied(least: float, most: float) -> Callable[[float], float | None]:
+    dice = Random(1)
+    return lambda _: dice.uniform(least, most)
+
+
+def never(_: float) -> float | None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("rate", "takes", "most"),
+    [(20.0, steady(2.0), 60), (3.0, varied(0.5, 2.5), 15), (20.0, varied(0.05, 1.3), 60)],
+)
+def test_a_slow_webhook_that_answers_keeps_up(
+    rate: float, takes: Callable[[float], float | None], most: int
+) -> None:
+    run = Run([Hook("w", "o", rate, takes)])
+    run.run(120.0)
+    assert max(run.waiting["w"][len(run.waiting["w"]) // 2 :]) <= most
+    assert run.cut == 0
+
+
+def test_it_keeps_up_beside_six_hundred_that_hang() -> None:
+    """As many as fill all slow places, of twelve owners."""
+    hanging = [Hook(f"h{n}", f"o{n % 12}", 0.2, never) for n in range(600)]
+    slow = Hook("w", "o", 20.0, steady(2.0))
+    run = Run([*hanging, slow])
+    run.run(60.0)
+    assert max(run.waiting["w"][len(run.waiting["w"]) // 2 :]) <= 60
+    assert slow.cut == 0
+    assert run.most_slow <= MOST_SLOW
+
+
+def test_one_slow_webhook_gives_its_places_back_when_another_needs_them() -> None:
+    """Within one of its send times both have equal parts; then each has what it needs of them."""
+    first = Hook("first", "o", 100.0, steady(3.0))
+    other = Hook("other", "o", 0.0, steady(3.0))
+    run = Run([first, other])
+    run.run(60.0)
+    alone = len(run.open["first"])
+    assert alone > 50
+    other.rate, other.due = 100.0, run.now
+    together = []
+    while run.now < 100.0:
+        run.run(run.now + TURN)
+        together.append(len(run.open["first"]) + len(run.open["other"]))
+    assert max(together) <= OWNER_MOST // 2 + 2
+    half = OWNER_MOST // 4 + 1
+    assert abs(len(run.open["first"]) - half) <= 2
+    assert abs(len(run.open["other"]) - half) <= 2
+    other.rate = other.waiting = 0
+    run.run(130.0)
+    assert len(run.open["first"]) >= alone - 2
+    assert run.cut == 0
+
+
+def test_the_window_of_a_slow_webhook_narrows_to_what_it_needs() -> None:
+    hook = Hook("w", "o", 25.0, steady(2.0))
+    run = Run([hook])
+    run.run(40.0)
+    assert run.windows.left["w"] + len(run.open["w"]) > 50
+    hook.rate = 2.0
+    run.run(100.0)
+    assert run.windows.left["w"] + len(run.open["w"]) <= 12
+
+
+def test_the_slow_webhooks_of_one_owner_stay_within_its_share() -> None:
+    hooks = [Hook(f"w{n}", "big", 10.0, steady(8.0)) for n in range(50)]
+    small = Hook("small", "small", 20.0, steady(2.0))
+    run = Run([*hooks, small])
+    run.run(90.0)
+    assert sum(len(run.open[hook.id]) for hook in hooks) <= OWNER_MOST
+    assert sum(hook.cut for hook in hooks) == small.cut == 0
+    assert max(run.waiting["small"][1200:]) <= 60
+
+
+def test_a_webhook_that_hangs_has_one_send_after_its_window_has_fallen() -> None:
+    answers = [steady(2.0)]
+    hook = Hook("w", "o", 50.0, lambda now: answers[0](now))
+    run = Run([hook])
+    run.run(30.0)
+    assert len(run.open["w"]) > 50
+    answers[0] = never
+    run.run(30.0 + 2 * TIMEOUT + 2.0)
+    hook.most_in_flight = 0
+    run.run(run.now + 5 * TIMEOUT)
+    assert hook.most_in_flight == 1
+
+
+def test_a_quick_webhook_that_hangs_starts_no_more_after_a_second() -> None:
+    answers = [steady(0.2)]
+    hook = Hook("w", "o", 10.0, lambda now: answers[0](now))
+    run = Run([hook])
+    run.run(30.0)
+    answers[0] = never
+    run.run(run.now + TIMEOUT)
+    assert len(run.open["w"]) <= 12
+    hook.most_in_flight = 0
+    run.run(run.now + TIMEOUT)
+    assert hook.most_in_flight == 1
+
+
+def test_a_webhook_that_is_quick_again_counts_as_slow_no_longer() -> None:
+    answers = [steady(1.5)]
+    hook = Hook("w", "o", 30.0, lambda now: answers[0](now))
+    run = Run([hook])
+    run.run(30.0)
+    answers[0] = steady(0.3)
+    run.run(60.0)
+    windows = run.windows
+    assert windows.busy + windows.slow == len(run.open["w"])
+    # It uses none of the places of slow ones, so that another gets them all.
+    other = Hook("other", "o", 100.0, steady(3.0))
+    run.hooks = [hook, other]
+    other.due = run.now
+    run.run(100.0)
+    assert len(run.open["other"]) > 60
+    assert len(run.open["w"]) < 12
+
+
+behaviours = st.sampled_from([0.05, 0.4, 0.9, 1.5, 3.0, 9.0, None])
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), behaviours, behaviours), min_size=1, max_size=40),
+    st.sampled_from([1, 8, 64, 256]),
+)
+def test_bounds_hold_and_every_place_comes_back(
+    kinds: list[tuple[int, float | None, float | None]], slots: int
+) -> None:
+    """Whatever webhooks do, and then do otherwise."""
+    late: list[bool] = [False]
+
+    def turning(before: float | None, after: float | None) -> Callable[[float], float | None]:
+        return lambda _: after if late[0] else before
+
+    hooks = [
+        Hook(f"w{n}", f"o{owner}", 20.0, turning(before, after))
+        for n, (owner, before, after) in enumerate(kinds)
+    ]
+    run = Run(hooks, slots=slots)
+    for seconds in (8.0, 16.0, 24.0):
+        run.run(seconds)
+        late[0] = not late[0]
+        windows = run.windows
+        sends = [s for open_sends in run.open.values() for s in open_sends]
+        assert windows.busy == sum(not s.slow for s in sends) <= slots
+        assert windows.slow == sum(s.slow for s in sends) <= MOST_SLOW
+        of_owner: dict[str, int] = defaultdict(int)
+        for sending in sends:
+            of_owner[sending.owner_id] += sending.slow
+        assert max(of_owner.values(), default=0) <= OWNER_MOST
+    for hook in hooks:
+        hook.rate = hook.waiting = 0
+    run.run(run.now + TIMEOUT + 12.0)
+    assert (run.windows.busy, run.windows.slow, run.windows.bytes) == (0, 0, 0)
+    assert run.windows.capacity("n", "c", 0).slots == slots
+    assert all(run.windows.left[hook.id] >= 1 for hook in hooks if hook.sent)

@@ -1,0 +1,32 @@
+"""Lets one call of a database fail, before it or behind its COMMIT."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from outbox.database.transaction import Database
+
+
+def failing(
+    monkeypatch: pytest.MonkeyPatch,
+    db: Database,
+    how: Literal["read", "write"],
+    unit: Any,
+    error: Exception,
+    *,
+    after: bool = False,
+) -> None:
+    """Let the next call of `how` with `unit` raise `error`, `after` it has been committed."""
+    real = getattr(type(db), how)
+    left = [error]
+
+    async def called(self: Any, called_unit: Any, *args: Any, **kwargs: Any) -> Any:
+        if called_unit is not unit or not left:
+            return await real(self, called_unit, *args, **kwargs)
+        if after:
+            await real(self, called_unit, *args, **kwargs)
+        raise left.pop()
+
+    monkeypatch.setattr(type(db), how, called)
