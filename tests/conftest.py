@@ -28,6 +28,8 @@ def pytest_configure() -> None:
     # A background job of a shell ignores SIGINT, and so would the programs that tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Neither does one that `nohup` starts hear SIGHUP.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for name in [name for name in os.environ if name.startswith("CARTEIRO_")]:
         del os.environ[name]
 

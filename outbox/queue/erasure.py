@@ -120,9 +120,9 @@ class Erasure:
     async def _work(self, run: _Run, group: list[Request]) -> AsyncGenerator[None]:
         """Look through the next events of these requests and erase them; yield after each unit."""
         # First this: what is not seen now has a later place in the order than `last`.
-        unseen, last = await self._db.read(erasures.limits)
+        unseen, last, unfinished = await self._db.read(erasures.limits, group[0].owner_id)
         for one in group:
-            early = unseen is not None and unseen <= one.upto_pos
+            early = unfinished or (unseen is not None and unseen <= one.upto_pos)
             run.limits.setdefault(one.id, (early, last))
         ends = {one.id: run.limits[one.id][1] for one in group}
         found = await self._db.scan(DUTIES, erasures.look, group, ends)

@@ -11,6 +11,7 @@ import msgspec
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx
+from outbox.queue import remainders
 
 DAMAGED = "the request is stored in a damaged row"
 PAGE = 1_000
@@ -139,11 +140,19 @@ async def fail(tx: Tx, request_id: str) -> None:
     await tx.run(FAIL, request_id, DAMAGED)
 
 
-async def limits(tx: Tx) -> tuple[int | None, int]:
-    """Return the place of the first event that fan-out has not seen, and the end of the feed."""
+async def limits(tx: Tx, owner_id: str) -> tuple[int | None, int, bool]:
+    """Return the place of the first event that fan-out has not seen, and the end of the feed.
+
+    The end of this owner's: an event that is left has not all its deliveries yet. Last, whether
+    there is one.
+    """
     await by_index(tx)
-    unseen, last = await tx.one(UNSEEN), await tx.one(LAST)
-    return None if unseen is None else int(unseen["pos"]), 0 if last is None else int(last["seq"])
+    unseen, row = await tx.one(UNSEEN), await tx.one(LAST)
+    last = 0 if row is None else int(row["seq"])
+    left = await remainders.first_of(tx, owner_id)
+    if left is not None:
+        last = min(last, left - 1)
+    return None if unseen is None else int(unseen["pos"]), last, left is not None
 
 
 async def settle(tx: Tx, done: Sequence[str], moved: Sequence[tuple[str, int]]) -> None:

@@ -193,8 +193,11 @@ class _Round:
         """Continue what owners have left; add what is left then, return owners without anything."""
         ended: list[str] = []
         half = may.left // 2
-        for turn in turns:
+        for place, turn in enumerate(turns):
             after = await self._continue(turn, may)
+            if after == turn and place:
+                # Others have left too little: it keeps its turn, and is first in the next round.
+                break
             if after is None:
                 ended.append(turn.owner_id)
             else:

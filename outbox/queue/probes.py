@@ -48,7 +48,7 @@ SETTLING_MS = 5_000
 _PROBING = f"""
 update lanes set probe_at = (select due_now()) + coalesce((
   select /*sqlite max*/ /*postgres greatest*/(coalesce(w.circuit_backoff, 0),
-    coalesce(w.timeout_ms + {SETTLING_MS}, {LONGEST_TIMEOUT_MS}) * 1000)
+    (coalesce(w.timeout_ms, {LONGEST_TIMEOUT_MS}) + {SETTLING_MS}) * 1000)
   from webhooks w where w.id = webhook_id), 0)
 where webhook_id in {IDS}
 """

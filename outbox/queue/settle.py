@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from outbox.database import sql
-from outbox.database.sql import ITEMS, items
+from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx, brief
 from outbox.queue import chain, circuits, figures, lanes, operational
 from outbox.queue.chain import Head
@@ -51,6 +51,8 @@ from (
   from {ITEMS}) as s
 where webhooks.id = s.webhook returning {circuits.RETURNED}
 """
+
+URLS = f"select id, url from webhooks where id in {IDS}"
 
 UNREADABLE = f"""
 update webhooks set unreadable = s.why
@@ -152,6 +154,22 @@ def _concerns_receiver(outcome: Outcome) -> bool:
     return outcome.outcome != "aborted" and not outcome.stale
 
 
+async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> set[tuple[str, str]]:
+    """Return webhooks and URLs of failed requests whose webhook has another URL by now.
+
+    They say nothing of the new one. Success costs no look: it does a new URL no harm.
+    """
+    failed = {
+        (webhook_id, s.url)
+        for webhook_id, batch in by_webhook.items() for s in batch
+        if s.outcome is not None and (s.decision.counts_as_failure or s.decision.webhook_wait_us)
+    }  # fmt: skip
+    if not failed:
+        return set()
+    rows = await tx.all(URLS, items(sorted({webhook_id for webhook_id, _ in failed})))
+    return failed - {(row["id"], row["url"]) for row in rows}
+
+
 async def _health(
     tx: Tx, by_webhook: Mapping[str, Sequence[Result]], heads: Mapping[str, Head]
 ) -> tuple[int | None, list[Transition]]:
@@ -160,10 +178,15 @@ async def _health(
     `heads` end the chains. Return microseconds until the first of the lanes is due, None when none
     is; and what became of the webhooks.
     """
+    past = await _of_past_urls(tx, by_webhook)
     folded: list[tuple[object, ...]] = []
     outcomes: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
-        judged = [s for s in batch if s.outcome is not None and _concerns_receiver(s.outcome)]
+        judged = [
+            s for s in batch
+            if s.outcome is not None and _concerns_receiver(s.outcome)
+            and (webhook_id, s.url) not in past
+        ]  # fmt: skip
         if not judged:
             hold = max((s.decision.webhook_wait_us or 0 for s in batch if s.unreadable), default=0)
             outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))

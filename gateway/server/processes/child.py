@@ -66,15 +66,19 @@ class Child:
         return self.listening.is_set() and not self.leaving
 
     async def start(self, handlers: dict[str, Handler]) -> None:
-        """Start it by the command line of this process."""
+        """Start it by the command line of this process. Raise OSError if the system refuses."""
         ours, theirs = socket.socketpair()
         with theirs:
             descriptors = (theirs.fileno(), *self._inherited)
             environment = os.environ | {VARIABLE: ",".join(map(str, descriptors))}
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *sys.orig_argv[1:],
-                env=environment, pass_fds=descriptors,
-            )  # fmt: skip
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    sys.executable, *sys.orig_argv[1:],
+                    env=environment, pass_fds=descriptors,
+                )  # fmt: skip
+            except OSError:
+                ours.close()
+                raise
         own: dict[str, Handler] = {
             "start": self._told, "listening": self._listens, "failed": self._failed,
             "last": self._last,

@@ -162,7 +162,12 @@ class Supervisor:
             if self._stopping.is_set():
                 return None
             self._restarts += 1
-            child = await self._start(place)
+            child = await self._fork(place)
+            if child is None:
+                return None
+            if self._stopping.is_set():
+                # `_stop` has not seen it.
+                child.send(signal.SIGTERM)
             child.may_start.set()
             if not self._work.ready:
                 waits = [
@@ -173,6 +178,18 @@ class Supervisor:
                 for wait in waits:
                     wait.cancel()
             return child
+
+    async def _fork(self, place: int) -> Child | None:
+        """Start a process as soon as the system has room for it; None when this node stops."""
+        wait = FIRST_WAIT
+        while True:
+            try:
+                return await self._start(place)
+            except OSError as error:
+                logs.logger().error("process_not_started", place=place, text=str(error))
+            if await self._stops_within(wait):
+                return None
+            wait = min(wait * 2, LONGEST_WAIT)
 
     async def _stops_within(self, seconds: float) -> bool:
         try:

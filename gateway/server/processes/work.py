@@ -43,9 +43,14 @@ class Work:
             try:
                 await child.ask("work")
                 await child.look()
-            except (Gone, TimeoutError):
+            except Gone:
                 # Its end is noticed apart, and hands the work over again.
                 child.works = False
+                continue
+            except TimeoutError:
+                # It may have read the call: once it answers again, it is told to rest.
+                child.works = False
+                child.silent = True
                 continue
             logs.logger().info("process_works", place=child.place, pid=child.pid)
             if not self._all_work:

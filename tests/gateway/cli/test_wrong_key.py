@@ -18,6 +18,7 @@ from outbox.clock import SystemClock
 from outbox.database import without_password
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Database, Tx
+from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.webhooks import key_mark
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
@@ -341,7 +342,30 @@ async def test_a_damaged_mark_does_not_stop_an_installation_whose_secrets_open(
         await db.close()
 
 
-async def _set_mark(tx: Tx, value: bytes) -> None:
+async def test_one_damaged_secret_does_not_speak_for_the_others(there: Installation) -> None:
+    """A database of an older release has no mark, so its secrets are tried."""
+    ring = read_key_file(there.own, Ids())
+    db = await there.opened()
+    try:
+        await add_webhook(db, ring, there.box.url)
+        await db.write(_damage_oldest)
+        await key_mark.must_belong(db, ring, "its key file", "the database")
+        await db.write(_set_mark, None)
+        other = read_key_file(there.other, Ids())
+        with pytest.raises(CannotStart):
+            await key_mark.must_belong(db, other, "the other key file", "the database")
+    finally:
+        await db.close()
+
+
+async def _damage_oldest(tx: Tx) -> None:
+    [row] = await tx.all("select id, secret from webhooks order by id limit 1")
+    changed = bytearray(row["secret"])
+    changed[-1] ^= 1
+    await tx.run("update webhooks set secret = $2 where id = $1", row["id"], bytes(changed))
+
+
+async def _set_mark(tx: Tx, value: bytes | None) -> None:
     await tx.run("update outbox_state set key_mark = $1", value)
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import structlog
 
 from gateway.server.config import Config, Server
 from gateway.server.levels import shared_memory
@@ -99,6 +100,23 @@ async def test_it_waits_longer_before_each_restart(
         # The first restart waited half a second, before the first of these.
         assert all(wait >= 1.0 for wait in waits), waits
         assert len(there.pids) >= 1
+
+
+async def test_a_process_that_the_system_refuses_is_tried_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An address space of nothing, a limit of processes and a missing program are one error.
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        program = sys.executable
+        refused = there.folder / "none"
+        monkeypatch.setattr(sys, "executable", str(refused))
+        with structlog.testing.capture_logs() as lines:
+            os.kill(there.pids[1], signal.SIGKILL)
+            await there.until(lambda: "process_not_started" in {line["event"] for line in lines})
+        assert len(there.pids) == 1
+        monkeypatch.setattr(sys, "executable", program)
+        await there.until(lambda: len(there.pids) == 2)
 
 
 async def test_a_frozen_process_is_killed_and_another_works(

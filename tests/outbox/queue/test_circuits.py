@@ -14,7 +14,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
-from outbox.queue import lanes, parking, replay, steering
+from outbox.queue import lanes, parking, probes, replay, steering
 from outbox.queue.circuits import (
     DISABLED_AFTER,
     FAILURES,
@@ -46,6 +46,7 @@ class Node:
     name: str = "node"
     schedule: Schedule = field(default_factory=lambda: Schedule((60.0,) * 9))
     claims: int = 0
+    url: str = URL
 
     async def claim(self, slots: int = 20) -> list[Claimed]:
         self.claims += 1
@@ -61,7 +62,7 @@ class Node:
         )
         if delivery.probe:
             decision = probed(decision)
-        return Result(delivery, decision, got, 1, ["x"], URL, self.name)
+        return Result(delivery, decision, got, 1, ["x"], self.url, self.name)
 
     async def settle(self, claimed: Sequence[Claimed], outcome: OutcomeName) -> Settlement:
         return await self.db.write(settle, [self.result(each, outcome) for each in claimed])
@@ -225,12 +226,30 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     claimed = await node.claim(2)
     assert len(claimed) == 2
     assert not any(each.probe for each in claimed)
+    node.url = "http://127.0.0.1:10/new"
     # One failure of the new URL neither disables the webhook nor opens its circuit.
     assert not (await node.settle(claimed, "http_5xx")).transitions
     assert (await webhook(db, webhook_id))["state"] == "active"
     told = await db.read(rows, "select name from events where name like 'endpoint.%'")
     assert [each["name"] for each in told] == ["endpoint.recovered"]
     assert listener
+
+
+async def test_requests_of_the_old_url_say_nothing_of_the_new_one(db: Database) -> None:
+    node, webhook_id = Node(db), await waiting(db, FAILURES + 2)
+    before = await node.claim(FAILURES + 1)
+    await db.write(corrected, webhook_id, "http://127.0.0.1:10/new")
+    assert not (await node.settle(before[1:], "http_5xx")).transitions
+    await node.settle(before[:1], "throttled")
+    row = await webhook(db, webhook_id)
+    assert (row["failures"], row["failing_since"], row["circuit"]) == (0, None, "closed")
+    [lane] = await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
+    assert not lane["failing"]
+    node.url = "http://127.0.0.1:10/new"
+    claimed = await node.claim(1)
+    assert len(claimed) == 1
+    await node.settle(claimed, "http_5xx")
+    assert (await webhook(db, webhook_id))["failures"] == 1
 
 
 async def test_only_a_new_url_starts_healthy(db: Database) -> None:
@@ -367,8 +386,9 @@ async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) ->
     await probe(node)
     assert await other.claim() == []
     assert await node.claim() == []
-    # The node has ended without a result: the next probe comes after the usual wait.
-    await node.later((await webhook(db, webhook_id))["circuit_backoff"])
+    # The node has ended without a result: the next probe comes when that one has surely ended.
+    longest = (probes.LONGEST_TIMEOUT_MS + probes.SETTLING_MS) * 1_000
+    await node.later(max((await webhook(db, webhook_id))["circuit_backoff"], longest))
     assert [each.probe for each in await other.claim()] == [True]
 
 

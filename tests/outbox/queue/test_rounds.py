@@ -13,9 +13,10 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.queue import budget, figures, retention, snapshots
+from outbox.queue import budget, erasures, figures, retention, snapshots
 from outbox.queue.choice import Choice, look
 from outbox.queue.deliveries import Capacity
+from outbox.queue.erasure import Erasure
 from outbox.queue.fanout import FannedOut, fan_out
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
@@ -246,6 +247,23 @@ async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:
     await to_the_end(db)
     found = await db.read(look, chosen, 0, 10)
     assert (list(found.events), found.place, found.more) == ([], 2, False)
+
+
+async def test_an_erasure_waits_for_what_fan_out_has_left(db: Database) -> None:
+    await db.write(add_many, MANY)
+    await db.write(make, "person")
+    await a_round(db)
+    await db.write(erasures.request, OWNER, ["person"])
+    erasure = Erasure(db)
+    await erasure.run_once()
+    assert await db.read(erasures.any_open)
+    await to_the_end(db)
+    await erasure.run_once()
+    assert not await db.read(erasures.any_open)
+    [event] = await db.read(rows, "select body from events")
+    assert event["body"] is None
+    states = await db.read(rows, "select distinct state from deliveries")
+    assert [row["state"] for row in states] == ["cancelled"]
 
 
 @POSTGRES
