@@ -225,7 +225,6 @@ class Taking:
         """Report a fan-out, and send the deliveries it claimed."""
         if fanned.noted:
             self._held, self._notes_at = 0, 0.0
-        # A round may only go on with events that earlier ones have numbered.
         if fanned.events or fanned.created or fanned.announced:
             self._observer.fanned_out(fanned.events, fanned.created)
             self._journal.fanned_out(fanned.announced)
