@@ -59,6 +59,7 @@ class Lease:
         self._tell_joined = joined
         self._tell_lost = lost
         self._joined = False
+        self._replaced = False
         self._renewed = 0
         self._looked = 0
         self._end: asyncio.TimerHandle | None = None
@@ -67,6 +68,11 @@ class Lease:
     def joined(self) -> bool:
         """Whether the node's row exists, whatever its age."""
         return self._joined
+
+    def was_replaced(self) -> bool:
+        """Return whether a backup has replaced the database since this was asked last."""
+        was, self._replaced = self._replaced, False
+        return was
 
     def objection(self) -> str | None:
         """Return why nothing may be sent now; None while the lease and the clock are valid."""
@@ -140,14 +146,20 @@ class Lease:
     async def _renew(self) -> None:
         before = self._clock.boot()
         if not await self._db.write(nodes.renew, self.node_id):
-            self._lose()
-            return
+            if self._is_over() or not await self._db.write(nodes.replaced, self.node_id):
+                self._lose()
+                return
+            log.warning("database_replaced", node=self.node_id)
+            self._replaced = True
+            self._tell_joined()
         self._hold_from(before)
         await self._compare()
 
     async def _look(self) -> None:
         """Take back the deliveries of dead nodes, and clear data that no longer matters."""
-        self._note_rescued("lease", await self._db.write(nodes.rescue_lost, self.waits))
+        self._note_rescued(
+            "lease", await self._db.write(nodes.rescue_lost, self.waits, self.node_id)
+        )
         await self._db.write(snapshots.forget_since)
 
     async def _compare(self) -> None:

@@ -17,17 +17,23 @@ RENEW = """
 update nodes set alive_until = (select due_now()) + $2
 where id = $1 and alive_until >= (select due_now())
 """
+# Nobody removes the row of a valid lease, so without one the database was replaced by a backup.
+REPLACED = """
+insert into nodes (id, epoch, started_at, alive_until)
+values ($1, 1, $2, (select due_now()) + $3) on conflict (id) do nothing
+"""
 
 # A node without a row may still have deliveries in flight.
 LOST = """
 select distinct d.node_id as id from deliveries d
 left join nodes n on n.id = d.node_id
-where d.state = 'in_flight' and d.node_id is not null
+where d.state = 'in_flight' and d.node_id is not null and d.node_id <> $1
   and (n.id is null or n.alive_until < (select due_now()))
 """
 BURY = """
 delete from nodes where id in (
-  select id from nodes where alive_until < (select due_now()) /*postgres for update skip locked*/)
+  select id from nodes
+  where alive_until < (select due_now()) and id <> $1 /*postgres for update skip locked*/)
 """
 EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'"
 WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as wall"
@@ -59,12 +65,17 @@ async def server_wall(tx: Tx) -> int | None:
     return int(row["wall"])
 
 
-async def rescue_lost(tx: Tx, waits: Waits) -> list[Rescued]:
-    """Rescue the deliveries of nodes whose lease has expired; return them."""
+async def replaced(tx: Tx, node_id: str) -> bool:
+    """Add the row of a node with a valid lease again; return False when it has one."""
+    return await tx.run(REPLACED, node_id, tx.now, LEASE) == 1
+
+
+async def rescue_lost(tx: Tx, waits: Waits, own: str = "") -> list[Rescued]:
+    """Rescue the deliveries of nodes whose lease has expired, but for `own`; return them."""
     rescued: list[Rescued] = []
-    for row in await tx.all(LOST):
+    for row in await tx.all(LOST, own):
         rescued += await rescue(tx, row["id"], waits)
-    await tx.run(BURY)
+    await tx.run(BURY, own)
     return rescued
 
 

@@ -280,7 +280,7 @@ class Taking:
     async def _check(self, held: Held, unstored: set[str]) -> None:
         """Rescue deliveries claimed for this node but not in memory, as after a failover."""
         now = self._clock.monotonic()
-        if now - self._checked_at < CHECK_SECONDS:
+        if now - self._checked_at < CHECK_SECONDS and not self._lease.was_replaced():
             return
         node_id = self._lease.node_id
         take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)
