@@ -19,8 +19,9 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.queue import jobs, ordering
-from outbox.queue.retention import Retention, expire_secrets
+from outbox.queue.order import ordering
+from outbox.queue.replays import jobs
+from outbox.queue.upkeep.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.webhooks import key_mark

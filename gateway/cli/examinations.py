@@ -6,7 +6,7 @@ from typing import Any
 from gateway.cli import tables
 from gateway.console.display import lasting, took
 from gateway.records.values import dates
-from outbox.queue.policy import JITTER, Schedule
+from outbox.queue.state.policy import JITTER, Schedule
 from outbox.sending.steps import Step
 from outbox.worker.doctor import Examination
 

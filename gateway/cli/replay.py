@@ -18,9 +18,10 @@ from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import is_id
-from outbox.queue import log, recovery
-from outbox.queue.recovery import Wanted
-from outbox.queue.replay import NotReplayable
+from outbox.queue.log import delivery_log
+from outbox.queue.replays import recovery
+from outbox.queue.replays.recovery import Wanted
+from outbox.queue.replays.replay import NotReplayable
 from outbox.states import End
 from outbox.webhooks import Webhook
 
@@ -85,7 +86,7 @@ async def _selected(
 
 
 async def _delivery(tx: Tx, delivery_id: str) -> str | None:
-    delivery = await log.one(tx, delivery_id)
+    delivery = await delivery_log.one(tx, delivery_id)
     return None if delivery is None else delivery.webhook_id
 
 

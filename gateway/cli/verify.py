@@ -18,10 +18,10 @@ from outbox.database import transfer_ends
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
-from outbox.queue.chain import Head
-from outbox.queue.proofs import Signed
-from outbox.queue.retention import DAY
-from outbox.queue.verification import Fault, Verdict, verify
+from outbox.queue.proof.attempt_proof import Signed
+from outbox.queue.proof.verification import Fault, Verdict, verify
+from outbox.queue.state.chain import Head
+from outbox.queue.upkeep.retention import DAY
 
 FIRST_MIGRATION = 21
 """The last migration of the engine that added columns to a chain."""

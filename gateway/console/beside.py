@@ -16,8 +16,8 @@ from gateway.records.errors import Refusal
 from gateway.server.keys import CONFIG, DB
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
-from outbox.queue import series
-from outbox.queue.series import Figures
+from outbox.queue.log import series
+from outbox.queue.log.series import Figures
 from outbox.webhooks import Webhook
 
 BESIDE = ("24h", "7d")

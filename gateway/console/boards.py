@@ -11,8 +11,8 @@ from gateway.console import charts
 from gateway.console.charts import Chart
 from gateway.console.ranges import Range, chosen, offered
 from gateway.server.keys import CONFIG, DB
-from outbox.queue import series
-from outbox.queue.series import Figures
+from outbox.queue.log import series
+from outbox.queue.log.series import Figures
 
 
 @dataclass(frozen=True, slots=True)

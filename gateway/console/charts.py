@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from gateway.console.display import took
-from outbox.queue.series import Figures
+from outbox.queue.log.series import Figures
 
 STEP_WIDTH = 10
 LEAST_HEIGHT = 2

@@ -18,13 +18,15 @@ from gateway.server.keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx
-from outbox.queue import lines, log, replay
-from outbox.queue.log import Announced, Attempt, Delivery
-from outbox.queue.policy import Schedule
+from outbox.queue.log import delivery_log
+from outbox.queue.log.delivery_log import Announced, Attempt, Delivery
+from outbox.queue.order import record_lines
+from outbox.queue.replays import replay
+from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
 
 CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
-OFFERED: tuple[log.Filter, ...] = (
+OFFERED: tuple[delivery_log.Filter, ...] = (
     "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
 )  # fmt: skip
 UNFINISHED = frozenset({"ready", "in_flight", "held"})
@@ -33,7 +35,9 @@ UNFINISHED = frozenset({"ready", "in_flight", "held"})
 async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a page of a webhook's deliveries; query parameters `state` and `after`."""
     wanted = request.query.get("state", "all")
-    only: log.Filter = next((state for state in log.FILTERS if state == wanted), "all")
+    only: delivery_log.Filter = next(
+        (state for state in delivery_log.FILTERS if state == wanted), "all"
+    )
     after = request.query.get("after", "")
     after = after if CURSOR.fullmatch(after) else ""
     webhook, found = await request.app[DB].read(
@@ -63,7 +67,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "others": others, "replayed_by": by, "state": display.delivery_state(delivery, active),
         "state_of": lambda other: display.delivery_state(other, active),
         "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
-        "question": _question(delivery), "place": place, "lines_cap": lines.COUNTED,
+        "question": _question(delivery), "place": place, "lines_cap": record_lines.COUNTED,
         "course": course(
             delivery, attempts, schedule, now, visitor.actor.zone, parked=not active, made=made
         ),
@@ -102,30 +106,32 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
     return pages.to(f"/console/deliveries/{replayed}", "replayed" if active else "replay_parked")
 
 
-def _offered(only: log.Filter) -> list[log.Filter]:
+def _offered(only: delivery_log.Filter) -> list[delivery_log.Filter]:
     """Return the filters of the first line; `held` is included only when it is selected."""
-    inner = (*log.WAITING, *log.FAILED)
+    inner = (*delivery_log.WAITING, *delivery_log.FAILED)
     return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
 
 
-def _narrower(only: log.Filter, active: bool) -> tuple[str, tuple[log.Filter, ...]]:
+def _narrower(
+    only: delivery_log.Filter, active: bool
+) -> tuple[str, tuple[delivery_log.Filter, ...]]:
     """Return the selected group of states and its states, or nothing outside a group."""
-    if only == "waiting" or only in log.WAITING:
+    if only == "waiting" or only in delivery_log.WAITING:
         return "waiting", ("ready", "scheduled") if active else ("parked",)
-    if only == "failed" or only in log.FAILED:
-        return "failed", log.FAILED
+    if only == "failed" or only in delivery_log.FAILED:
+        return "failed", delivery_log.FAILED
     return "", ()
 
 
 async def _page(
-    tx: Tx, actor: Actor, webhook_id: str, only: log.Filter, after: str
-) -> tuple[Webhook, log.Page]:
+    tx: Tx, actor: Actor, webhook_id: str, only: delivery_log.Filter, after: str
+) -> tuple[Webhook, delivery_log.Page]:
     webhook = await webhooks.one(tx, actor, webhook_id)
-    return webhook, await log.page(tx, webhook_id, only, after)
+    return webhook, await delivery_log.page(tx, webhook_id, only, after)
 
 
 async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
-    delivery = await log.one(tx, delivery_id)
+    delivery = await delivery_log.one(tx, delivery_id)
     if delivery is None:
         raise Refusal("not_found", "error.not_found_help")
     must_own(actor, delivery.owner_id, "delivery")
@@ -136,20 +142,20 @@ async def _whole(
     tx: Tx, actor: Actor, delivery_id: str, usual: Schedule
 ) -> tuple[
     Delivery, Webhook | None, Announced | None, list[Attempt], int, list[Delivery], str | None,
-    Schedule, lines.Place | None,
+    Schedule, record_lines.Place | None,
 ]:  # fmt: skip
     delivery = await _own(tx, actor, delivery_id)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
     return (
         delivery,
         await endpoints.one(tx, delivery.webhook_id),
-        await log.event(tx, delivery.event_id),
-        await log.attempts(tx, delivery_id),
-        await log.attempted(tx, delivery_id),
-        await log.siblings(tx, delivery),
+        await delivery_log.event(tx, delivery.event_id),
+        await delivery_log.attempts(tx, delivery_id),
+        await delivery_log.attempted(tx, delivery_id),
+        await delivery_log.siblings(tx, delivery),
         by["name"] if by is not None else None,
         await pings.schedule_of(tx, delivery.webhook_id, usual),
-        await lines.place(tx, delivery_id),
+        await record_lines.place(tx, delivery_id),
     )
 
 

@@ -9,8 +9,8 @@ from math import floor
 from markupsafe import Markup
 
 from gateway.records.values import dates
-from outbox.queue import across
-from outbox.queue.log import Attempt, Delivery
+from outbox.queue.log import delivery_search
+from outbox.queue.log.delivery_log import Attempt, Delivery
 from outbox.webhooks import Webhook
 
 T = Callable[..., str]
@@ -146,8 +146,8 @@ def webhook_state(webhook: Webhook) -> str:
 
 
 def delivery_state(delivery: Delivery, active: bool) -> str:
-    """Return the word for a delivery, one of outbox.queue.log.SHOWN."""
-    return across.shown(delivery, active)
+    """Return the word for a delivery, one of outbox.queue.log.delivery_log.SHOWN."""
+    return delivery_search.shown(delivery, active)
 
 
 def stages(attempt: Attempt) -> Sequence[Stage]:

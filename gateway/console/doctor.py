@@ -15,8 +15,8 @@ from gateway.server.delivery import settings_of
 from gateway.server.keys import CONFIG, DB, DOCTOR, KEYRING, LIMITS
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Tx
-from outbox.queue.log import Attempt
-from outbox.queue.policy import Schedule
+from outbox.queue.log.delivery_log import Attempt
+from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
 from outbox.worker.doctor import Examination
 

@@ -17,13 +17,13 @@ from gateway.domain.webhooks import history
 from gateway.server.keys import DB
 from outbox.events.history import Wanted as WantedEvents
 from outbox.ids import is_id
-from outbox.queue import across, log
-from outbox.queue.across import NO_TIME
+from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log.delivery_search import NO_TIME
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 DELIVERIES = "/console/deliveries"
 EVENTS = "/console/events"
-STATES: tuple[log.Filter, ...] = (
+STATES: tuple[delivery_log.Filter, ...] = (
     "all", "failed", "waiting", "ready", "scheduled", "parked", "held", "in_flight", "delivered",
     "exhausted", "gone", "dead", "cancelled",
 )  # fmt: skip
@@ -35,10 +35,10 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
     asked = _asked(request, "q", "state", "webhook", "event", "status", "since", "until")
     actor = visitor.actor
     state = asked.get("state", "all")
-    only: log.Filter = next((one for one in STATES if one == state), "all")
+    only: delivery_log.Filter = next((one for one in STATES if one == state), "all")
     since, until = _times(asked, actor.zone)
     status = int(asked["status"]) if asked.get("status", "").isdecimal() else None
-    wanted = across.Wanted(only, asked.get("event", ""), status, since, until)
+    wanted = delivery_search.Wanted(only, asked.get("event", ""), status, since, until)
     after = _after(request)
     db = request.app[DB]
     found = await db.scan(

@@ -10,7 +10,7 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import lines
 from gateway.server.keys import DB, METRICS
-from outbox.queue import lines as queue
+from outbox.queue.order import record_lines as queue
 from outbox.webhooks import Webhook
 
 

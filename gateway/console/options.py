@@ -13,7 +13,7 @@ from gateway.console.text import ENGLISH
 from gateway.domain.webhooks import conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
 from gateway.server.keys import CONFIG, DB, GUARD, KEYRING
-from outbox.queue.policy import Schedule
+from outbox.queue.state.policy import Schedule
 from outbox.sending.request import MOST_CUSTOM, Header
 from outbox.webhooks import Draft, Webhook, open_headers
 from outbox.webhooks.conditions import MOST

@@ -14,8 +14,8 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.server.keys import DB
 from outbox.database.transaction import Tx
-from outbox.queue import series
-from outbox.queue.series import Figures, Pending
+from outbox.queue.log import series
+from outbox.queue.log.series import Figures, Pending
 from outbox.webhooks import Webhook
 
 MOST_ROWS = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from outbox.queue.figures import DAY, LEVELS
+from outbox.queue.state.figures import DAY, LEVELS
 
 MARKS = 3
 """The axis of time has a label at the start of each third, and `now` at its end."""

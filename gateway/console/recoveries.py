@@ -10,7 +10,7 @@ from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
 from gateway.server.keys import CONFIG, DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox.queue import jobs
+from outbox.queue.replays import jobs
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:

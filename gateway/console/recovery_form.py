@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from gateway.console.forms import Form
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.records.values import dates
-from outbox.queue.jobs import FASTEST, SLOWEST, Draft
+from outbox.queue.replays.jobs import FASTEST, SLOWEST, Draft
 from outbox.states import End
 
 ENDS: tuple[End, ...] = ("exhausted", "gone", "dead", "cancelled", "delivered")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from outbox.queue.log import Attempt, Delivery
-from outbox.queue.policy import Schedule
+from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.state.policy import Schedule
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

@@ -14,9 +14,12 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS, METRICS
 from outbox.database.transaction import Tx
-from outbox.queue import circuits, log, ordering, parking, series
-from outbox.queue.figures import FILTERED
-from outbox.queue.series import Figures, Pending
+from outbox.queue.log import delivery_log, series
+from outbox.queue.log.series import Figures, Pending
+from outbox.queue.order import ordering
+from outbox.queue.state import circuits
+from outbox.queue.state.figures import FILTERED
+from outbox.queue.upkeep import parking
 from outbox.sending.request import SECRET_BYTES, new_secret
 from outbox.webhooks import Webhook, rotation
 
@@ -29,7 +32,8 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """List all webhooks with their health; htmx polls the table."""
     rows = await request.app[DB].read(_with_health, visitor.actor)
     context = {
-        "rows": rows, "total": len(EVENT_NAMES), "cap": log.CAP, "state_of": display.webhook_state,
+        "rows": rows, "total": len(EVENT_NAMES), "cap": delivery_log.CAP,
+        "state_of": display.webhook_state,
         "most": request.app[CONFIG].limits.webhooks_per_owner,
     }  # fmt: skip
     return pages.live(request, visitor, "webhooks.html", "parts/webhook_rows.html", context)
@@ -69,7 +73,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
-        "cap": log.CAP, "groups": options.groups(webhook.operational),
+        "cap": delivery_log.CAP, "groups": options.groups(webhook.operational),
         "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
         "found": None, "attempt": None,
     }  # fmt: skip
@@ -181,17 +185,18 @@ async def test(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     return pages.to(f"{LIST}/{webhook_id}", "tested")
 
 
-async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, log.Health]]:
+async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, delivery_log.Health]]:
     return [
-        (webhook, await log.health(tx, webhook.id)) for webhook in await webhooks.listed(tx, actor)
+        (webhook, await delivery_log.health(tx, webhook.id))
+        for webhook in await webhooks.listed(tx, actor)
     ]
 
 
 async def _one_with_figures(
     tx: Tx, actor: Actor, webhook_id: str, asked: Window
-) -> tuple[Webhook, log.Health, list[Figures], Pending, int, rotation.Standing]:
+) -> tuple[Webhook, delivery_log.Health, list[Figures], Pending, int, rotation.Standing]:
     webhook = await webhooks.one(tx, actor, webhook_id)
-    health = await log.health(tx, webhook.id)
+    health = await delivery_log.health(tx, webhook.id)
     chosen = asked.range
     steps = await series.by_step(tx, "webhook", webhook.id, asked.start, chosen.step, chosen.count)
     pending = await series.pending(tx, "webhook", webhook.id, 1)

@@ -10,7 +10,7 @@ from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue.policy import Schedule
+from outbox.queue.state.policy import Schedule
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender

@@ -21,7 +21,7 @@ from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Database
-from outbox.queue import notices
+from outbox.queue.state import notices
 
 MOST = 50
 """Mails of one run of the duty; the next look continues."""

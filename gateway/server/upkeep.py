@@ -37,10 +37,13 @@ from outbox.database.disk import measure
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.events.marks import Marks
-from outbox.queue import jobs, notices, ordering, retention
-from outbox.queue.erasure import Erasure
-from outbox.queue.gauges import Readings
-from outbox.queue.retention import Retention
+from outbox.queue.log.gauges import Readings
+from outbox.queue.order import ordering
+from outbox.queue.replays import jobs
+from outbox.queue.state import notices
+from outbox.queue.upkeep import retention
+from outbox.queue.upkeep.erasure import Erasure
+from outbox.queue.upkeep.retention import Retention
 from outbox.worker.duties import Duties
 from outbox.worker.recovering import Recovering
 from outbox.worker.scheduler import Scheduler

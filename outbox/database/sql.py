@@ -30,6 +30,12 @@ IDS = (
     "(select value from /*sqlite json_each($1)*/"
     " /*postgres json_array_elements_text(cast($1 as json)) as ids(value)*/)"
 )
+# The condition that a column equals one of the strings of a JSON array in $1. An array on
+# PostgreSQL, which may otherwise walk the ids for each row of the table.
+AMONG_IDS = (
+    "/*sqlite in (select value from json_each($1))*/"
+    " /*postgres = any (array(select json_array_elements_text(cast($1 as json))))*/"
+)
 # Few sizes, so that few statements are prepared; each power of two, so that few statements make any
 # number of rows. The largest stays under 32,766 parameters.
 SIZES = (128, 64, 32, 16, 8, 4, 2, 1)

@@ -1,7 +1,7 @@
 """The webhooks table: units to create, read and change a webhook.
 
 Pausing, activating and removing a webhook also affects waiting deliveries and is in
-outbox.queue.parking. The caller validates a Draft before creating it.
+outbox.queue.upkeep.parking. The caller validates a Draft before creating it.
 """
 
 import json
@@ -166,7 +166,7 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     """Update the webhook's settings if it is still at `version`; return False otherwise.
 
     A new URL starts healthy: failures, circuit and the time since the first failure are those of
-    the old one. What waits is tried by outbox.queue.steering.try_new_url.
+    the old one. What waits is tried by outbox.queue.replays.steering.try_new_url.
     """
     if await tx.run(NEW_URL, webhook_id, version, draft.url):
         await tx.run(START_HEALTHY, webhook_id)

@@ -2,7 +2,7 @@
 
 A staged secret signs `webhook-signature` beside the current one. Activating it makes it the current
 one, whose `X-Webhook-Signature` changes then; the replaced secret signs `webhook-signature` for
-OVERLAP more, and outbox.queue.retention deletes it.
+OVERLAP more, and outbox.queue.upkeep.retention deletes it.
 """
 
 from dataclasses import dataclass

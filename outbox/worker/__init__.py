@@ -16,8 +16,8 @@ from outbox.clock import Clock, sleep_until_set
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer, Unwatched
-from outbox.queue.deliveries import Result
-from outbox.queue.rescue import Waits
+from outbox.queue.drain.rescue import Waits
+from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.journal import Journal, Log

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from outbox.clock import Clock
 from outbox.ids import Ids
-from outbox.queue.deliveries import Claimed, Endpoint
-from outbox.queue.policy import Decision, Schedule, dead, decide, parked
+from outbox.queue.state.deliveries import Claimed, Endpoint
+from outbox.queue.state.policy import Decision, Schedule, dead, decide, parked
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose, masked

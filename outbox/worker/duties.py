@@ -17,7 +17,7 @@ import structlog
 from outbox.database.leadership import Leadership
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
-from outbox.queue.lanes import due_now
+from outbox.queue.state.lanes import due_now
 
 LOOK_SECONDS = 5.0
 # Tolerance for timers that fire early, as a part of a period; a second at most.

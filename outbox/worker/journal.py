@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import structlog
 
-from outbox.queue.deliveries import Result
-from outbox.queue.fanout import Announced
-from outbox.queue.rescue import Rescued
+from outbox.queue.drain.fanout import Announced
+from outbox.queue.drain.rescue import Rescued
+from outbox.queue.state.deliveries import Result
 from outbox.sending.request import span_of, trace_of
 
 Fields = dict[str, Any]

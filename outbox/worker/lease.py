@@ -15,8 +15,8 @@ from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.observer import Observer, Rescue
-from outbox.queue import snapshots
-from outbox.queue.rescue import Rescued, Waits
+from outbox.queue.drain.rescue import Rescued, Waits
+from outbox.queue.state import snapshots
 from outbox.worker import nodes, reports, skew
 from outbox.worker.journal import Journal
 

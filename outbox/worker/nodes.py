@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from outbox.database.transaction import Tx
-from outbox.queue.rescue import Rescued, Waits, rescue
+from outbox.queue.drain.rescue import Rescued, Waits, rescue
 
 LEASE = 30_000_000
 """Microseconds that a node's claims last after its last renewal."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from outbox.queue.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
-from outbox.queue.policy import Schedule, parse_schedule
+from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
+from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request, check_headers, sign_standard
 from outbox.webhooks import open_headers
 from outbox.webhooks.secrets import KeyRing, SealBroken

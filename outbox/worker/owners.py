@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from outbox.queue.shares import Owner, Rank, Search, Shares
+from outbox.queue.state.fair_shares import Owner, Rank, Search, Shares
 
 REMEMBERED = 20_000
 FURTHER_SHARE = 8

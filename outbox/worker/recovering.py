@@ -10,8 +10,8 @@ import structlog
 from outbox.database.places import Crowded
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
-from outbox.queue import job_steps, jobs
-from outbox.queue.jobs import Job, Kind, State
+from outbox.queue.replays import job_steps, jobs
+from outbox.queue.replays.jobs import Job, Kind, State
 
 TICK_SECONDS = 0.1
 """Between two rounds; a rate of 1,000 is then 100 replays in a transaction."""

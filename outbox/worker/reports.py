@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from outbox.clock import Clock
 from outbox.observer import Observer, Rescue
-from outbox.queue.deliveries import Claimed, Result
-from outbox.queue.rescue import Rescued
+from outbox.queue.drain.rescue import Rescued
+from outbox.queue.state.deliveries import Claimed, Result
 from outbox.states import AttemptKind
 from outbox.worker.journal import Journal
 

@@ -11,9 +11,8 @@ import structlog
 from outbox.clock import Clock
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue import traces
-from outbox.queue.deliveries import Claimed, Endpoint, Result
-from outbox.queue.policy import (
+from outbox.queue.state.deliveries import Claimed, Endpoint, Result
+from outbox.queue.state.policy import (
     Decision,
     Schedule,
     WindowStep,
@@ -24,6 +23,7 @@ from outbox.queue.policy import (
     parked,
     probed,
 )
+from outbox.queue.upkeep import personal_data
 from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Header, Request, compose, span_of
@@ -111,7 +111,7 @@ class Sends:
             try:
                 self._start(delivery, endpoint, node_id)
             except Erased:
-                self._put_unsent(delivery, endpoint, node_id, cancelled(traces.REASON))
+                self._put_unsent(delivery, endpoint, node_id, cancelled(personal_data.REASON))
             except Unreadable as reason:
                 self._put_unsent(delivery, endpoint, node_id, parked(str(reason)))
             except Unsendable as reason:

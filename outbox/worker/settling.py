@@ -11,8 +11,8 @@ from outbox.clock import Clock
 from outbox.database.transaction import Database, Engine
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.observer import Observer
-from outbox.queue.deliveries import Result
-from outbox.queue.settle import Settlement, settle
+from outbox.queue.drain.settle import Settlement, settle
+from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import unanswered
 from outbox.worker.reports import Reports
 

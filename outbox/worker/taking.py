@@ -11,12 +11,13 @@ from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
-from outbox.queue import lanes, rescue
-from outbox.queue.claim import Taken
-from outbox.queue.deliveries import Capacity, Claimed, Endpoint, Result
-from outbox.queue.fanout import FannedOut
-from outbox.queue.settle import Settlement
-from outbox.queue.turn import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.queue.drain import rescue
+from outbox.queue.drain.claim import Taken
+from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.queue.drain.fanout import FannedOut
+from outbox.queue.drain.settle import Settlement
+from outbox.queue.state import lanes
+from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
 from outbox.worker import reports
 from outbox.worker.journal import Journal
 from outbox.worker.lease import Lease

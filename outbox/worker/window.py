@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from outbox.queue.shares import Rank
+from outbox.queue.state.fair_shares import Rank
 
 QUICK_FOR_SECONDS = 60.0
 """A webhook counts as quick for this long after its last quick success."""

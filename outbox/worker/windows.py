@@ -9,9 +9,9 @@ that a slot always becomes free.
 
 from collections.abc import Mapping
 
-from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
-from outbox.queue.policy import WindowStep
-from outbox.queue.shares import Rank
+from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
+from outbox.queue.state.fair_shares import Rank
+from outbox.queue.state.policy import WindowStep
 from outbox.worker.owners import Owners
 from outbox.worker.places import Places
 from outbox.worker.slow import Sending, SlowSends

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.queue.figures import HOUR, STEP
-from outbox.queue.lanes import due_now
+from outbox.queue.state.figures import HOUR, STEP
+from outbox.queue.state.lanes import due_now
 from outbox.webhooks import Draft
 from tests.benchmarks.engines import fresh
 from tests.benchmarks.figures import Verdict, in_ms, median, quantile

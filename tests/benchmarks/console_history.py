@@ -15,7 +15,7 @@ from outbox import webhooks
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Tx
 from outbox.events.marks import BLOCK, Marks
-from outbox.queue.retention import NoLedger
+from outbox.queue.upkeep.retention import NoLedger
 from outbox.webhooks import Draft
 from tests.benchmarks.engines import fresh
 from tests.benchmarks.figures import Verdict, in_ms, median, quantile

@@ -26,9 +26,9 @@ from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.queue import turn
-from outbox.queue.claim import Taken
-from outbox.queue.deliveries import Capacity
+from outbox.queue.drain import cycle
+from outbox.queue.drain.claim import Taken
+from outbox.queue.state.deliveries import Capacity
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.states import End
@@ -55,7 +55,7 @@ def watch_claims() -> list[float]:
     The thread's own time: otherwise the measurement would include the busy event loop.
     """
     seconds: list[float] = []
-    claim = turn.claim  # type: ignore[attr-defined] # where the drain calls it
+    claim = cycle.claim  # type: ignore[attr-defined] # where the drain calls it
 
     async def timed(
         tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int], at_once: int | None = None
@@ -66,7 +66,7 @@ def watch_claims() -> list[float]:
         finally:
             seconds.append(time.thread_time() - began)
 
-    turn.claim = timed  # type: ignore[attr-defined] # as above
+    cycle.claim = timed  # type: ignore[attr-defined] # as above
     return seconds
 
 

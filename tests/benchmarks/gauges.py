@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.queue.gauges import Gauges, Readings
-from outbox.queue.lanes import due_now
+from outbox.queue.log.gauges import Gauges, Readings
+from outbox.queue.state.lanes import due_now
 from tests.benchmarks.engines import fresh
 from tests.benchmarks.figures import Verdict, in_ms, median, quantile
 from tests.benchmarks.sizes import Size

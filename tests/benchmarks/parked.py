@@ -9,7 +9,7 @@ from typing import Any
 
 from outbox import webhooks
 from outbox.database.transaction import Tx
-from outbox.queue import parking
+from outbox.queue.upkeep import parking
 from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.figures import Verdict, median, quantile, rounded
 from tests.benchmarks.sizes import Size

@@ -15,8 +15,8 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.queue import turn
-from outbox.queue.deliveries import Capacity
+from outbox.queue.drain import cycle
+from outbox.queue.state.deliveries import Capacity
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from tests.support.databases import SOURCES
@@ -82,7 +82,7 @@ async def rounds(db: Database, most: int = 10_000) -> list[float]:
     """Fan out whatever there is; return the seconds of each unit."""
     found: list[float] = []
     while len(found) < most:
-        (fanned, _), seconds = await db.write(timed, turn.take, capacity())
+        (fanned, _), seconds = await db.write(timed, cycle.take, capacity())
         found.append(seconds)
         if not fanned.more:
             break

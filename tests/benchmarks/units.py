@@ -10,14 +10,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue import erasure as erasing
-from outbox.queue import figures, older, ordering, parking, traces, turn
-from outbox.queue import settle as settlements
-from outbox.queue.claim import CLAIMS_AT_ONCE
-from outbox.queue.deliveries import Claimed, Endpoint, Result
-from outbox.queue.fanout import EVENTS_AT_ONCE
-from outbox.queue.policy import Decision
-from outbox.queue.retention import COUNTS, PAGE, expire_parked, purge_deliveries, purge_events
+from outbox.queue.drain import cycle
+from outbox.queue.drain import settle as settlements
+from outbox.queue.drain.claim import CLAIMS_AT_ONCE
+from outbox.queue.drain.fanout import EVENTS_AT_ONCE
+from outbox.queue.order import ordering
+from outbox.queue.state import figures
+from outbox.queue.state.deliveries import Claimed, Endpoint, Result
+from outbox.queue.state.policy import Decision
+from outbox.queue.upkeep import erasure as erasing
+from outbox.queue.upkeep import keep_newest, parking, personal_data
+from outbox.queue.upkeep.retention import (
+    COUNTS,
+    PAGE,
+    expire_parked,
+    purge_deliveries,
+    purge_events,
+)
 from outbox.sending.outcome import Outcome
 from outbox.webhooks.conditions import MOST, Condition
 from outbox.worker.settling import ANSWERS_AT_ONCE, RESULTS_AT_ONCE
@@ -108,7 +117,7 @@ async def _waiting(db: Database, lanes: int, each: int) -> list[str]:
 async def claim(db: Database) -> list[float]:
     """As many claims as one unit makes, each in a lane of its own, and no new events."""
     await _waiting(db, 2 * CLAIMS_AT_ONCE["sqlite"], 1)
-    return [(await db.write(timed, turn.take, capacity(256)))[1]]
+    return [(await db.write(timed, cycle.take, capacity(256)))[1]]
 
 
 async def take(db: Database) -> list[float]:
@@ -116,7 +125,7 @@ async def take(db: Database) -> list[float]:
     await _waiting(db, 2 * CLAIMS_AT_ONCE["sqlite"], 1)
     await add(db, 50, "1" * 24)
     await make(db, EVENTS_NUMBERED, owner="1" * 24)
-    return [(await db.write(timed, turn.take, capacity(256)))[1] for _ in range(3)]
+    return [(await db.write(timed, cycle.take, capacity(256)))[1] for _ in range(3)]
 
 
 async def _results(db: Database, answer: bytes = FULL_ANSWER) -> list[Result]:
@@ -125,7 +134,7 @@ async def _results(db: Database, answer: bytes = FULL_ANSWER) -> list[Result]:
     claimed: list[Claimed] = []
     endpoints: dict[str, Endpoint] = {}
     while len(claimed) < most:
-        _, taken = await db.write(turn.take, capacity(most))
+        _, taken = await db.write(cycle.take, capacity(most))
         for one in taken:
             claimed += one.claimed
             endpoints |= one.endpoints
@@ -154,7 +163,7 @@ async def settle_and_claim(db: Database) -> list[float]:
     results = await _results(db)
     await make(db, 2)
     await rounds(db)
-    return [(await db.write(timed, turn.settle_and_claim, results, capacity(256)))[1]]
+    return [(await db.write(timed, cycle.settle_and_claim, results, capacity(256)))[1]]
 
 
 async def _ids(tx: Tx, text: str, *args: Any) -> list[str]:
@@ -212,7 +221,7 @@ async def removal(db: Database) -> list[float]:
 async def newest_of_records(db: Database) -> list[float]:
     webhook_id, ids = await _stopped(db)
     pairs = [(one, ids[-1]) for one in ids[:-1]]
-    return [(await db.write(timed, older._end, webhook_id, pairs))[1]]
+    return [(await db.write(timed, keep_newest._end, webhook_id, pairs))[1]]
 
 
 async def order_off(db: Database) -> list[float]:
@@ -224,21 +233,21 @@ async def order_off(db: Database) -> list[float]:
 async def erasure_bodies(db: Database) -> list[float]:
     ids = await make(db, erasing.EVENTS, {"text": "x" * (erasing.BYTES // erasing.EVENTS)})
     await rounds(db)
-    return [(await db.write(timed, traces.erase_bodies, ids))[1]]
+    return [(await db.write(timed, personal_data.erase_bodies, ids))[1]]
 
 
 async def erasure_deliveries(db: Database) -> list[float]:
     """Deliveries that wait, each at a webhook of its own."""
     webhooks = await _waiting(db, erasing.DELIVERIES_AT_ONCE, 1)
     ids = await db.read(_ids, "select id from deliveries where state = 'ready'")
-    return [(await db.write(timed, traces.cancel, ids, set(webhooks)))[1]]
+    return [(await db.write(timed, personal_data.cancel, ids, set(webhooks)))[1]]
 
 
 async def erasure_answers(db: Database) -> list[float]:
     results = await _results(db)
     await db.write(settlements.settle, results)
     ids = sorted({one.delivery.id for one in results})
-    return [(await db.write(timed, traces.erase_answers, ids, erasing.ANSWERS_AT_ONCE))[1]]
+    return [(await db.write(timed, personal_data.erase_answers, ids, erasing.ANSWERS_AT_ONCE))[1]]
 
 
 async def figures_folded(db: Database) -> list[float]:

@@ -23,7 +23,7 @@ from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.queue import moving
+from outbox.queue.upkeep import queue_transfer
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
@@ -86,7 +86,7 @@ async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], stage: Stage)
     drafts = [Draft(url=url, events=EVENTS) for url in urls]
     # It gets nothing: what its conditions leave out is counted.
     drafts.append(Draft(url=urls[0], events=EVENTS, conditions=(Condition("name", "nobody"),)))
-    await moving.backed_up(tx, tx.now)
+    await queue_transfer.backed_up(tx, tx.now)
     for draft in drafts:
         await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=stage.ring())
 

@@ -12,7 +12,7 @@ from tests.proof.outcome import Line, Outcome
 async def charts(seed: int) -> Outcome:
     """Compare figures with the log, read the charts in a browser, and time a page by a million."""
     outcome = Outcome()
-    exact = ("tests/outbox/queue/test_figures.py", "tests/gateway/console/test_overview.py")
+    exact = ("tests/outbox/queue/state/test_figures.py", "tests/gateway/console/test_overview.py")
     await select(outcome, *exact, "tests/gateway/console/test_charts.py", at_least=50)
     await select(outcome, "tests/browser/test_charts.py", at_least=5)
     timed = await console_charts(FULL)
@@ -24,7 +24,10 @@ async def charts(seed: int) -> Outcome:
 async def delivery(seed: int) -> Outcome:
     """Compare lists and searches with filters in memory, read the pages in a browser, time them."""
     outcome = Outcome()
-    exact = ("tests/outbox/queue/test_across.py", "tests/outbox/events/test_history.py")
+    exact = (
+        "tests/outbox/queue/log/test_delivery_search.py",
+        "tests/outbox/events/test_history.py",
+    )
     pages = ("history", "timeline", "guide", "beside")
     named = (f"tests/gateway/console/test_{page}.py" for page in pages)
     await select(outcome, *exact, *named, at_least=70)

@@ -11,8 +11,8 @@ from outbox.database import transfer_ends
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
 from outbox.ids import Ids
-from outbox.queue.chain import Head
-from outbox.queue.verification import Verdict, verify
+from outbox.queue.proof.verification import Verdict, verify
+from outbox.queue.state.chain import Head
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import drain, inbox, make, ring
 

@@ -16,7 +16,7 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue.policy import Schedule
+from outbox.queue.state.policy import Schedule
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.sending.request import new_secret

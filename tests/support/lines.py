@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from outbox.database.transaction import Database
-from outbox.queue.claim import claim
-from outbox.queue.deliveries import Capacity, Claimed, Result
-from outbox.queue.fanout import fan_out
-from outbox.queue.policy import Decision, Schedule
-from outbox.queue.rescue import Waits
-from outbox.queue.settle import settle
+from outbox.queue.drain.claim import claim
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.drain.rescue import Waits
+from outbox.queue.drain.settle import settle
+from outbox.queue.state.deliveries import Capacity, Claimed, Result
+from outbox.queue.state.policy import Decision, Schedule
 from outbox.sending.outcome import unanswered
 from tests.support.drain import OWNER, make
 

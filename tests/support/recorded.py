@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database, Tx
-from outbox.queue.claim import claim
-from outbox.queue.deliveries import Capacity, Claimed, Endpoint, Result
-from outbox.queue.fanout import fan_out
-from outbox.queue.policy import DELIVERED, Decision, Schedule
-from outbox.queue.settle import settle
+from outbox.queue.drain.claim import claim
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.drain.settle import settle
+from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
+from outbox.queue.state.policy import DELIVERED, Decision, Schedule
 from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import compose

@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.__main__ import main
 from outbox import worker
-from outbox.queue.deliveries import Result
+from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
 from outbox.worker import run

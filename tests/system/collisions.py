@@ -22,8 +22,9 @@ import asyncpg
 from outbox import webhooks
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.queue import parking, replay
-from outbox.queue.replay import NotReplayable
+from outbox.queue.replays import replay
+from outbox.queue.replays.replay import NotReplayable
+from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child

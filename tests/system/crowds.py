@@ -16,7 +16,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.queue import parking
+from outbox.queue.upkeep import parking
 from outbox.webhooks.key_files import read_key_file
 from tests.benchmarks.figures import quantile
 from tests.support.deployed import Deployed, deployed

@@ -16,7 +16,7 @@ from aiohttp import web
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.queue import parking
+from outbox.queue.upkeep import parking
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing

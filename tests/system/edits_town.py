@@ -12,7 +12,7 @@ from outbox import webhooks
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.queue import parking
+from outbox.queue.upkeep import parking
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, new_secret

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
-from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.conditions import Condition
 from tests.support.counted import Counted
 from tests.support.drain import add_webhook, ring

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gateway.__main__ import main
 from gateway.server.telemetry.journal import DeliveryJournal
-from outbox.queue.rescue import Rescued
+from outbox.queue.drain.rescue import Rescued
 
 
 def silent(self: DeliveryJournal, deliveries: Sequence[Rescued]) -> None:

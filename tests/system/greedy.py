@@ -22,7 +22,8 @@ from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.queue import erasures, jobs, parking
+from outbox.queue.replays import jobs
+from outbox.queue.upkeep import erasure_requests, parking
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import MOST, Condition
@@ -144,7 +145,7 @@ async def _greed(
         load = Load(tenants, site.load.seed + 1)
         await stack.enter_async_context(load.writing(site.product.address, rate=ITS_RATE))
         for record in records:
-            await db.write(erasures.request, owner, [record])
+            await db.write(erasure_requests.request, owner, [record])
         now = db.clock.wall()
         draft = jobs.Draft((), ("thing.made",), 0, now, jobs.FASTEST)
         for webhook in webhooks[1 : 1 + BACKFILLS]:

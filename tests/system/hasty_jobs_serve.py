@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from gateway.__main__ import main
 from outbox.database.transaction import DUTIES, Tx
-from outbox.queue import job_steps, lanes
-from outbox.queue.choice import Found
-from outbox.queue.jobs import Job
+from outbox.queue.replays import job_steps
+from outbox.queue.replays.job_selection import Found
+from outbox.queue.replays.jobs import Job
+from outbox.queue.state import lanes
 from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.__main__ import main
 
-HEADS: Any = import_module("outbox.queue.heads")
+HEADS: Any = import_module("outbox.queue.state.head_deliveries")
 LOOK = "and " + HEADS.HEAD.format(webhook="d.webhook_id", record="d.record_id") + " is null"
 # The index of the heads would refuse a second one.
 READY = "set state = 'ready',"

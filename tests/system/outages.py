@@ -17,7 +17,8 @@ from typing import Any
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids
-from outbox.queue import circuits, parking
+from outbox.queue.state import circuits
+from outbox.queue.upkeep import parking
 from outbox.worker.windows import WIDEST
 from tests.support.engines import Engine, empty_database
 from tests.support.ledger import judge, query, read_rows, until_drained

@@ -22,7 +22,7 @@ import asyncpg
 from outbox import webhooks
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
-from outbox.queue import parking
+from outbox.queue.upkeep import parking
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.figures import quantile, rounded

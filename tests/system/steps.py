@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from outbox.queue.policy import MOST_RESCUES
+from outbox.queue.state.policy import MOST_RESCUES
 from tests.support.engines import Engine, empty_database, state_after_kill
 from tests.support.injecting import let_go
 from tests.support.ledger import Held, judge, newly, query, read_rows, until_drained

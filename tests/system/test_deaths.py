@@ -9,7 +9,7 @@ from functools import partial
 import aiohttp
 import pytest
 
-from outbox.queue.policy import RESCUES_AT_ONCE
+from outbox.queue.state.policy import RESCUES_AT_ONCE
 from tests.support.deployed import deployed
 from tests.support.engines import Engine
 from tests.support.ledger import query, until_drained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from outbox.queue import budget
+from outbox.queue.drain import budget
 from tests.support.engines import Engine
 from tests.system.filter_costs import run_filter_costs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from gateway.__main__ import main
-from outbox.queue import circuits
+from outbox.queue.state import circuits
 
 if __name__ == "__main__":
     circuits.FAILURES = 10**12

@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.__main__ import main
 
-SETTLE: Any = import_module("outbox.queue.settle")
+SETTLE: Any = import_module("outbox.queue.drain.settle")
 FENCE = "and deliveries.claim = s.token"
 
 if __name__ == "__main__":

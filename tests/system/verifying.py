@@ -9,9 +9,9 @@ from typing import Any
 
 from outbox.database import sql
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue import erasures, retention
-from outbox.queue.chain import COVERED, LINK
-from outbox.queue.erasure import Erasure
+from outbox.queue.state.chain import COVERED, LINK
+from outbox.queue.upkeep import erasure_requests, retention
+from outbox.queue.upkeep.erasure import Erasure
 from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import walked
 from tests.support.drain import OWNER, add_webhook, ring, rows
@@ -100,7 +100,7 @@ async def _remove_some(
 
 async def _erase(db: Database, url: str, keys: KeyRing, findings: list[str]) -> int:
     async def ask(tx: Tx) -> None:
-        await erasures.request(tx, OWNER, ERASED)
+        await erasure_requests.request(tx, OWNER, ERASED)
 
     await db.write(ask)
     await Erasure(db).run_once()

@@ -32,7 +32,7 @@ from outbox.database.sqlite.handover import handed_over
 from outbox.database.transfer import Place, Table
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
-from outbox.queue import moving
+from outbox.queue.upkeep import queue_transfer
 
 Say = Callable[[str], None]
 
@@ -112,7 +112,7 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
             ) as new:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
                 if given.pause:
-                    await new.run(moving.pause_all)
+                    await new.run(queue_transfer.pause_all)
                 await keys.must_open(new, config, manifest.keys if missing else None, place.ids)
                 await new.commit(lambda: keys.put_back(config, missing, manifest.keys))
     finally:
@@ -162,7 +162,7 @@ async def _remember(config: Config, made_at: int, say: Say) -> None:
         db = await startup.open_database(config, SystemClock(), Ids())
         try:
             if not await pending(db, startup.SOURCES):
-                await db.write(moving.backed_up, made_at)
+                await db.write(queue_transfer.backed_up, made_at)
                 return
         finally:
             await db.close()

@@ -13,7 +13,7 @@ from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Engine
 from outbox.database.transfer import LEFT_BEHIND, Applied, Filling, Snapshot, Table
 from outbox.errors import CannotStart
-from outbox.queue import moving
+from outbox.queue.upkeep import queue_transfer
 
 Batches = AsyncGenerator[tuple[Table, Sequence[Sequence[Any]]], None]
 """Rows with their tables. Whoever ends early closes it, while its database is still open."""
@@ -62,7 +62,7 @@ def must_be_ours(tables: Sequence[Table], engine: Engine, what: str) -> None:
 
 async def departing(source: Snapshot) -> Batches:
     """Return all rows of a snapshot as they travel."""
-    leaving = await moving.departure(source)
+    leaving = await queue_transfer.departure(source)
     for table in source.tables:
         async with aclosing(source.rows(table)) as batches:
             async for rows in batches:
@@ -95,7 +95,7 @@ async def fill(
     progress.step("indexes and keys")
     await new.end(counts)
     await new.run(migrate_at_once, SOURCES)
-    await new.run(moving.arrive)
+    await new.run(queue_transfer.arrive)
     return total
 
 

@@ -7,7 +7,7 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
-from outbox.queue import erasures
+from outbox.queue.upkeep import erasure_requests
 
 KEPT = ("contact.deleted",)
 """Events of contacts without personal data: they tell receivers of the erasure."""
@@ -21,7 +21,7 @@ async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
     there = await store.fetch(tx, CONTACTS, contact_id, lock=True) is not None
     if there:
         await actions.own(tx, actor, CONTACTS, contact_id, "write")
-    await erasures.request(tx, actor.owner_id, [contact_id], KEPT)
+    await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT)
     if there:
         await actions.remove(tx, actor, CONTACTS, contact_id)
     return there

@@ -12,8 +12,8 @@ from outbox.database.transaction import Tx
 from outbox.events import history
 from outbox.events.history import Listed
 from outbox.ids import is_id
-from outbox.queue import across, log
-from outbox.queue.log import Announced, Delivery
+from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log.delivery_log import Announced, Delivery
 from outbox.webhooks import Webhook
 
 PAGE = 50
@@ -57,7 +57,8 @@ class Events:
 
 
 async def deliveries(
-    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, wanted: across.Wanted,
+    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str,
+    wanted: delivery_search.Wanted,
     after: str,
 ) -> Found:  # fmt: skip
     """Return a page of deliveries; `search` is an id of a delivery, event, record or request."""
@@ -69,12 +70,12 @@ async def deliveries(
             one
             for one in found.deliveries
             if webhook_id in ("", one.webhook_id)
-            and wanted.fits(one, across.shown(one, found.active(one)))
+            and wanted.fits(one, delivery_search.shown(one, found.active(one)))
         ]
         return Found(fitting, listed, found.after, found.searched)
     began, rows = clock.monotonic(), list[Delivery]()
     while True:
-        page = await across.page(tx, chosen, wanted, after, PAGE - len(rows))
+        page = await delivery_search.page(tx, chosen, wanted, after, PAGE - len(rows))
         rows += page.deliveries
         after = page.after or ""
         if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
@@ -90,7 +91,7 @@ async def events(
     listed = await webhooks.listed(tx, actor)
     if is_id(search):
         known = search.lower()
-        delivery = await log.one(tx, known)
+        delivery = await delivery_log.one(tx, known)
         if delivery is not None and delivery.owner_id == actor.owner_id:
             known = delivery.event_id
         event = await history.one(tx, actor.owner_id, known)
@@ -114,14 +115,14 @@ async def event(
     tx: Tx, actor: Actor, event_id: str
 ) -> tuple[Announced, Sequence[Delivery], Sequence[Webhook]]:
     """Return an event with its body and deliveries. Raises not_found, forbidden."""
-    found = await log.event(tx, event_id)
+    found = await delivery_log.event(tx, event_id)
     owner = await history.owner_of(tx, event_id)
     if found is None or owner is None:
         raise Refusal("not_found", "This event does not exist.")
     must_own(actor, owner, "event")
     return (
         found,
-        await across.of_events(tx, actor.owner_id, [event_id]),
+        await delivery_search.of_events(tx, actor.owner_id, [event_id]),
         await webhooks.listed(tx, actor),
     )
 
@@ -136,14 +137,16 @@ async def _of_id(
     tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str
 ) -> Found:
     if is_id(search):
-        delivery = await log.one(tx, search.lower())
+        delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return Found([delivery], listed)
     place = place_of(after)
     page = await events(tx, actor, clock, search, history.Wanted(cause=search), place)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
-        await across.of_events(tx, actor.owner_id, [search.lower()]) if is_id(search) else ()
+        await delivery_search.of_events(tx, actor.owner_id, [search.lower()])
+        if is_id(search)
+        else ()
     )
     return Found(rows, listed, None if page.after is None else str(page.after), page.searched)
 
@@ -152,7 +155,7 @@ async def _with_deliveries(
     tx: Tx, actor: Actor, rows: Sequence[Listed], listed: Sequence[Webhook], after: int | None,
     searched: int | None,
 ) -> Events:  # fmt: skip
-    made = await across.of_events(tx, actor.owner_id, [one.id for one in rows])
+    made = await delivery_search.of_events(tx, actor.owner_id, [one.id for one in rows])
     return Events(rows, made, listed, after, searched)
 
 

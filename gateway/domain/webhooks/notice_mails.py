@@ -10,9 +10,9 @@ from gateway.domain.letters import Letter, Queued
 from gateway.records.values import dates
 from outbox import webhooks
 from outbox.database.transaction import Tx
-from outbox.queue import notices
-from outbox.queue.notices import Kind
-from outbox.queue.operational import bare
+from outbox.queue.state import notices
+from outbox.queue.state.notices import Kind
+from outbox.queue.state.operational import bare
 
 LONGEST_URL = 200
 SUBJECTS: dict[Kind, str] = {

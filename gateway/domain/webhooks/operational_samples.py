@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from outbox.queue import operational
+from outbox.queue.state import operational
 from outbox.webhooks.operational import Name
 
 MINUTE = 60_000_000

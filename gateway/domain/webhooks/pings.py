@@ -10,9 +10,9 @@ from outbox.clock import Clock
 from outbox.database.transaction import Tx
 from outbox.events.body import message
 from outbox.ids import Ids
-from outbox.queue import loading
-from outbox.queue.deliveries import Claimed, Endpoint
-from outbox.queue.policy import Schedule, parse_schedule
+from outbox.queue.drain import loading
+from outbox.queue.state.deliveries import Claimed, Endpoint
+from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
 
 SECOND = 1_000_000

@@ -7,8 +7,9 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
-from outbox.queue import forgotten, jobs
-from outbox.queue.jobs import Draft, Job
+from outbox.queue.replays import jobs
+from outbox.queue.replays.jobs import Draft, Job
+from outbox.queue.state import deletion_marks
 from outbox.webhooks import Webhook
 
 
@@ -33,8 +34,8 @@ async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> Count:
     total, complete = await jobs.count(tx, chosen)
     if draft.ends:
         return Count(total, complete, None)
-    upto = await forgotten.upto(tx, webhook_id)
-    time = await forgotten.time_of(tx, webhook.owner_id, upto)
+    upto = await deletion_marks.upto(tx, webhook_id)
+    time = await deletion_marks.time_of(tx, webhook.owner_id, upto)
     return Count(total, complete, None if time is None or time < draft.since else time)
 
 

@@ -7,9 +7,11 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
-from outbox.queue import lanes, log, recovery, replay
-from outbox.queue.recovery import Wanted
-from outbox.queue.replay import NotReplayable
+from outbox.queue.log import delivery_log
+from outbox.queue.replays import recovery, replay
+from outbox.queue.replays.recovery import Wanted
+from outbox.queue.replays.replay import NotReplayable
+from outbox.queue.state import lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ async def one(tx: Tx, actor: Actor, delivery_id: str) -> str:
     Raises not_found, forbidden, NotReplayable.
     """
     actor.must("write")
-    delivery = await log.one(tx, delivery_id)
+    delivery = await delivery_log.one(tx, delivery_id)
     if delivery is None:
         raise Refusal("not_found", "This delivery does not exist.")
     must_own(actor, delivery.owner_id, "delivery")

@@ -2,7 +2,7 @@
 
 import re
 
-from outbox.queue.policy import parse_schedule
+from outbox.queue.state.policy import parse_schedule
 
 MOST = 20
 """Retries of a schedule at most."""

@@ -7,8 +7,9 @@ from gateway.domain.webhooks import steering
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
-from outbox.queue import lanes, replay
-from outbox.queue.replay import NotReplayable
+from outbox.queue.replays import replay
+from outbox.queue.replays.replay import NotReplayable
+from outbox.queue.state import lanes
 
 MOST = 200
 """Deliveries in one transaction, which other writes wait for on SQLite."""
@@ -57,7 +58,7 @@ async def replay_all(
     if selection.question not in ("", confirmed):
         return selection, ()
     webhooks = {(await steering.own(tx, actor, one)).webhook_id for one in selection.ids}
-    # All lanes before the first delivery, in their order: see outbox.queue.lanes.
+    # All lanes before the first delivery, in their order: see outbox.queue.state.lanes.
     await lanes.lock(tx, webhooks)
     made = []
     for delivery_id in sorted(selection.ids):

@@ -7,7 +7,7 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
-from outbox.queue import loading
+from outbox.queue.drain import loading
 from outbox.webhooks import Webhook
 from outbox.webhooks.secrets import KeyRing, SealBroken
 

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
-from outbox.queue import log, steering
-from outbox.queue.log import Delivery
+from outbox.queue.log import delivery_log
+from outbox.queue.log.delivery_log import Delivery
+from outbox.queue.replays import steering
 
 
 async def own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
     """Return a delivery of the actor. Raises not_found, forbidden."""
-    delivery = await log.one(tx, delivery_id)
+    delivery = await delivery_log.one(tx, delivery_id)
     if delivery is None:
         raise Refusal("not_found", "This delivery does not exist.")
     must_own(actor, delivery.owner_id, "delivery")

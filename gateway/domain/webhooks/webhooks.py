@@ -17,7 +17,9 @@ from gateway.records.values.patterns import NOT_TEXT
 from outbox import webhooks
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
-from outbox.queue import ordering, parking, steering
+from outbox.queue.order import ordering
+from outbox.queue.replays import steering
+from outbox.queue.upkeep import parking
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
@@ -148,7 +150,7 @@ async def change(
 ) -> bool:
     """Change a webhook. Raises conflict when it is no longer at `version`.
 
-    Return whether outbox.queue.ordering has to finish a change of the option `ordered`.
+    Return whether outbox.queue.order.ordering has to finish a change of the option `ordered`.
     """
     actor.must("write")
     await one(tx, actor, webhook_id)

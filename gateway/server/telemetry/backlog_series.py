@@ -1,6 +1,7 @@
 """Metrics of webhooks and owners that are behind; only the leader has any, and only those behind.
 
-At most 20 webhooks and 20 owners (outbox.queue.backlogs), so a healthy installation has no series.
+At most 20 webhooks and 20 owners (outbox.queue.log.backlogs), so a healthy installation has no
+series.
 """
 
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from outbox.queue.backlogs import Backlogs
+from outbox.queue.log.backlogs import Backlogs
 
 WEBHOOK = ("webhook", "owner")
 OWNER = ("owner",)

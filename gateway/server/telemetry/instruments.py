@@ -20,7 +20,7 @@ from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
-from outbox.queue import jobs
+from outbox.queue.replays import jobs
 from outbox.states import OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
-from outbox.queue.deliveries import Result
-from outbox.queue.fanout import Announced
-from outbox.queue.rescue import Rescued
+from outbox.queue.drain.fanout import Announced
+from outbox.queue.drain.rescue import Rescued
+from outbox.queue.state.deliveries import Result
 from outbox.worker.journal import attempt_fields, event_fields, event_of, rescued_fields
 
 WINDOW_SECONDS = 1.0

@@ -13,9 +13,9 @@ from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.instruments import Instruments, Reason, Surface
 from outbox.errors import DatabaseFault
 from outbox.observer import ClaimResult, Rescue
-from outbox.queue.gauges import Gauges
-from outbox.queue.jobs import Kind, State
-from outbox.queue.waiting import Waiting
+from outbox.queue.log.gauges import Gauges
+from outbox.queue.log.waiting_counts import Waiting
+from outbox.queue.replays.jobs import Kind, State
 from outbox.states import AttemptKind, Change, End, OutcomeName
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -104,7 +104,7 @@ class Metrics(Instruments):
         """Return the webhooks that get their own series, given the waiting deliveries of each."""
         return self.webhooks.choose(waiting, self._clock.monotonic())
 
-    # For outbox.queue.retention.Ledger.
+    # For outbox.queue.upkeep.retention.Ledger.
 
     def purged(self, table: str, count: int) -> None:
         self._purged[(table,)].inc(count)

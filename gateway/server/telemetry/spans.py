@@ -11,7 +11,7 @@ from gateway.server.telemetry.metrics import METHODS
 from gateway.server.telemetry.served import Served
 from gateway.server.tracing import Marks, Trace
 from outbox.clock import Clock
-from outbox.queue.deliveries import Result
+from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import TRACEPARENT, span_of
 

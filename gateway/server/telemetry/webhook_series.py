@@ -20,9 +20,9 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW
-from outbox.queue.gauges import Standing
-from outbox.queue.waiting import Waiting
+from outbox.queue.log.gauges import Standing
+from outbox.queue.log.waiting_counts import Waiting
+from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import End, OutcomeName
 
 OTHER = "other"

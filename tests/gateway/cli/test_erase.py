@@ -17,9 +17,9 @@ from gateway.server.config import Config
 from gateway.server.config import Database as Settings
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
-from outbox.queue.erasure import Erasure
-from outbox.queue.fanout import fan_out
-from tests.outbox.queue.test_replay import ROOM
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.upkeep.erasure import Erasure
+from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.drain import rows
 
 EMAIL = "ana@example.com"

@@ -20,10 +20,10 @@ from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.queue import parking
-from outbox.queue.fanout import fan_out
-from outbox.queue.recovery import Wanted
-from tests.outbox.queue.test_replay import ROOM
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.replays.recovery import Wanted
+from outbox.queue.upkeep import parking
+from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.console import CONFIG
 from tests.support.drain import OWNER, add_webhook, inbox, make, ring, rows
 from tests.support.site import serving

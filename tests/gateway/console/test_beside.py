@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from outbox.queue.figures import HOUR, STEP
+from outbox.queue.state.figures import HOUR, STEP
 from tests.support.console import Guest
 from tests.support.figures import fill
 from tests.support.site import Site

@@ -11,8 +11,8 @@ import pytest
 
 from gateway.console import charts, ranges
 from gateway.console.display import percent
-from outbox.queue.figures import BOUNDS, HOUR, LEVELS, STEP, TIMES
-from outbox.queue.series import Figures, total
+from outbox.queue.log.series import Figures, total
+from outbox.queue.state.figures import BOUNDS, HOUR, LEVELS, STEP, TIMES
 
 BAR = re.compile(r"M(\d+) ([\d.]+)v-([\d.]+)h8v[\d.]+z")
 

@@ -10,8 +10,9 @@ from aiohttp import web
 from gateway.server.config import Config
 from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
-from outbox.queue import log, traces
-from outbox.queue.log import Delivery
+from outbox.queue.log import delivery_log
+from outbox.queue.log.delivery_log import Delivery
+from outbox.queue.upkeep import personal_data
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, add_webhook
 from tests.support.site import Site, serving
@@ -30,7 +31,7 @@ async def ended(site: Site, webhook_id: str, count: int = 1) -> list[Delivery]:
     """The finished deliveries of a webhook, once there are `count`."""
     async with asyncio.timeout(20):
         while True:
-            page = await site.db.read(log.page, webhook_id)
+            page = await site.db.read(delivery_log.page, webhook_id)
             done = [d for d in page.deliveries if d.last_outcome is not None]
             if len(done) >= count:
                 return done
@@ -125,17 +126,17 @@ async def test_an_attempt_shows_its_digest_and_an_erased_response_its_own(
     await maria.submit(f"{at}/test", at=at, event="contact.created")
     [delivery] = await ended(console, made.id)
     path = f"/console/deliveries/{delivery.id}"
-    [attempt] = await console.db.read(log.attempts, delivery.id)
+    [attempt] = await console.db.read(delivery_log.attempts, delivery.id)
     assert attempt.place == 1
     assert attempt.digest is not None
     page = await maria.get(path)
     assert page.test_id("digest") == f"{attempt.digest.hex()[:16]}…"
     assert page.test_id("erased-response") is None
-    await console.db.write(traces.erase_bodies, [delivery.event_id])
-    await console.db.write(traces.erase_answers, [delivery.id], 10)
+    await console.db.write(personal_data.erase_bodies, [delivery.event_id])
+    await console.db.write(personal_data.erase_answers, [delivery.id], 10)
     page = await maria.get(path)
     assert page.test_id("response-body") is None
-    [attempt] = await console.db.read(log.attempts, delivery.id)
+    [attempt] = await console.db.read(delivery_log.attempts, delivery.id)
     assert attempt.answer_digest is not None
     assert page.test_id("erased-response") == f"{attempt.answer_digest.hex()[:16]}…"
 
@@ -183,13 +184,13 @@ async def test_a_replay_of_a_delivered_or_waiting_delivery_needs_confirmation(
         [found] = (
             await ended(console, made.id)
             if path != "/slow"
-            else (await console.db.read(log.page, made.id)).deliveries
+            else (await console.db.read(delivery_log.page, made.id)).deliveries
         )
         await maria.submit(f"/console/webhooks/{made.id}/pause", at=f"/console/webhooks/{made.id}")
         return found
 
     async def count(delivery: Delivery) -> int:
-        return len((await console.db.read(log.page, delivery.webhook_id)).deliveries)
+        return len((await console.db.read(delivery_log.page, delivery.webhook_id)).deliveries)
 
     box.answer = answer
     page = await maria.submit("/console/keys", name="k", scopes=["read", "write"])
@@ -230,7 +231,7 @@ async def test_a_test_event_arrives_marked_and_is_not_replayed(
     assert got.headers["X-Webhook-Test"] == "1"
     assert json.loads(got.body)["event"] == "deal.created"
     [delivery] = await ended(console, made.id)
-    assert (await console.db.read(log.page, other.id)).deliveries == []
+    assert (await console.db.read(delivery_log.page, other.id)).deliveries == []
     page = await maria.get(f"/console/deliveries/{delivery.id}")
     assert "test event" in page.html
     refused = await maria.submit(

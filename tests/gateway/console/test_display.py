@@ -7,7 +7,7 @@ import pytest
 
 from gateway.console.display import stages
 from gateway.console.text import ENGLISH
-from outbox.queue.log import FAILED, FILTERS, SHOWN, WAITING, Attempt
+from outbox.queue.log.delivery_log import FAILED, FILTERS, SHOWN, WAITING, Attempt
 
 ROOT = Path(__file__).parents[3]
 

@@ -11,7 +11,7 @@ import pytest
 from gateway.domain.webhooks import conditions
 from outbox.database.places import Crowded
 from outbox.database.transaction import SCANS_EACH, SCANS_WAITING, Database, Tx
-from outbox.queue import log
+from outbox.queue.log import delivery_log
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox
 from tests.support.site import Site, serving
@@ -46,7 +46,9 @@ async def test_the_page_of_a_delivery_shows_the_latest_of_many_attempts(
     at = f"/console/webhooks/{made.id}"
     await maria.submit(f"{at}/test", at=at, event="contact.created")
     async with asyncio.timeout(30):
-        while not (page := await console.db.read(log.page, made.id, "delivered")).deliveries:
+        while not (
+            page := await console.db.read(delivery_log.page, made.id, "delivered")
+        ).deliveries:
             pass
     [delivery] = page.deliveries
     path = f"/console/deliveries/{delivery.id}"

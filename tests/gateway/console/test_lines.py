@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.server.keys import KEYRING
-from outbox.queue import lines
+from outbox.queue.order import record_lines
 from tests.support.console import Guest
 from tests.support.drain import add_webhook, rows
 from tests.support.lines import URL, settled, taken, written
@@ -20,7 +20,7 @@ async def stuck(maria: Guest) -> tuple[str, str]:
     webhook_id, _ = await add_webhook(db, ring, URL, owner=owner, ordered=True)
     await written(db, "record-1", "record-1", "record-1", "record-2", owner=owner)
     await settled(db, await taken(db, webhook_id), "ready", HOUR)
-    [line] = (await db.read(lines.of_webhook, webhook_id)).stuck
+    [line] = (await db.read(record_lines.of_webhook, webhook_id)).stuck
     return webhook_id, line.delivery_id
 
 
@@ -73,5 +73,5 @@ async def test_nobody_skips_a_delivery_of_another(maria: Guest, rui: Guest) -> N
     webhook_id, head = await stuck(maria)
     refused = await rui.submit(f"/console/deliveries/{head}/skip", at="/console/webhooks/new")
     assert refused.status in (403, 404)
-    [line] = (await maria.site.db.read(lines.of_webhook, webhook_id)).stuck
+    [line] = (await maria.site.db.read(record_lines.of_webhook, webhook_id)).stuck
     assert line.delivery_id == head

@@ -12,9 +12,9 @@ from outbox import webhooks
 from outbox.database.transaction import Row, Tx
 from outbox.events import enqueue
 from outbox.events.body import message
-from outbox.queue import operational
-from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state import operational
+from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.operational import MOST, NAMES, Name
 from outbox.webhooks.troubled import TROUBLED
 from tests.architecture.tree import ROOT

@@ -7,8 +7,8 @@ import pytest
 
 from outbox.database.transaction import Row, Tx
 from outbox.events import enqueue
-from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
 from tests.support.console import Guest, Seen
 
 URL = "https://hooks.example.com/crm"

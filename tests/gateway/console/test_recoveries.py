@@ -11,10 +11,10 @@ from gateway.console import recovery_form
 from gateway.console.forms import Form
 from gateway.records.values import dates
 from outbox.database.transaction import Database
-from outbox.queue import jobs
+from outbox.queue.replays import jobs
 from outbox.worker.recovering import Recovering
 from tests.gateway.console.test_steering import states, waiting
-from tests.outbox.queue.test_jobs import run
+from tests.outbox.queue.replays.test_jobs import run
 from tests.support.console import Guest
 from tests.support.drain import rows
 from tests.support.site import Site

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from outbox.database.transaction import Database
-from outbox.queue import lanes
-from outbox.queue.rescue import rescue
+from outbox.queue.drain.rescue import rescue
+from outbox.queue.state import lanes
 from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest
 from tests.support.drain import make_many, rows

@@ -10,8 +10,8 @@ import pytest
 
 from gateway.console.curl import LONGEST, command
 from gateway.console.timeline import SECOND, SHOWN, course
-from outbox.queue.log import Attempt, Delivery
-from outbox.queue.policy import Schedule
+from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.state.policy import Schedule
 
 SUNDAY = 1_795_375_440 * SECOND
 """2026-11-22 19:24 UTC."""

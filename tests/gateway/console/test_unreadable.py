@@ -90,4 +90,4 @@ async def test_the_page_of_a_webhook_says_why_its_deliveries_wait(db: Database) 
 
 @pytest.fixture(autouse=True)
 def _tries_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outbox.queue.policy.UNREADABLE_WAIT", 200_000)
+    monkeypatch.setattr("outbox.queue.state.policy.UNREADABLE_WAIT", 200_000)

@@ -5,7 +5,7 @@ import pytest
 from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.domain.webhooks import conditions, schedules
 from gateway.domain.webhooks.samples import sample
-from outbox.queue.policy import DEFAULT_WAITS
+from outbox.queue.state.policy import DEFAULT_WAITS
 from outbox.webhooks.conditions import MOST, Condition
 
 NOW = 1_795_271_400_000_000

@@ -4,9 +4,9 @@ from collections import Counter
 from typing import Any
 
 from outbox.database.transaction import Tx
-from outbox.queue.erasure import Erasure
-from outbox.queue.fanout import fan_out
-from tests.outbox.queue.test_replay import ROOM
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.upkeep.erasure import Erasure
+from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.carts import change, sell
 from tests.support.checkouts import ADDRESS, PASSWORD, RULES, ordered, put
 from tests.support.shop import Browser, Shop

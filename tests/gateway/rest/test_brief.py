@@ -9,8 +9,8 @@ import pytest
 
 from outbox.database.sqlite import SqliteDatabase
 from outbox.database.transaction import is_brief
-from outbox.queue.settle import settle
-from outbox.queue.turn import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.queue.drain.settle import settle
 from tests.support.rest import Person
 
 

@@ -14,8 +14,8 @@ from gateway.records.access import Actor
 from gateway.server.config import Config, Limits, Retention
 from outbox.database.transaction import Database, Row, Tx
 from outbox.events import feed
-from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
 from tests.support.drain import add_webhook
 from tests.support.rest import Person, Reply, RestApi
 from tests.support.site import serving

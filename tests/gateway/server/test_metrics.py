@@ -17,11 +17,11 @@ from gateway.server.telemetry.webhook_series import IDLE_SECONDS, WebhookSeries
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
-from outbox.queue.backlogs import Backlog, Backlogs
-from outbox.queue.deliveries import FAILING_WINDOW, FIRST_WINDOW
-from outbox.queue.gauges import Gauges, Standing
-from outbox.queue.retention import Ledger
-from outbox.queue.waiting import Waiting
+from outbox.queue.log.backlogs import Backlog, Backlogs
+from outbox.queue.log.gauges import Gauges, Standing
+from outbox.queue.log.waiting_counts import Waiting
+from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
+from outbox.queue.upkeep.retention import Ledger
 from tests.support.requirements import need
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
 from tests.support.site import Site, serving

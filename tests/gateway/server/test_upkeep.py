@@ -25,9 +25,10 @@ from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.events import marks
 from outbox.ids import Ids
-from outbox.queue import erasures, figures
-from outbox.queue.retention import DAY
-from tests.outbox.queue.test_retention import Past
+from outbox.queue.state import figures
+from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep.retention import DAY
+from tests.outbox.queue.upkeep.test_retention import Past
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 from tests.support.waiting import until
@@ -244,7 +245,7 @@ async def _everything_old(db: Database) -> None:
             b"d",
         )
         await tx.run("insert into chain_ends (webhook_id, place, digest) values ('gone', 9, 'd')")
-        await erasures.request(tx, user_id, ["record"])
+        await erasure_requests.request(tx, user_id, ["record"])
         await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),

@@ -18,7 +18,8 @@ from outbox.database.sqlite import file as sqlite_file
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
-from outbox.queue import lanes, replay
+from outbox.queue.replays import replay
+from outbox.queue.state import lanes
 from tests.support.drain import add_webhook, make, ring
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Tx
-from outbox.queue import claim, fanout, lanes, loading, owners, settle, subscribers
+from outbox.queue.drain import claim, fanout, loading, owners, settle, subscribers
+from outbox.queue.state import lanes
 from tests.support.drain import OWNER, add_webhook, ring
 
 ROWS = 5_000

@@ -15,7 +15,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.queue import parking
+from outbox.queue.upkeep import parking
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks import Draft

@@ -11,8 +11,8 @@ from aiohttp import web
 from outbox import events, webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause
-from outbox.queue import parking
-from outbox.queue.policy import Schedule
+from outbox.queue.state.policy import Schedule
+from outbox.queue.upkeep import parking
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
 DELIVERIES = "select * from deliveries order by seq, id"

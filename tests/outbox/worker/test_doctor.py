@@ -10,7 +10,7 @@ import pytest
 
 from outbox.clock import SystemClock
 from outbox.ids import Ids
-from outbox.queue.policy import Schedule
+from outbox.queue.state.policy import Schedule
 from outbox.sending.addresses import Rules
 from outbox.sending.guard import Guard
 from outbox.sending.request import Request, new_secret

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue import ordering, parking
-from outbox.queue.parking import Parked
-from outbox.queue.policy import MOST_RESCUES
+from outbox.queue.order import ordering
+from outbox.queue.state.policy import MOST_RESCUES
+from outbox.queue.upkeep import parking
+from outbox.queue.upkeep.parking import Parked
 from outbox.worker import taking
 from tests.support.drain import Counted, add_webhook, drain, make, ring, rows
 from tests.support.lines import URL, taken, written

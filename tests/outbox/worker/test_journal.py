@@ -16,10 +16,10 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause, cause
 from outbox.ids import Ids
-from outbox.queue.deliveries import Result
-from outbox.queue.fanout import Announced
-from outbox.queue.policy import Schedule
-from outbox.queue.rescue import Rescued
+from outbox.queue.drain.fanout import Announced
+from outbox.queue.drain.rescue import Rescued
+from outbox.queue.state.deliveries import Result
+from outbox.queue.state.policy import Schedule
 from outbox.sending.guard import Guard
 from outbox.sending.request import span_of, trace_of
 from outbox.sending.send import Sender

@@ -11,7 +11,7 @@ import pytest
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.queue import lanes
+from outbox.queue.state import lanes
 from outbox.worker import lease, nodes, skew
 from outbox.worker.journal import Log
 from outbox.worker.lease import Lease

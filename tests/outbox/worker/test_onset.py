@@ -8,8 +8,8 @@ from aiohttp import web
 
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, ring
 

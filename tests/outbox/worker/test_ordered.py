@@ -9,7 +9,8 @@ from collections import Counter
 from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue import ordering, parking
+from outbox.queue.order import ordering
+from outbox.queue.upkeep import parking
 from tests.support.drain import Drain, Inbox, drain, inbox, make, ring, rows
 
 UNFINISHED = """

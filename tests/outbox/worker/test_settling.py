@@ -10,9 +10,9 @@ import pytest
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.queue.deliveries import Claimed, Result
-from outbox.queue.policy import again
-from outbox.queue.settle import Settlement
+from outbox.queue.drain.settle import Settlement
+from outbox.queue.state.deliveries import Claimed, Result
+from outbox.queue.state.policy import again
 from outbox.worker.settling import DEFERRED_SECONDS, RESULTS_AT_ONCE, Settling
 from tests.support.drain import Counted
 

@@ -30,8 +30,8 @@ from outbox import database, worker
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.ids import Ids
-from outbox.queue import circuits
-from outbox.queue.parking import CHOICES
+from outbox.queue.state import circuits
+from outbox.queue.upkeep.parking import CHOICES
 from outbox.worker import nodes
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Settling, Write

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outbox.queue.deliveries import FIRST_WINDOW, Claimed
+from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
 from outbox.worker.slow import Sending
 from outbox.worker.windows import MOST_SLOW, OWNER_SHARE, Windows
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from outbox.queue import circuits, heads, lanes, settle
+from outbox.queue.drain import settle
+from outbox.queue.state import circuits, head_deliveries, lanes
 from tests.outbox.worker import test_simulation
 from tests.outbox.worker.test_simulation import SEED, Machine, run
 from tests.support.simulated.steered import Steered
@@ -69,7 +70,12 @@ async def _nothing(*args: Any) -> Sequence[Any]:
     ("place", "name", "broken", "words"),
     [
         (settle, "follow", _nothing, "without a head"),
-        (heads, "PROMOTE", heads.PROMOTE.replace("h.seq", "h.seq desc"), "after a later event"),
+        (
+            head_deliveries,
+            "PROMOTE",
+            head_deliveries.PROMOTE.replace("h.seq", "h.seq desc"),
+            "after a later event",
+        ),
         (settle, "SETTLE", settle.SETTLE.replace(lanes.CHAIN, "'0 ' as chain"), "are broken"),
     ],
     ids=["no follower after a head", "the last follower first", "chains that begin again"],

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.queue import policy
+from outbox.queue.state import policy
 from outbox.sending.request import new_secret
 from outbox.webhooks import rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file

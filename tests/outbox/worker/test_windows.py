@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.queue.deliveries import FIRST_WINDOW, Claimed
-from outbox.queue.policy import WindowStep
-from outbox.queue.shares import Rank
+from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
+from outbox.queue.state.fair_shares import Rank
+from outbox.queue.state.policy import WindowStep
 from outbox.worker.slow import Sending
 from outbox.worker.windows import (
     MOST_BYTES,

@@ -11,10 +11,11 @@ from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutcomeUnknown
-from outbox.queue import lanes, turn
-from outbox.queue.policy import Schedule
-from outbox.queue.rescue import release
-from outbox.queue.settle import settle
+from outbox.queue.drain import cycle
+from outbox.queue.drain.rescue import release
+from outbox.queue.drain.settle import settle
+from outbox.queue.state import lanes
+from outbox.queue.state.policy import Schedule
 from outbox.worker import Worker, settling, taking, windows
 from outbox.worker.settling import Settling
 from outbox.worker.taking import Taking
@@ -72,7 +73,7 @@ async def test_a_claim_with_unknown_outcome_is_released_once(
     async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal away
         result = await real(self, unit, *args, **kwargs)
-        if away and unit in (turn.take, turn.claim_due, turn.fan_out_and_look):
+        if away and unit in (cycle.take, cycle.claim_due, cycle.fan_out_and_look):
             away -= 1
             raise OutcomeUnknown("connection", "lost during COMMIT")
         if away and unit is release:
@@ -117,7 +118,7 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
     async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal lost
         result = await real(self, unit, *args, **kwargs)
-        if unit is turn.claim_due and result.claimed and not lost:
+        if unit is cycle.claim_due and result.claimed and not lost:
             lost, locked = True, asyncio.Event()
             holding.append(asyncio.create_task(real(db, stranger, held, locked)))
             await locked.wait()
@@ -238,7 +239,7 @@ async def test_a_result_that_cannot_be_written_delays_no_other(
             raise RuntimeError("this one never")
         return await real(tx, batch)
 
-    for module in (settling, turn):
+    for module in (settling, cycle):
         monkeypatch.setattr(module, "settle", refuse)
     async with inbox() as box, drain(db, ring()) as running:
         bad = await running.webhook(f"{box.url}/bad")

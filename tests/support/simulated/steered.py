@@ -7,9 +7,10 @@ from typing import Any
 
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import OutboxError
-from outbox.queue import jobs, lines, ordering, steering
-from outbox.queue.jobs import Draft, TooMany
-from outbox.queue.verification import verify
+from outbox.queue.order import ordering, record_lines
+from outbox.queue.proof.verification import verify
+from outbox.queue.replays import jobs, steering
+from outbox.queue.replays.jobs import Draft, TooMany
 from outbox.worker.recovering import Recovering
 from tests.support.simulated.world import OWNER, PATIENCE, UNFINISHED, Broken, Hook, World
 
@@ -92,7 +93,7 @@ class Steered(World):
         if how == "cancel":
             self._steered(self.store.write(steering.cancel, [one]))
         else:
-            self._steered(self.store.write(lines.skip, one))
+            self._steered(self.store.write(record_lines.skip, one))
 
     def recover(self, hook: Hook) -> None:
         """Start a job that replays what was cancelled or given up."""

@@ -22,8 +22,9 @@ from outbox.database.transaction import Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.queue import parking, replay
-from outbox.queue.policy import Schedule
+from outbox.queue.replays import replay
+from outbox.queue.state.policy import Schedule
+from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings

@@ -17,13 +17,14 @@ from outbox.database import transfer_ends
 from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
-from outbox.queue import erasures, notices, parking, snapshots
-from outbox.queue.deliveries import Capacity
-from outbox.queue.erasure import Erasure
-from outbox.queue.fanout import fan_out
-from outbox.queue.moving import pause_all
-from outbox.queue.retention import purge_deliveries
-from outbox.queue.snapshots import forget_since
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state import notices, snapshots
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.snapshots import forget_since
+from outbox.queue.upkeep import erasure_requests, parking
+from outbox.queue.upkeep.erasure import Erasure
+from outbox.queue.upkeep.queue_transfer import pause_all
+from outbox.queue.upkeep.retention import purge_deliveries
 from outbox.worker import nodes
 from tests.support.chains import delivered, walked
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
@@ -296,7 +297,7 @@ async def test_the_chains_of_a_log_travel_with_it(
     await parking.remove(db, webhooks[2])
     ids = [row["id"] for row in await db.read(rows, "select id from deliveries")]
     await db.write(purge_deliveries, ids[:9], 2**62, CLOCK)
-    await db.write(erasures.request, OWNER, ["record-3", "record-4"])
+    await db.write(erasure_requests.request, OWNER, ["record-3", "record-4"])
     before = await walked(source, keys)
     await db.close()
     await move(source, target)

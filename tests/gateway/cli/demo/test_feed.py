@@ -8,8 +8,8 @@ from gateway.cli.demo.feed import Feed
 from gateway.cli.demo.goods import Owner
 from gateway.cli.demo.writer import Writer
 from outbox.ids import Ids
-from outbox.queue.deliveries import Capacity
-from outbox.queue.fanout import fan_out
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
 from tests.support.rest import Person, RestApi
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)

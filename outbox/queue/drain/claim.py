@@ -1,0 +1,242 @@
+"""Claim due deliveries: owners take turns, then the lanes of each, within the capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Row, Tx
+from outbox.queue.drain import owners, probes
+from outbox.queue.drain.loading import endpoints_of, load
+from outbox.queue.state import lanes
+from outbox.queue.state.deliveries import (
+    FAILING_WINDOW,
+    FIRST_WINDOW,
+    MOST_ATTEMPTS,
+    Capacity,
+    Claimed,
+    Endpoint,
+)
+from outbox.queue.state.fair_shares import Places, divide
+
+# When this worker has no capacity for a lane, the lane is checked again when one of its sends
+# settles; this time applies when that settle never comes.
+BUSY = 30_000_000
+# The delay when the memory for large bodies is used up.
+CROWDED = 1_000_000
+LANES_AT_ONCE = 256
+CLAIMS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
+"""The limit of one claim; on SQLite the event loop runs nothing else during a claim."""
+RETRY_SHARE = 4
+"""One in this many places of a lane goes to a retry while first attempts wait too."""
+DUE_LANES = f"""
+select * from (
+  select {owners.LANE} from lanes
+  where active and due_at is not null and failing = true and due_at <= (select due_now())
+  order by due_at limit $1 /*postgres for update skip locked*/
+) as failing_lanes
+union all
+select * from (
+  select {owners.LANE} from lanes
+  where active and due_at is not null and failing = false and due_at <= (select due_now())
+  order by due_at limit $2 /*postgres for update skip locked*/
+) as healthy_lanes
+"""
+
+# Two ranges of one index. First attempts come before retries, apart from the $5 places for retries.
+# The outer statement names only ids: with a condition on `state` beside them PostgreSQL may start
+# from all rows in that state, when its statistics are from an empty queue. A damaged number that
+# cannot be incremented must not fail the claim of the other rows.
+CLAIM = f"""
+update deliveries set state = 'in_flight', claim = $1, node_id = $2,
+  attempts = case when attempts < {MOST_ATTEMPTS} then attempts + 1 else attempts end
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from (
+    select id, retry, next_at, row_number() over (partition by retry order by next_at) as place
+    from (
+      select * from (
+        select id, retry, next_at from deliveries
+        where webhook_id = $3 and state = 'ready' and retry = false
+          and next_at <= (select due_now())
+        order by next_at limit $4 /*postgres for update skip locked*/
+      ) as firsts
+      union all
+      select * from (
+        select id, retry, next_at from deliveries
+        where webhook_id = $3 and state = 'ready' and retry = true
+          and next_at <= (select due_now())
+        order by next_at limit $4 /*postgres for update skip locked*/
+      ) as retries
+    ) as due
+  ) as placed
+  order by case when retry and place <= $5 then 0 when retry then 2 else 1 end, next_at
+  limit $4 /*sqlite )*/ /*postgres ))*/
+returning id, webhook_id
+"""
+
+# Behind all lanes that are due now, so that the lanes take turns.
+TURN = f"""
+update lanes set turned_at = (select due_now()), served = served + s.got,
+  due_at = (select due_now()) + s.aside
+from (
+  select value ->> 0 as webhook, cast(value ->> 1 as bigint) as got,
+    cast(value ->> 2 as bigint) as aside
+  from {ITEMS}) as s
+where lanes.webhook_id = s.webhook
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The result of a claim and the time until the next useful claim.
+
+    `more`: claim again at once. `wait_us`: microseconds until a lane with capacity is due, negative
+    when one is due already but could not be claimed. `crowded`: lanes wait only for lack of
+    capacity.
+    """
+
+    claimed: list[Claimed] = field(default_factory=list)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    more: bool = False
+    wait_us: int | None = None
+    crowded: bool = False
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A due, locked lane: the rest of its window, and the numbers requested and claimed.
+
+    `open_for`: microseconds since its receiver or its circuit let it wait. `probe_in`: microseconds
+    until a probe is due; None while its circuit is closed.
+    """
+
+    webhook_id: str
+    owner_id: str
+    served: int
+    window: int
+    open_for: int
+    probe_in: int | None
+    requested: int = 0
+    got: int = 0
+
+    def share(self) -> int:
+        """Return how many of the requested places belong to retries."""
+        return (self.served + self.requested) // RETRY_SHARE - self.served // RETRY_SHARE
+
+
+async def claim(
+    tx: Tx, capacity: Capacity, preclaimed: Mapping[str, int], at_once: int | None = None
+) -> Taken:
+    """Claim due deliveries within `capacity`, at most `at_once` of them.
+
+    `preclaimed` counts the claims of fan-out by webhook. A few deliveries of webhooks whose last
+    attempt failed go first, and all of them together get at most a share, so that neither they nor
+    the healthy webhooks keep the others waiting. The further places of `capacity` are for healthy
+    ones.
+    """
+    born = sum(preclaimed.values())
+    slots = max(capacity.slots - born, 0)
+    further = capacity.shares.further - max(born - capacity.slots, 0)
+    if slots <= 0 and further <= 0:
+        return Taken(crowded=True)
+    limit = at_once or CLAIMS_AT_ONCE[tx.engine]
+    most = min(slots, limit)
+    further = max(min(further, limit - most), 0)
+    places = Places(most, further, capacity.shares)
+    failing, healthy, all_seen = await _due(tx, places, capacity, preclaimed)
+    first = divide(failing, places, min(capacity.failing_first, most))
+    count = first + divide(healthy, places, most + further)
+    count += divide(failing, places, min(capacity.failing_slots - first, places.left))
+    by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
+    requests = [a for a in by_id.values() if a.requested and a.probe_in is None]
+    ids: list[str] = []
+    for row in await tx.many(
+        CLAIM,
+        [
+            (capacity.claim, capacity.node_id, a.webhook_id, a.requested, a.share())
+            for a in requests
+        ],
+    ):
+        ids.append(row["id"])
+        by_id[row["webhook_id"]].got += 1
+    probing = {a.webhook_id: a for a in failing if a.requested and a.probe_in is not None}
+    taken = await probes.take(tx, capacity, probing) if probing else probes.NONE
+    for one, webhook_id in taken.webhooks.items():
+        ids.append(one)
+        by_id[webhook_id].got += 1
+    loaded, crowded = await load(tx, ids, capacity, by_id, taken.probes)
+    await _put_back(tx, by_id.values(), crowded)
+    endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
+    # By what was claimed: a due lane without a delivery leaves its places to the lanes behind it.
+    if places.left <= 0 and len(ids) >= count:
+        return Taken(loaded, endpoints, more=most < slots, crowded=most == slots)
+    failing_too = capacity.failing_slots > sum(lane.got for lane in failing)
+    more = places.left > 0 and not (all_seen[False] and (all_seen[True] or not failing_too))
+    return Taken(loaded, endpoints, more, await lanes.soonest(tx, failing_too))
+
+
+def _lanes_for(slots: int) -> int:
+    """Return how many lanes to examine: some have no window left, and each one gets locked."""
+    return min(LANES_AT_ONCE, 2 * slots + 8) if slots > 0 else 0
+
+
+async def _due(
+    tx: Tx, places: Places, capacity: Capacity, preclaimed: Mapping[str, int]
+) -> tuple[list[_Lane], list[_Lane], dict[bool, bool]]:
+    """Return the failing and the healthy lanes whose turn it may be, locked, longest waiting first.
+
+    Return also whether these are all that are due, for each of both.
+    """
+    slots = places.left
+    limits = {
+        True: _lanes_for(min(capacity.failing_slots, slots)),
+        False: _lanes_for(slots) or _lanes_for(places.further),
+    }
+    rows: dict[bool, list[Row]] = {True: [], False: []}
+    if slots:
+        for row in await tx.all(DUE_LANES, limits[True], limits[False]):
+            rows[bool(row["failing"])].append(row)
+    due: dict[bool, list[_Lane]] = {}
+    for failing, found in rows.items():
+        limit = limits[failing]
+        hidden: list[Row] = []
+        if limit and (not slots or len(found) == limit):
+            seen = {row["owner_id"] for row in found}
+            hidden = await owners.hidden(tx, failing, limit, places, seen)
+        by_id = {row["webhook_id"]: row for row in (*found, *hidden)}
+        due[failing] = [
+            _lane(row, capacity, preclaimed)
+            for row in sorted(by_id.values(), key=lambda row: int(row["due_at"]))
+        ]
+    return due[True], due[False], {f: len(found) < limits[f] for f, found in rows.items()}
+
+
+def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
+    webhook_id = row["webhook_id"]
+    window = capacity.windows.get(webhook_id, FAILING_WINDOW if row["failing"] else FIRST_WINDOW)
+    window -= preclaimed.get(webhook_id, 0)
+    probe_in = row["probe_in"]
+    if probe_in is not None:
+        window = min(window, 1)
+    return _Lane(
+        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"], probe_in
+    )
+
+
+async def _put_back(tx: Tx, looked_at: Iterable[_Lane], crowded: frozenset[str]) -> None:
+    """Give each examined lane its next time; those without a place keep their turn."""
+    turned: list[tuple[str, int, int]] = []
+    rested: list[str] = []
+    for lane in looked_at:
+        if lane.webhook_id in crowded:
+            turned.append((lane.webhook_id, lane.got, CROWDED))
+        elif lane.requested == lane.window and lane.got == lane.requested:
+            turned.append((lane.webhook_id, lane.got, BUSY))
+        elif lane.requested:
+            turned.append((lane.webhook_id, lane.got, 0))
+            if lane.got < lane.requested:
+                rested.append(lane.webhook_id)
+    if turned:
+        await tx.run(TURN, items(turned))
+    await lanes.rest(tx, rested)

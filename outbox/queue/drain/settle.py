@@ -1,0 +1,217 @@
+"""Record results of attempts: delivery, attempt row, and the webhook's health and lane, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from outbox.database import sql
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Tx, brief
+from outbox.queue.drain.rescue import uncount
+from outbox.queue.state import chain, circuits, figures, lanes, operational
+from outbox.queue.state.chain import Head
+from outbox.queue.state.circuits import Transition
+from outbox.queue.state.deliveries import Result
+from outbox.queue.state.head_deliveries import follow
+from outbox.sending.outcome import Outcome
+
+# The claim implies that the delivery is in flight; a condition on `state` beside it would let
+# PostgreSQL start from all rows in that state, when its statistics are from an empty queue.
+SETTLE = f"""
+update deliveries set state = s.new_state, reason = s.why, retry = retry or s.used > 0,
+  next_at = (select due_now()) + s.delay, tries = s.used,
+  rescues = case when s.outcome is null then rescues else 0 end, claim = null, node_id = null,
+  attempts = attempts - s.unsent,
+  finished_at = s.finished, last_outcome = s.outcome, last_status = s.status
+from (
+  select value ->> 0 as delivery, value ->> 1 as token, value ->> 2 as new_state,
+    value ->> 3 as why, cast(value ->> 4 as bigint) as delay, cast(value ->> 5 as bigint) as used,
+    cast(value ->> 6 as bigint) as finished, value ->> 7 as outcome,
+    cast(value ->> 8 as bigint) as status, cast(value ->> 9 as bigint) as unsent
+  from {ITEMS}) as s
+where deliveries.id = s.delivery and deliveries.claim = s.token
+returning id, ordered and state <> 'ready' as over, {lanes.CHAIN}
+"""
+
+ATTEMPT = (*chain.COVERED, *chain.LINK)
+
+# The first failure since the last success stays: it decides when a webhook is disabled.
+HEALTH = f"""
+update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
+  unreadable = null,
+  last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
+  failing_since = case when s.since = 0 then null
+    when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
+  failures = case when s.succeeded = 1 then s.since else failures + s.since end
+from (
+  select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
+    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
+  from {ITEMS}) as s
+where webhooks.id = s.webhook returning {circuits.RETURNED}
+"""
+
+URLS = f"select id, url from webhooks where id in {IDS}"
+
+UNREADABLE = f"""
+update webhooks set unreadable = s.why
+from (select value ->> 0 as webhook, value ->> 1 as why from {ITEMS}) as s
+where webhooks.id = s.webhook and coalesce(unreadable, '') <> s.why
+returning id, unreadable
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The result of a batch: ids that still had their claims, and results whose lanes were locked.
+
+    `wait_us`: microseconds until one of its lanes is due again, None when none is. `transitions`:
+    what became of webhooks by it. `unreadable`: webhooks that cannot sign any more, with the
+    reasons.
+    """
+
+    held: frozenset[str]
+    deferred: list[Result]
+    wait_us: int | None
+    transitions: Sequence[Transition] = ()
+    unreadable: Sequence[tuple[str, str]] = ()
+
+
+@brief
+async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
+    """Record the results of attempts.
+
+    A result whose claim is lost changes nothing: another worker has the delivery now. This waits
+    for no lock: results in locked lanes are recorded a little later.
+    """
+    _, busy = await lanes.try_lock(tx, {s.delivery.webhook_id for s in batch})
+    deferred = [s for s in batch if s.delivery.webhook_id in busy]
+    ends: list[tuple[Any, ...]] = [
+        (
+            s.delivery.id, s.delivery.claim, s.decision.state, s.decision.reason,
+            s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
+            None if s.decision.state == "ready" else tx.now,
+            s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
+            # Released unchanged: the first request of a delivery is its first attempt.
+            int(not s.request_headers and s.outcome is None and s.decision.state == "ready"),
+        )
+        for s in batch if s.delivery.webhook_id not in busy
+    ]  # fmt: skip
+    rows = await tx.all(SETTLE, items(ends)) if ends else []
+    held = {row["id"]: row["chain"] for row in rows}
+    await follow(tx, rows)
+    if fenced := [(end[0], end[1]) for end in ends if end[0] not in held]:
+        await uncount(tx, fenced)
+    settled = [s for s in batch if s.delivery.id in held]
+    made, heads = chain.link(
+        [
+            (_attempt(s, s.outcome), s.delivery.body_digest, _event(s), s.decision.state)
+            for s in settled if s.outcome is not None
+        ],
+        {s.delivery.webhook_id: held[s.delivery.id] for s in settled},
+    )  # fmt: skip
+    await sql.insert(tx, "attempts", ATTEMPT, made)
+    await figures.count_results(tx, settled)
+    by_webhook: dict[str, list[Result]] = {}
+    for s in settled:
+        by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
+    unreadable = await _unreadable(tx, settled)
+    wait_us, transitions = await _health(tx, by_webhook, heads)
+    await operational.tell(tx, transitions, settled)
+    await lanes.mark(tx)
+    return Settlement(frozenset(held), deferred, wait_us, transitions, unreadable)
+
+
+def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
+    d = s.delivery
+    return (
+        d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt,
+        "probe" if d.probe else d.origin,
+        outcome.outcome, outcome.status, outcome.error, s.started_at, outcome.dns_us,
+        outcome.connect_us, outcome.tls_us, outcome.first_byte_us, outcome.total_us,
+        outcome.address, s.url, items(s.request_headers), items(outcome.response_headers),
+        outcome.response_body, outcome.truncated, s.node_id,
+    )  # fmt: skip
+
+
+def _event(s: Result) -> bytes:
+    d = s.delivery
+    return chain.event_of(d.event_name, d.record_id, d.record_version, d.occurred_at)
+
+
+async def _unreadable(tx: Tx, settled: Sequence[Result]) -> list[tuple[str, str]]:
+    """Store why webhooks cannot sign; return those for which that is new."""
+    reasons = {s.delivery.webhook_id: s.decision.reason for s in settled if s.unreadable}
+    if not reasons:
+        return []
+    rows = await tx.all(UNREADABLE, items(sorted(reasons.items())))
+    return [(row["id"], row["unreadable"]) for row in rows]
+
+
+def _concerns_receiver(outcome: Outcome) -> bool:
+    """Return whether an outcome concerns the receiver: neither aborted nor a stale connection."""
+    return outcome.outcome != "aborted" and not outcome.stale
+
+
+async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> set[tuple[str, str]]:
+    """Return webhooks and URLs of failed requests whose webhook has another URL by now.
+
+    They say nothing of the new one. Success costs no look: it does a new URL no harm.
+    """
+    failed = {
+        (webhook_id, s.url)
+        for webhook_id, batch in by_webhook.items() for s in batch
+        if s.outcome is not None and (s.decision.counts_as_failure or s.decision.webhook_wait_us)
+    }  # fmt: skip
+    if not failed:
+        return set()
+    rows = await tx.all(URLS, items(sorted({webhook_id for webhook_id, _ in failed})))
+    return failed - {(row["id"], row["url"]) for row in rows}
+
+
+async def _health(
+    tx: Tx, by_webhook: Mapping[str, Sequence[Result]], heads: Mapping[str, Head]
+) -> tuple[int | None, list[Transition]]:
+    """Fold a batch into each webhook's health, circuit and lane, one row each.
+
+    `heads` end the chains. Return microseconds until the first of the lanes is due, None when none
+    is; and what became of the webhooks.
+    """
+    past = await _of_past_urls(tx, by_webhook)
+    folded: list[tuple[object, ...]] = []
+    outcomes: list[tuple[object, ...]] = []
+    for webhook_id, batch in sorted(by_webhook.items()):
+        judged = [
+            s for s in batch
+            if s.outcome is not None and _concerns_receiver(s.outcome)
+            and (webhook_id, s.url) not in past
+        ]  # fmt: skip
+        if not judged:
+            hold = max((s.decision.webhook_wait_us or 0 for s in batch if s.unreadable), default=0)
+            outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
+            continue
+        since = 0
+        succeeded = 0
+        for s in judged:
+            if s.decision.counts_as_failure:
+                since += 1
+            else:
+                since, succeeded = 0, 1
+        hold = max(s.decision.webhook_wait_us or 0 for s in judged)
+        last = judged[-1].outcome
+        assert last is not None
+        folded.append((webhook_id, last.outcome, last.status, succeeded, since))
+        outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
+    rows = await tx.all(HEALTH, items(folded), tx.now) if folded else []
+    transitions = await circuits.judge(tx, rows, by_webhook)
+    gone = {
+        (s.delivery.webhook_id, s.url)
+        for batch in by_webhook.values() for s in batch if s.decision.disable
+    }  # fmt: skip
+    for webhook_id, url in sorted(gone):
+        transitions += await circuits.disable(tx, webhook_id, "gone", url)
+    wait_us, overdue = await lanes.settled(tx, outcomes, circuits.DISABLED_AFTER)
+    for webhook_id in sorted(overdue):
+        transitions += await circuits.disable(tx, webhook_id, circuits.FAILING, None)
+    return wait_us, transitions

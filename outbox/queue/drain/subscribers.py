@@ -1,0 +1,101 @@
+"""Read the webhooks that fan-out compares with events: a bounded number, only those it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Row, Tx
+from outbox.queue.drain.loading import ENDPOINT
+from outbox.queue.state import snapshots
+from outbox.queue.state.snapshots import Snapshot
+from outbox.webhooks import conditions, subscription
+from outbox.webhooks.conditions import Condition
+
+# A lane with due deliveries claims nothing ahead of its queue.
+COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
+  w.created_at, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
+  w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
+    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
+      and d.retry = false and d.next_at <= (select due_now()))
+    and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
+      and d.retry = true and d.next_at <= (select due_now())) as idle
+from webhooks w join lanes l on l.webhook_id = w.id"""
+OF_OWNERS = f"select {COLUMNS} where w.owner_id in {IDS} limit $2"
+OF_IDS = f"select {COLUMNS} where w.id in {IDS}"
+# The order of an index. A webhook that is created meanwhile is too young for the event.
+PAGE = f"""
+select {COLUMNS} where w.owner_id = $1 and (w.created_at, w.id) > ($2, $3)
+order by w.created_at, w.id limit $4
+"""
+
+log = structlog.get_logger("outbox")
+
+
+@dataclass(slots=True)
+class Subscriber:
+    """A webhook during one round."""
+
+    row: Row
+    names: frozenset[str] | None
+    """None for a damaged list of events."""
+    conditions: Sequence[Condition] | None
+    """None for damaged conditions."""
+    since: Snapshot | None
+    """The snapshot of its creation on PostgreSQL, while it still matters."""
+    made: int = 0
+    waiting: bool = False
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+    def wants(self, event: Row) -> bool:
+        """Return whether the webhook gets the event: subscribed, and not older than the webhook.
+
+        On PostgreSQL positions do not decide this, because the transaction with the first position
+        may commit last. A webhook with a damaged list of events gets each event as a dead delivery.
+        """
+        if event["pos"] <= self.row["since_pos"]:
+            return False
+        if self.since is not None and (event["xid"] is None or self.since.sees(int(event["xid"]))):
+            return False
+        return self.names is None or event["name"] in self.names
+
+
+async def of_owners(
+    tx: Tx, owners: Collection[str], most: int
+) -> tuple[dict[str, list[Subscriber]] | None, int]:
+    """Return all webhooks of these owners, None for more than `most`, and how many were read."""
+    rows = await tx.all(OF_OWNERS, items(sorted(owners)), most + 1) if owners else []
+    if len(rows) > most:
+        return None, len(rows)
+    found: dict[str, list[Subscriber]] = {}
+    for row in rows:
+        found.setdefault(row["owner_id"], []).append(_subscriber(row))
+    return found, len(rows)
+
+
+async def of_ids(tx: Tx, webhook_ids: Collection[str]) -> Mapping[str, Subscriber]:
+    """Return the webhooks of these ids."""
+    rows = await tx.all(OF_IDS, items(sorted(webhook_ids))) if webhook_ids else []
+    return {row["id"]: _subscriber(row) for row in rows}
+
+
+async def page(
+    tx: Tx, owner_id: str, after: tuple[int, str], most: int
+) -> tuple[list[Subscriber], bool]:
+    """Return up to `most` webhooks of an owner behind a place, and whether others follow."""
+    rows = await tx.all(PAGE, owner_id, *after, most + 1)
+    return [_subscriber(row) for row in rows[:most]], len(rows) > most
+
+
+def _subscriber(row: Row) -> Subscriber:
+    names = subscription(row["events"])
+    if names is None:
+        log.error("subscription_unreadable", webhook_id=row["id"])
+    since = snapshots.parse(row["since_snapshot"])
+    return Subscriber(row, None if names is None else frozenset(names), conditions.of(row), since)

@@ -1,0 +1,1 @@
+"""What people and metrics read of the queue."""

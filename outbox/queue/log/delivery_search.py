@@ -1,0 +1,276 @@
+"""Read the deliveries of several webhooks as one list, with filters.
+
+Each webhook's log is read by its own index and merged, so a list costs the same however long the
+logs are. A filter that no index serves is judged row by row, and a page then ends after a number of
+rows: it may be short and still have a next page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from outbox.database.plans import by_index
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Tx
+from outbox.ids import first_at
+from outbox.queue.log import delivery_log
+from outbox.queue.log.delivery_log import (
+    COLUMNS,
+    FAILED,
+    RANGES,
+    SHOWN,
+    WAITING,
+    Delivery,
+    Filter,
+    Shown,
+)
+from outbox.queue.state import lanes
+from outbox.webhooks import Webhook
+
+SCANNED = 5_000
+"""Rows that one round examines when no index serves a filter."""
+TERMS = 50
+"""Parts of one statement; SQLite allows 500."""
+NO_TIME = 2**62
+Key = tuple[int, str]
+"""The place of a delivery in the list: when it is due (0 in lists of the newest), and its id."""
+_Read = tuple[list[Key], Key | None]
+"""What matched, and where the first part ended that has more rows."""
+
+NEWEST = """
+select * from (
+  select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by {index}*/
+  where d.webhook_id = {webhook} and d.id < $1 and d.id >= $2 and {state}
+  order by d.id desc limit $3) as {name}
+"""
+IN_FLIGHT = """
+select * from (
+  select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by deliveries_claimed*/
+  where d.state = 'in_flight' and d.webhook_id in {webhooks} and d.id < $1 and d.id >= $2
+  order by d.id desc limit $3) as claimed
+"""
+SOONEST = """
+select * from (
+  select d.id, d.next_at as due, {hit} as hit
+  from deliveries d /*sqlite indexed by deliveries_ready*/
+  where d.webhook_id = {webhook} and d.state = 'ready' and d.retry = {retry}
+    and d.next_at >= $2 and (d.next_at > $2 or d.id > $1) and d.next_at <= {end}
+  order by d.next_at, d.id limit $3) as {name}
+"""
+# An array, so that PostgreSQL looks up each id, whatever its statistics say.
+GIVEN = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
+BY_ID = f"""
+select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {GIVEN}
+"""
+# One probe of each of the two partial indexes for each event.
+OF_EVENTS = f"""
+select id from deliveries where event_id {GIVEN} and origin = 'event'
+union all
+select id from deliveries where event_id {GIVEN} and origin <> 'event'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which deliveries; times are those of their creation, in microseconds UTC."""
+
+    only: Filter = "all"
+    event: str = ""
+    status: int | None = None
+    since: int = 0
+    until: int = NO_TIME
+
+    def fits(self, delivery: Delivery, state: str) -> bool:
+        """Return whether a delivery is wanted; `state` is the one that is shown."""
+        group = {"waiting": WAITING, "failed": FAILED}.get(self.only, (self.only,))
+        return (
+            (self.only == "all" or state in group)
+            and self.event in ("", delivery.event)
+            and self.status in (None, delivery.last_status)
+            and self.since <= delivery.created_at < self.until
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page; `after` is where the next one starts, None at the end.
+
+    `searched` means that the page ended before it was full, because many rows did not match.
+    """
+
+    deliveries: Sequence[Delivery]
+    after: str | None
+    searched: bool = False
+
+
+@dataclass(slots=True)
+class _Terms:
+    """The parts of a union, each with an order and a limit of its own."""
+
+    texts: list[str]
+    values: list[Any]
+
+    def value(self, value: Any) -> str:
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+
+def shown(delivery: Delivery, active: bool) -> Shown:
+    """Return the state to show; `active` is whether the webhook is."""
+    if delivery.state != "ready":
+        return next(state for state in SHOWN if state == delivery.state)
+    if not active:
+        return "parked"
+    return "scheduled" if delivery.due_in > 0 else "ready"
+
+
+async def page(
+    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str = "", size: int = 50
+) -> Page:
+    """Return a page of the wanted deliveries: newest first, or waiting ones by due time.
+
+    `after` is the end of the previous page; an invalid value starts at the beginning.
+    """
+    await by_index(tx)
+    waiting = wanted.only == "waiting" or wanted.only in WAITING
+    if waiting and wanted.only != "waiting":
+        parked = wanted.only == "parked"
+        webhooks = [one for one in webhooks if (one.state != "active") == parked]
+    keys: list[Key] = []
+    horizon: Key | None = None
+    for start in range(0, len(webhooks), TERMS):
+        some = webhooks[start : start + TERMS]
+        hits, end = await (_soonest if waiting else _newest)(tx, some, wanted, after, size)
+        keys += hits
+        horizon = _nearer(horizon, end, waiting)
+    if horizon is not None:
+        keys = [key for key in keys if (key <= horizon if waiting else key >= horizon)]
+    keys.sort(reverse=not waiting)
+    found = keys[:size]
+    last = found[-1] if len(keys) > size else horizon
+    cursor = None if last is None else f"{last[0]}-{last[1]}" if waiting else last[1]
+    return Page(
+        await by_ids(tx, [key[1] for key in found]), cursor, cursor is not None and len(keys) < size
+    )
+
+
+async def by_ids(tx: Tx, ids: Sequence[str]) -> list[Delivery]:
+    """Return the deliveries with these ids, in this order."""
+    if not ids:
+        return []
+    found = {row["id"]: delivery_log.delivery_of(row) for row in await tx.all(BY_ID, items(ids))}
+    return [found[one] for one in ids if one in found]
+
+
+async def of_events(
+    tx: Tx, owner_id: str, event_ids: Sequence[str], most: int = 500
+) -> list[Delivery]:
+    """Return all deliveries of events, newest first, replays and tests too."""
+    if not event_ids:
+        return []
+    await by_index(tx)
+    ids = sorted((row["id"] for row in await tx.all(OF_EVENTS, items(event_ids))), reverse=True)
+    return [one for one in await by_ids(tx, ids[:most]) if one.owner_id == owner_id]
+
+
+async def _newest(
+    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
+) -> _Read:
+    before = min(after or "~", first_at(wanted.until))
+    conditions = []
+    states: Sequence[Filter] = FAILED if wanted.only == "failed" else (wanted.only,)
+    terms = _Terms([], [before, first_at(wanted.since), 0])
+    if wanted.only in ("delivered", "held"):
+        # Their indexes have another order or none of their own.
+        conditions.append(f"d.state = '{wanted.only}'")
+        states = ("all",)
+    hit = _hit(terms, wanted, conditions)
+    if wanted.only == "in_flight":
+        ids = ", ".join(terms.value(webhook.id) for webhook in webhooks)
+        terms.texts.append(IN_FLIGHT.format(hit=hit, webhooks=f"({ids})"))
+    else:
+        for webhook in webhooks:
+            place = terms.value(webhook.id)
+            for state in states:
+                index, condition = RANGES[state]
+                name = f"t{len(terms.texts)}"
+                terms.texts.append(
+                    NEWEST.format(hit=hit, index=index, webhook=place, state=condition, name=name)
+                )
+    return await _read(tx, terms, hit, size, False)
+
+
+async def _soonest(
+    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
+) -> _Read:
+    moment, _, last = after.partition("-")
+    start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0
+    end = NO_TIME
+    if wanted.only in ("ready", "scheduled"):
+        due = await lanes.due_now(tx)
+        if wanted.only == "ready":
+            end = due
+        elif start <= due:
+            start, last = due + 1, ""
+    terms = _Terms([], [last, start, 0])
+    conditions = []
+    if wanted.since > 0 or wanted.until < NO_TIME:
+        conditions.append(f"d.created_at >= {terms.value(wanted.since)}")
+        conditions.append(f"d.created_at < {terms.value(wanted.until)}")
+    hit = _hit(terms, wanted, conditions)
+    bound = terms.value(end)
+    for webhook in webhooks:
+        place = terms.value(webhook.id)
+        for retry in ("false", "true"):
+            name = f"t{len(terms.texts)}"
+            terms.texts.append(
+                SOONEST.format(hit=hit, webhook=place, retry=retry, end=bound, name=name)
+            )
+    return await _read(tx, terms, hit, size, True)
+
+
+def _hit(terms: _Terms, wanted: Wanted, conditions: Sequence[str]) -> str:
+    """Return what is 1 for a wanted row; `1` alone when an index has judged already."""
+    judged = list(conditions)
+    if wanted.status is not None:
+        judged.append(f"d.last_status = {terms.value(wanted.status)}")
+    if wanted.event:
+        named = terms.value(wanted.event)
+        judged.append(f"(select e.name from events e where e.id = d.event_id) = {named}")
+    return f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
+
+
+async def _read(tx: Tx, terms: _Terms, hit: str, size: int, rising: bool) -> _Read:
+    if not terms.texts:
+        return [], None
+    most = size + 1 if hit == "1" else max(size + 1, SCANNED // len(terms.texts))
+    terms.values[2] = most
+    marked = (
+        text.replace("select * from (", f"select {number} as part, * from (", 1)
+        for number, text in enumerate(terms.texts)
+    )
+    rows = await tx.all(" union all ".join(marked), *terms.values)
+    counts: dict[int, int] = {}
+    ends: dict[int, Key] = {}
+    hits: list[Key] = []
+    for row in rows:
+        key = (int(row["due"]), str(row["id"]))
+        part = row["part"]
+        counts[part] = counts.get(part, 0) + 1
+        ends[part] = key
+        if row["hit"]:
+            hits.append(key)
+    horizon: Key | None = None
+    for part, count in counts.items():
+        if count == most:
+            horizon = _nearer(horizon, ends[part], rising)
+    return hits, horizon
+
+
+def _nearer(one: Key | None, other: Key | None, rising: bool) -> Key | None:
+    """Return which of two ends a list reaches first."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other) if rising else max(one, other)

@@ -1,0 +1,1 @@
+"""Turn the order of a webhook on and off, and find the records that are stuck."""

@@ -1,0 +1,298 @@
+"""Turn the order of a webhook on or off, whatever waits there.
+
+The deliveries that wait join lines, or leave them, in many small transactions. While they join, the
+lane is inactive, so that none overtakes another; it waits also until the requests under way have
+ended, which may fail and wait again. When all have joined, each line gets its head, and only then
+the lane opens. A lane is marked until all of this is done, and the duty continues what a process
+that died has begun.
+
+What joins is looked for outside the transactions, page by page and the latest first, so that many
+replays, which stay outside the lines, hold up no other write. At a lane that is inactive, with no
+request under way, a waiting delivery may get an earlier time and never a later one: a walk that
+began then meets all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+
+from outbox.database.plans import by_index
+from outbox.database.sql import AMONG_IDS, IDS, items
+from outbox.database.transaction import DUTIES, Database, Row, Tx, patience
+from outbox.queue.state import head_deliveries, lanes
+
+BATCH = 150
+"""Deliveries of one transaction, for which other writes wait on SQLite."""
+PAGE = 2_000
+TURNING = 500
+
+# The lock of fan-out, shared: whoever fans out after this commit sees the new setting.
+NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
+SET = "update webhooks set ordered = $2 where id = $1 and ordered <> $2"
+NEXT_VERSION = "update webhooks set version = version + 1 where id = $1"
+MARK = """
+update lanes set turning = true, joined = false, active = active and not $2 where webhook_id = $1
+"""
+
+WAITING = f"""
+select id, next_at, origin = 'event' and not ordered as joins
+from deliveries /*sqlite indexed by deliveries_ready*/
+where webhook_id = $1 and state = 'ready' and retry = $2
+  and next_at <= $3 and (next_at < $3 or id < $4)
+order by next_at desc, id desc limit {PAGE}
+"""
+# By id alone: a condition on the state could lead the planner to another index.
+JOIN = f"""
+update deliveries set state = 'held', ordered = true
+where id {AMONG_IDS} and state || '' = 'ready' and origin = 'event' and not ordered
+"""
+UNDER_WAY = """
+select id from deliveries /*sqlite indexed by deliveries_claimed*/
+where webhook_id = $1 and state = 'in_flight' and origin = 'event' and not ordered limit 1
+"""
+# With the name of the index, and only ids in the outer statement: see outbox.queue.upkeep.parking.
+LEAVE = f"""
+update deliveries set state = 'ready', ordered = false
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from deliveries /*sqlite indexed by deliveries_held*/
+  where webhook_id = $1 and state = 'held'
+  limit {BATCH} /*sqlite )*/ /*postgres for update))*/
+"""
+LEAVE_AS_HEAD = f"""
+update deliveries set ordered = false
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from deliveries /*sqlite indexed by deliveries_heads*/
+  where webhook_id = $1 and ordered and state in ('ready', 'in_flight')
+  limit {BATCH} /*sqlite )*/ /*postgres for update))*/
+"""
+JOINED = "update lanes set joined = true where webhook_id = $1"
+DONE = """
+update lanes set turning = false, joined = false,
+  active = (select w.state = 'active' from webhooks w where w.id = lanes.webhook_id)
+where webhook_id = $1
+"""
+STANDING = """
+select w.ordered, w.version, l.joined from webhooks w join lanes l on l.webhook_id = w.id
+where w.id = $1 and l.turning
+"""
+UNFINISHED = f"select webhook_id from lanes where turning order by webhook_id limit {TURNING}"
+
+HELD = f"""
+select id, webhook_id, record_id, seq from deliveries /*sqlite indexed by deliveries_held*/
+where state = 'held' and (webhook_id, record_id, seq) > ($1, $2, $3)
+order by webhook_id, record_id, seq limit {PAGE}
+"""
+HEADLESS = f"""
+select d.id, d.webhook_id from deliveries d join lanes l on l.webhook_id = d.webhook_id
+where d.id in {IDS} and {head_deliveries.MAY_LEAD}
+  and {head_deliveries.HEAD.format(webhook="d.webhook_id", record="d.record_id")} is null
+"""
+
+OF = f"select distinct webhook_id from deliveries where id in {IDS}"
+
+Step = Literal["more", "waits", "joined", "done"]
+Place = tuple[str, str, int]
+END_OF_TIME = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A walk through what waits at a webhook of this version, so that it joins lines.
+
+    `quiet`: no request was under way when it began, so that afterwards all have joined.
+    """
+
+    webhook_id: str
+    version: int
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How far a walk has come: what follows has an earlier time, or the same and a smaller id."""
+
+    retry: bool = True
+    next_at: int = END_OF_TIME
+    id: str = ""
+
+
+log = structlog.get_logger("outbox")
+
+
+async def begin(tx: Tx, webhook_id: str, ordered: bool) -> bool:
+    """Set the order of a webhook; return whether `finish` has something to do.
+
+    In a transaction that changes the webhook, this comes first: lanes are locked before webhooks.
+    The change raises the version, by which a walk of an earlier turn sees that it is out of date.
+    """
+    await lanes.lock(tx, [webhook_id])
+    await tx.one(NO_FAN_OUT)
+    if not await tx.run(SET, webhook_id, ordered):
+        return False
+    tx.changed.add(webhook_id)
+    await tx.run(MARK, webhook_id, ordered)
+    tx.wake = True
+    return True
+
+
+async def finish(db: Database, webhook_id: str, holder: str = DUTIES) -> bool:
+    """Let what waits at a webhook join lines or leave them, after `begin`; scan as `holder`.
+
+    Return False when requests that began before are still under way: the duty does the rest.
+    """
+    patience.set(None)
+    while True:
+        step = await db.write(_step, webhook_id)
+        if isinstance(step, Walk):
+            step = await _walk(db, step, holder)
+        if step == "joined":
+            # Heads first: while the mark stands, the duty continues if the process ends here.
+            await heal(db, webhook_id, holder)
+            step = await db.write(_end, webhook_id)
+        if step != "more":
+            return step == "done"
+
+
+async def turn(db: Database, webhook_id: str, ordered: bool) -> bool:
+    """Turn the order of a webhook on or off; return as `finish` does."""
+    return not await db.write(_change, webhook_id, ordered) or await finish(db, webhook_id)
+
+
+async def any_turning(db: Database) -> bool:
+    """Return whether a webhook is being turned."""
+    return bool(await db.read(_turning))
+
+
+async def finish_all(db: Database) -> None:
+    """Continue whatever `begin` has begun."""
+    for webhook_id in await db.read(_turning):
+        await finish(db, webhook_id)
+
+
+async def heal(db: Database, webhook_id: str = "", holder: str = DUTIES) -> int:
+    """Give each line without a head one, at this webhook or at all; return how many had none."""
+    found = 0
+    place: Place | None = (webhook_id, "", 0)
+    while place is not None and (not webhook_id or place[0] == webhook_id):
+        place, headless = await db.scan(holder, _page, place)
+        for start in range(0, len(headless), BATCH):
+            found += await db.write(_promote, headless[start : start + BATCH])
+    return found
+
+
+async def repair(db: Database) -> None:
+    """Give each line without a head one, and say so: no transaction of ours leaves one behind."""
+    if found := await heal(db):
+        log.warning("lines_without_head", count=found)
+
+
+async def _change(tx: Tx, webhook_id: str, ordered: bool) -> bool:
+    return await begin(tx, webhook_id, ordered) and await tx.run(NEXT_VERSION, webhook_id) == 1
+
+
+async def _walk(db: Database, walk: Walk, holder: str) -> Step:
+    """Let what waits join lines, and then say so if nothing can have been missed."""
+    point: Point | None = Point()
+    while point is not None:
+        point, ids = await db.scan(holder, _waiting, walk.webhook_id, point)
+        for start in range(0, len(ids), BATCH):
+            if not await db.write(_join, walk, ids[start : start + BATCH]):
+                return "more"
+    return await db.write(_joined, walk) if walk.quiet else "waits"
+
+
+async def _waiting(tx: Tx, webhook_id: str, point: Point) -> tuple[Point | None, list[str]]:
+    """Return how far a page goes, None at the end, and those of its deliveries that join."""
+    await by_index(tx)
+    rows = await tx.all(WAITING, webhook_id, point.retry, point.next_at, point.id)
+    ids = [row["id"] for row in rows if row["joins"]]
+    if len(rows) == PAGE:
+        return Point(point.retry, int(rows[-1]["next_at"]), rows[-1]["id"]), ids
+    return (Point(retry=False) if point.retry else None), ids
+
+
+async def _join(tx: Tx, walk: Walk, ids: Sequence[str]) -> bool:
+    """Let these deliveries join lines; return False when the webhook was changed meanwhile."""
+    await lanes.lock(tx, [walk.webhook_id])
+    if not _continues(await tx.one(STANDING, walk.webhook_id), walk):
+        return False
+    await by_index(tx)
+    await tx.run(JOIN, items(ids))
+    return True
+
+
+async def _joined(tx: Tx, walk: Walk) -> Step:
+    await lanes.lock(tx, [walk.webhook_id])
+    if not _continues(await tx.one(STANDING, walk.webhook_id), walk):
+        return "more"
+    await tx.run(JOINED, walk.webhook_id)
+    return "joined"
+
+
+def _continues(row: Row | None, walk: Walk) -> bool:
+    return row is not None and bool(row["ordered"]) and row["version"] == walk.version
+
+
+async def _step(tx: Tx, webhook_id: str) -> Step | Walk:
+    await lanes.lock(tx, [webhook_id])
+    row = await tx.one(STANDING, webhook_id)
+    if row is None:
+        return "done"
+    if row["ordered"]:
+        if row["joined"]:
+            return "joined"
+        under_way = await tx.one(UNDER_WAY, webhook_id)
+        return Walk(webhook_id, row["version"], under_way is None)
+    left = await tx.run(LEAVE, webhook_id)
+    if BATCH in (left, await tx.run(LEAVE_AS_HEAD, webhook_id)):
+        return "more"
+    return await _open(tx, webhook_id)
+
+
+async def _end(tx: Tx, webhook_id: str) -> Step:
+    """Open a lane whose lines have heads, unless the order has been turned again meanwhile."""
+    await lanes.lock(tx, [webhook_id])
+    row = await tx.one(STANDING, webhook_id)
+    if row is None:
+        return "done"
+    return await _open(tx, webhook_id) if row["ordered"] and row["joined"] else "more"
+
+
+async def _open(tx: Tx, webhook_id: str) -> Step:
+    await tx.run(DONE, webhook_id)
+    await lanes.rest(tx, [webhook_id])
+    tx.wake = True
+    return "done"
+
+
+async def _turning(tx: Tx) -> list[str]:
+    return [row["webhook_id"] for row in await tx.all(UNFINISHED)]
+
+
+async def _page(tx: Tx, place: Place) -> tuple[Place | None, list[str]]:
+    """Return the place of the last held delivery of a page, None at the end, and lines' members.
+
+    One held delivery of each line that has no head.
+    """
+    await by_index(tx)
+    rows = await tx.all(HELD, *place)
+    lines: dict[tuple[str, str], str] = {}
+    for row in rows:
+        lines.setdefault((row["webhook_id"], row["record_id"]), row["id"])
+    headless = await tx.all(HEADLESS, items(list(lines.values()))) if lines else []
+    last = rows[-1] if len(rows) == PAGE else None
+    end = None if last is None else (last["webhook_id"], last["record_id"], last["seq"])
+    return end, [row["id"] for row in headless]
+
+
+async def _promote(tx: Tx, ids: Sequence[str]) -> int:
+    await by_index(tx)
+    await lanes.lock(tx, [row["webhook_id"] for row in await tx.all(OF, items(ids))])
+    ready = await head_deliveries.promote(tx, ids)
+    await lanes.rest(tx, ready)
+    tx.wake = tx.wake or bool(ready)
+    return len(ready)

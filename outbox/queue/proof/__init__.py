@@ -1,0 +1,1 @@
+"""Check whether the recorded attempts are what was sent."""

@@ -1,0 +1,1 @@
+"""What people send again: one delivery, a selection, or many with a job."""

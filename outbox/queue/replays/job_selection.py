@@ -1,0 +1,221 @@
+"""Choose the events that a webhook should get again, or for the first time, in their order.
+
+The order and the place in it are those of `seq`: ids and times let late commits hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from outbox.database.plans import by_index
+from outbox.database.sql import AMONG_IDS, items
+from outbox.database.transaction import Row, Tx
+from outbox.queue.state import deletion_marks, fanout_remainders
+from outbox.states import End
+from outbox.webhooks import conditions, subscription
+from outbox.webhooks.conditions import Condition
+
+PAGE = 1_000
+"""Events of one statement."""
+SLACK = 86_400_000_000
+"""Microseconds by which an earlier event may have a later time, because a clock was set back."""
+BODIES = 100
+BODIES_BYTES = 1024 * 1024
+"""Bodies of one statement, by number and by size, besides its first one."""
+JUDGED_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies that one look reads, besides those of its last statement."""
+NEAR = 1_000
+"""The search for the first event ends this near to it."""
+UNDECIDED = frozenset({"ready", "in_flight", "held", "delivered"})
+"""States after which an event is not recovered, unless the state is an end that was chosen."""
+
+_OWN = "owner_id = $1 and webhook_id is null and seq is not null"
+_NEXT = f"select seq, occurred_at from events where {_OWN} and seq > $2 order by seq limit 1"
+_PAGE = f"""
+select id, seq, name, occurred_at, erased_at from events
+where {_OWN} and seq > $2 and seq <= $3 order by seq limit {PAGE}
+"""
+# Two probes for each event, because each of the two indexes has a part of the deliveries.
+_DELIVERIES = f"""
+select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_once*/
+where event_id {AMONG_IDS} and webhook_id = $2 and origin = 'event'
+union all
+select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_again*/
+where event_id {AMONG_IDS} and webhook_id = $2 and origin <> 'event'
+"""
+
+
+_SIZES = f"select id, length(body) as size from events where id {AMONG_IDS}"
+_BODIES = f"select id, body from events where id {AMONG_IDS}"
+_SUBSCRIBED = "select events, conditions from webhooks where id = $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which events of an owner, for one webhook; `since` and `until` are microseconds UTC.
+
+    With `ends`, those whose last delivery has ended so; without, those behind `deleted_upto` that
+    have no delivery. No event behind `last_seq` is chosen, and none for which the `conditions` do
+    not hold.
+    """
+
+    owner_id: str
+    webhook_id: str
+    ends: tuple[End, ...]
+    names: frozenset[str] | None
+    since: int
+    until: int
+    last_seq: int
+    conditions: tuple[Condition, ...] = ()
+    deleted_upto: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Chosen events in their order, and the place up to which events were looked at.
+
+    `erased` counts those whose body was erased. `more`: events follow.
+    """
+
+    events: Sequence[str]
+    place: int
+    erased: int
+    more: bool
+
+
+async def within(tx: Tx, selection: Selection) -> Selection:
+    """Return the selection of a backfill within what its webhook subscribes to and may still get.
+
+    What failed is recovered whatever the webhook subscribes to now: it was for the webhook once.
+    """
+    if selection.ends:
+        return selection
+    row = await tx.one(_SUBSCRIBED, selection.webhook_id)
+    names = frozenset((subscription(row["events"]) if row else None) or ())
+    judged = conditions.of(row) if row else None
+    if judged is None:
+        names = frozenset()
+    chosen = names if selection.names is None else names & selection.names
+    upto = await deletion_marks.upto(tx, selection.webhook_id)
+    return replace(selection, names=chosen, conditions=judged or (), deleted_upto=upto)
+
+
+async def start(tx: Tx, selection: Selection) -> int:
+    """Return a place before the first event of the selection, near to it."""
+    low, high = 0, selection.last_seq
+    while high - low > NEAR:
+        middle = (low + high) // 2
+        row = await tx.one(_NEXT, selection.owner_id, middle)
+        if row is None or row["occurred_at"] >= selection.since - SLACK:
+            high = middle
+        else:
+            low = max(middle, min(int(row["seq"]), high))
+    return low
+
+
+async def look(tx: Tx, selection: Selection, place: int, most: int) -> Found:
+    """Look at a page of events behind `place`; return up to `most` chosen ones."""
+    await by_index(tx)
+    place = max(place, selection.deleted_upto)
+    last_seq = selection.last_seq
+    if not selection.ends:
+        # What fan-out has not finished may get its delivery yet: the job waits there.
+        left = await fanout_remainders.first_of(tx, selection.owner_id)
+        if left is not None:
+            last_seq = min(last_seq, left - 1)
+    page = await tx.all(_PAGE, selection.owner_id, place, last_seq)
+    fitting = [
+        row
+        for row in page
+        if selection.since <= row["occurred_at"] < selection.until
+        and (selection.names is None or row["name"] in selection.names)
+    ]
+    wanted = await undelivered(tx, selection, [row["id"] for row in fitting])
+    rows = [row for row in fitting if row["id"] in wanted]
+    upto = None
+    if selection.conditions and rows:
+        rows, upto = await _judged(tx, selection.conditions, rows, most)
+    events: list[str] = []
+    last, erased = place, 0
+    for row in rows:
+        if len(events) == most:
+            return Found(events, last, erased, True)
+        last = int(row["seq"])
+        if row["erased_at"] is None:
+            events.append(row["id"])
+        else:
+            erased += 1
+    if upto is not None:
+        return Found(events, upto, erased, True)
+    if len(page) == PAGE:
+        return Found(events, int(page[-1]["seq"]), erased, True)
+    return Found(events, max(place, last_seq), erased, last_seq < selection.last_seq)
+
+
+async def undelivered(tx: Tx, selection: Selection, events: Collection[str]) -> dict[str, int]:
+    """Return those of these events whose deliveries at the webhook fit the selection.
+
+    Each with the number that its next delivery gets.
+    """
+    if not events:
+        return {}
+    found: dict[str, list[Row]] = {event_id: [] for event_id in events}
+    for row in await tx.all(_DELIVERIES, items(sorted(events)), selection.webhook_id):
+        found[row["event_id"]].append(row)
+    return {
+        event_id: max((int(row["nth"]) for row in rows), default=-1) + 1
+        for event_id, rows in found.items()
+        if _fits(rows, selection.ends)
+    }
+
+
+async def _judged(
+    tx: Tx, judges: Sequence[Condition], rows: Sequence[Row], most: int
+) -> tuple[list[Row], int | None]:
+    """Return those of these events for which the conditions hold, until they are enough.
+
+    And the place up to which events were judged when it ended before the last one.
+    """
+    sizes = {
+        row["id"]: int(row["size"] or 0)
+        for row in await tx.all(_SIZES, items(sorted(row["id"] for row in rows)))
+    }
+    held: list[Row] = []
+    read = done = 0
+    while done < len(rows):
+        group, size = [rows[done]], sizes.get(rows[done]["id"], 0)
+        for row in rows[done + 1 : done + BODIES]:
+            size += sizes.get(row["id"], 0)
+            if size > BODIES_BYTES:
+                break
+            group.append(row)
+        bodies = await _bodies(tx, [row["id"] for row in group])
+        held += [
+            row for row in group
+            if row["id"] in bodies and conditions.hold(
+                judges, conditions.data_of(bodies[row["id"]])
+            )
+        ]  # fmt: skip
+        read += sum(sizes.get(row["id"], 0) for row in group)
+        done += len(group)
+        if done < len(rows) and (len(held) > most or read >= JUDGED_BYTES):
+            return held, int(group[-1]["seq"])
+    return held, None
+
+
+async def _bodies(tx: Tx, ids: Sequence[str]) -> dict[str, bytes | None]:
+    rows = await tx.all(_BODIES, items(sorted(ids)))
+    return {row["id"]: None if row["body"] is None else bytes(row["body"]) for row in rows}
+
+
+def _fits(deliveries: Sequence[Row], ends: Sequence[End]) -> bool:
+    """Judge by the last delivery that was accepted, may be yet, or ended as chosen.
+
+    The last one by its number: ids follow the wall clock, which may go back.
+    """
+    if not ends:
+        return not deliveries
+    counting = [row for row in deliveries if row["state"] in UNDECIDED or row["state"] in ends]
+    last = max(counting, key=lambda row: (row["nth"], row["id"]), default=None)
+    return last is not None and last["state"] in ends

@@ -1,0 +1,132 @@
+"""Move a job on: find its next events, and replay them in a transaction that also moves its place.
+
+A process may die anywhere: the place and the replays are committed together, so each event is
+replayed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from outbox.database import sql
+from outbox.database.plans import by_index
+from outbox.database.sql import AMONG_IDS, items
+from outbox.database.transaction import Tx
+from outbox.queue.replays import job_selection
+from outbox.queue.replays.job_selection import Found
+from outbox.queue.replays.jobs import Job
+from outbox.queue.state import deletion_marks, lanes
+
+MOST = {"sqlite": 200, "postgres": 500}
+"""Replays of one transaction; on SQLite other writes wait for it."""
+SECOND = 1_000_000
+PAGES = 10
+"""Pages of events that a step looks through for its replays."""
+
+# Until the commit no purge removes them; what an earlier purge has removed is not among them.
+_KEEP = f"""
+select id, owner_id, record_id, seq, erased_at from events where id {AMONG_IDS}
+/*postgres for key share*/
+"""
+_COLUMNS = (
+    "id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
+    "attempts", "record_id", "seq", "created_at", "replayed_by", "nth",
+)  # fmt: skip
+_LOCK = """
+select j.id from jobs j join lanes l on l.webhook_id = j.webhook_id
+where j.id = $1 and j.state = 'running' and j.place = $2 and l.active = true
+/*postgres for update of j*/
+"""
+_ADVANCE = """
+update jobs set place = $2, made = made + $3, refused = refused + $4, paced_at = $5,
+  state = case when $6 then 'done' else state end,
+  finished_at = case when $6 then cast($7 as bigint) end
+where id = $1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step did; `done` means that the job has ended."""
+
+    made: int
+    refused: int
+    done: bool
+
+
+def allowance(job: Job, now: int, most: int) -> int:
+    """Return how many replays the rate allows now: those of the last second at most.
+
+    A job whose last step is in the future goes on: the wall clock was set back.
+    """
+    passed = now - job.paced_at
+    if passed < -SECOND:
+        passed = SECOND
+    return min(min(max(passed, 0), SECOND) * job.rate // SECOND, most)
+
+
+async def find(tx: Tx, job: Job) -> Found | None:
+    """Return the next events of a job; None while its rate or the fan-out allows none."""
+    most = allowance(job, tx.now, MOST[tx.engine])
+    if not most:
+        return None
+    chosen, place, erased = await job_selection.within(tx, job.selection), job.place, 0
+    for _ in range(PAGES):
+        found = await job_selection.look(tx, chosen, place, most)
+        place, erased = found.place, erased + found.erased
+        if found.events or not found.more:
+            break
+    if found.more and place == job.place and not erased:
+        return None
+    return replace(found, erased=erased)
+
+
+async def advance(tx: Tx, job: Job, found: Found) -> Step | None:
+    """Replay the events found; None when the job has moved, ended or been stopped meanwhile."""
+    # An order of locks without deadlocks: see outbox.queue.state.lanes. Two runs of the job wait
+    # for each other here, and so do two jobs of a webhook: the second one sees the first one's
+    # replays.
+    await lanes.lock(tx, [job.webhook_id])
+    if await tx.one(_LOCK, job.id, job.place) is None:
+        return None
+    made, refused = await _replay(tx, job, found.events)
+    refused += found.erased
+    # Unused time of the rate is kept for a second.
+    paced = max(job.paced_at + made * SECOND // job.rate, tx.now - SECOND)
+    await tx.run(
+        _ADVANCE, job.id, found.place, made, refused, min(paced, tx.now), not found.more, tx.now
+    )
+    return Step(made, refused, not found.more)
+
+
+async def _replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
+    """Make a delivery of each event that still fits; return how many, and how many cannot be."""
+    if not events:
+        return 0, 0
+    await by_index(tx)
+    fitting = await job_selection.undelivered(tx, job.selection, events)
+    rows = await tx.all(_KEEP, items(sorted(fitting))) if fitting else []
+    # After the look for deliveries: a deletion of the time in between is seen here.
+    upto = 0 if job.ends else await deletion_marks.upto(tx, job.webhook_id)
+    sendable = sorted(
+        (row for row in rows if row["erased_at"] is None and row["seq"] > upto),
+        key=lambda row: int(row["seq"]),
+    )
+    if sendable:
+        due = await lanes.due_now(tx)
+        # One microsecond apart, so that the lane sends in the order of the events.
+        await sql.insert(
+            tx, "deliveries", _COLUMNS,
+            [
+                (
+                    tx.new_id(), row["owner_id"], row["id"], job.webhook_id, "replay", "ready",
+                    False, due + number, 0, 0, row["record_id"], row["seq"], tx.now, job.user_id,
+                    max(fitting[row["id"]], 1),
+                )
+                for number, row in enumerate(sendable)
+            ],
+        )  # fmt: skip
+        await lanes.wake(tx, [job.webhook_id], due)
+        tx.wake = True
+    return len(sendable), len(fitting) - len(sendable)

@@ -1,0 +1,239 @@
+"""Jobs that replay many events at a webhook: recover failed deliveries, or backfill a new webhook.
+
+A job is a row. Whoever leads the installation moves it on: see outbox.worker.recovering.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from outbox.database import times
+from outbox.database.transaction import Row, Tx
+from outbox.queue.replays import job_selection
+from outbox.queue.replays.job_selection import Selection
+from outbox.queue.state import lanes
+from outbox.states import End
+
+Kind = Literal["recover", "backfill"]
+State = Literal["running", "done", "cancelled", "expired"]
+MOST_RUNNING = 10
+"""Jobs of an owner that run at the same time."""
+KEPT_EACH = 50
+"""Ended jobs of a webhook; a new job deletes the oldest of more."""
+SLOWEST, FASTEST = 1, 1_000
+"""Limits of the rate, in events per second."""
+COUNTED = 500
+"""Pages of events that a count looks at."""
+LASTS = 30 * 86_400_000_000
+"""Microseconds: a job that runs longer ends, and an ended one is deleted after the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a new job does. No `ends` means a backfill; no `names` means all events."""
+
+    ends: tuple[End, ...]
+    names: tuple[str, ...] | None
+    since: int
+    until: int
+    rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job; times are microseconds UTC. `total` is what it was expected to make."""
+
+    id: str
+    owner_id: str
+    webhook_id: str
+    user_id: str
+    kind: Kind
+    state: State
+    ends: tuple[End, ...]
+    names: tuple[str, ...] | None
+    since_at: int
+    until_at: int
+    place: int
+    last_seq: int
+    rate: int
+    total: int
+    made: int
+    refused: int
+    created_at: int
+    paced_at: int
+    finished_at: int | None
+    reason: str | None = None
+    """Why it cannot run, or ended although nobody cancelled it."""
+
+    @property
+    def selection(self) -> Selection:
+        """The events that it replays."""
+        names = None if self.names is None else frozenset(self.names)
+        return Selection(
+            self.owner_id, self.webhook_id, self.ends, names, self.since_at, self.until_at,
+            self.last_seq,
+        )  # fmt: skip
+
+
+DAMAGED = "what it does is stored in a damaged row"
+FAILED = "an internal error; the log tells it"
+
+
+class TooMany(Exception):
+    """The owner has MOST_RUNNING running jobs."""
+
+
+_COLUMNS = ", ".join(Job.__dataclass_fields__)
+_LAST_SEQ = "select seq from outbox_state"
+# Jobs of one owner wait for each other, so that two cannot both take the last place.
+_ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 9))*/"
+_INSERT = """
+insert into jobs (id, owner_id, webhook_id, user_id, kind, state, ends, names, since_at, until_at,
+  place, last_seq, rate, total, created_at, paced_at)
+values ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
+"""
+_FORGET = """
+delete from jobs where webhook_id = $1 and state <> 'running' and id < (
+  select id from jobs where webhook_id = $1 order by id desc limit 1 offset $2)
+"""
+_END_LATE = """
+update jobs set state = 'expired', finished_at = $1 where id in (
+  select id from jobs where state = 'running' and created_at < $2 order by id limit $3
+  /*postgres for update skip locked*/)
+"""
+_PURGE = """
+delete from jobs where id in (
+  select id from jobs where finished_at < $1 order by finished_at limit $2
+  /*postgres for update skip locked*/)
+"""
+
+
+async def choose(tx: Tx, owner_id: str, webhook_id: str, draft: Draft) -> Selection:
+    """Return the selection of a job that would begin now."""
+    row = await tx.one(_LAST_SEQ)
+    names = None if draft.names is None else frozenset(draft.names)
+    return Selection(
+        owner_id, webhook_id, draft.ends, names, draft.since, draft.until,
+        0 if row is None else int(row["seq"]),
+    )  # fmt: skip
+
+
+async def count(tx: Tx, chosen: Selection) -> tuple[int, bool]:
+    """Return how many events are chosen, and whether all events were looked at."""
+    place = await job_selection.start(tx, chosen)
+    chosen = await job_selection.within(tx, chosen)
+    total = 0
+    for _ in range(COUNTED):
+        found = await job_selection.look(tx, chosen, place, job_selection.PAGE)
+        total += len(found.events)
+        if not found.more:
+            return total, True
+        place = found.place
+    return total, False
+
+
+async def create(
+    tx: Tx, *, owner_id: str, webhook_id: str, user_id: str, draft: Draft, total: int
+) -> str:
+    """Start a job; return its id. Raise TooMany."""
+    await tx.one(_ONE_AT_A_TIME, owner_id)
+    row = await tx.one(
+        "select count(*) as had from jobs where owner_id = $1 and state = 'running'", owner_id
+    )
+    if row is not None and row["had"] >= MOST_RUNNING:
+        raise TooMany
+    # The lane first, because the removal of a webhook takes its lock before it deletes jobs.
+    await lanes.lock(tx, [webhook_id])
+    chosen = await choose(tx, owner_id, webhook_id, draft)
+    job_id = tx.new_id()
+    await tx.run(
+        _INSERT,
+        job_id, owner_id, webhook_id, user_id, "recover" if draft.ends else "backfill",
+        json.dumps(draft.ends), None if draft.names is None else json.dumps(draft.names),
+        draft.since, draft.until, await job_selection.start(tx, chosen), chosen.last_seq,
+        draft.rate,
+        total, tx.now,
+    )  # fmt: skip
+    await tx.run(_FORGET, webhook_id, KEPT_EACH)
+    return job_id
+
+
+async def one(tx: Tx, job_id: str) -> Job | None:
+    """Return the job of this id, of any owner."""
+    row = await tx.one(f"select {_COLUMNS} from jobs where id = $1", job_id)
+    return None if row is None else _job(row)
+
+
+async def listed(tx: Tx, webhook_id: str, most: int = 20) -> list[Job]:
+    """Return the latest jobs of a webhook, the newest first."""
+    rows = await tx.all(
+        f"select {_COLUMNS} from jobs where webhook_id = $1 order by id desc limit $2",
+        webhook_id, most,
+    )  # fmt: skip
+    return [_job(row) for row in rows]
+
+
+async def running(tx: Tx, most: int = 100) -> list[Job]:
+    """Return jobs that run at active webhooks, the longest waiting first."""
+    rows = await tx.all(
+        f"""
+        select {_COLUMNS} from jobs where state = 'running' and webhook_id in (
+          select webhook_id from lanes where active = true)
+        order by paced_at, id limit $1
+        """,
+        most,
+    )
+    return [_job(row) for row in rows]
+
+
+async def cancel(tx: Tx, job_id: str) -> bool:
+    """End a running job; what it has made stays. Return False when it does not run."""
+    done = await tx.run(
+        "update jobs set state = 'cancelled', finished_at = $2 where id = $1 and state = 'running'",
+        job_id, tx.now,
+    )  # fmt: skip
+    return done == 1
+
+
+async def fail(tx: Tx, job_id: str, reason: str) -> bool:
+    """End a running job that cannot run; what it has made stays. Return whether it ran."""
+    done = await tx.run(
+        "update jobs set state = 'cancelled', reason = $3, finished_at = $2"
+        " where id = $1 and state = 'running'",
+        job_id, tx.now, reason,
+    )  # fmt: skip
+    return done == 1
+
+
+async def end_late(tx: Tx, limit: int) -> int:
+    """End up to `limit` jobs that have run too long, at inactive webhooks; return how many."""
+    return await tx.run(_END_LATE, tx.now, await times.earlier(tx) - LASTS, limit)
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` jobs that ended long ago, and end late ones; return how many went."""
+    await end_late(tx, limit)
+    return await tx.run(_PURGE, await times.earlier(tx) - LASTS, limit)
+
+
+def _job(row: Row) -> Job:
+    """Return a job; one whose selection is damaged has a reason, and chooses nothing."""
+    values: dict[str, Any] = {name: row[name] for name in Job.__dataclass_fields__}
+    try:
+        ends, names = _texts(row["ends"]), row["names"]
+        values["ends"], values["names"] = ends, None if names is None else _texts(names)
+        damaged = (row["kind"] == "recover") != bool(ends)
+    except (ValueError, TypeError):
+        damaged = True
+    if damaged:
+        values |= {"ends": (), "names": (), "reason": row["reason"] or DAMAGED}
+    return Job(**values)
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    """Parse a list of texts. Raise ValueError, TypeError."""
+    return tuple(msgspec.json.decode(text, type=list[str]))

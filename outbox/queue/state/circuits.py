@@ -1,0 +1,174 @@
+"""Circuits: after many failures in a row a webhook gets a probe now and then, and nothing else.
+
+A circuit opens and closes in the transaction that records the attempts. The lane carries what a
+claim has to know: the time of the next probe. So it holds on all nodes from this commit on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Row, Tx
+from outbox.queue.state.deliveries import Result
+from outbox.states import Change
+
+FAILURES = 10
+"""Failures in a row that open a circuit."""
+# Microseconds. The first probe comes after the schedule's next delay, within these bounds; after
+# each failed probe the delay is twice as long.
+SHORTEST_WAIT = 1_000_000
+FIRST_WAIT = 30_000_000
+LONGEST_WAIT = 900_000_000
+DISABLED_AFTER = 5 * 86_400_000_000
+"""Microseconds from the first failure since the last success to the failure that disables."""
+FAILING = "failing"
+"""The reason of a webhook that was disabled because it failed for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change that attempts made to a webhook: its circuit, or that it is disabled.
+
+    `reason` is the last attempt's outcome; of a disabled webhook `gone` or `failing`. `since` is
+    when the failures began, of a closed circuit when it had opened, in microseconds UTC.
+    """
+
+    webhook_id: str
+    owner_id: str
+    to: Change
+    reason: str
+    since: int | None
+
+
+_OPEN = f"""
+update webhooks set circuit = 'open', circuit_opened_at = $2, circuit_backoff = s.wait
+from (select value ->> 0 as webhook, cast(value ->> 1 as bigint) as wait from {ITEMS}) as s
+where webhooks.id = s.webhook
+"""
+_OPEN_LANES = f"""
+update lanes set probe_at = (select due_now()) + s.wait
+from (select value ->> 0 as webhook, cast(value ->> 1 as bigint) as wait from {ITEMS}) as s
+where lanes.webhook_id = s.webhook
+"""
+# What waited for the circuit counts as due from now on, so that nobody takes it for a stall.
+_CLOSE_LANES = f"""
+update lanes set probe_at = null,
+  wait_until = /*sqlite max*/ /*postgres greatest*/(wait_until, (select due_now()))
+where webhook_id in {IDS}
+"""
+_CLOSE = f"""
+update webhooks set circuit = 'closed', circuit_opened_at = null, circuit_backoff = null
+where id in {IDS}
+"""
+_BACK_OFF = f"""
+update webhooks set circuit_backoff =
+  case when circuit_backoff < {LONGEST_WAIT // 2} then circuit_backoff * 2 else {LONGEST_WAIT} end
+where id in {IDS} returning id, circuit_backoff
+"""
+_PROBE_NOW = f"""
+update lanes set probe_at = (select due_now()) where webhook_id in {IDS} and probe_at is not null
+"""
+_FORGET = f"delete from passes where webhook_id in {IDS}"
+_ADMIT = """
+insert into passes (delivery_id, webhook_id)
+select $1, l.webhook_id from lanes l where l.webhook_id = $2 and l.probe_at is not null
+on conflict (delivery_id) do nothing
+"""
+_NEXT = """
+select coalesce(due_at, probe_at) - due_now() as wait from lanes
+where webhook_id = $1 and probe_at is not null
+"""
+_DISABLE = """
+update webhooks set state = 'disabled', disabled_reason = $2, version = version + 1,
+  updated_at = $3
+where id = $1 and state = 'active' and (url = $4 or $4 is null)
+returning owner_id, failing_since
+"""
+
+
+async def judge(
+    tx: Tx, webhooks: Sequence[Row], batches: Mapping[str, Sequence[Result]]
+) -> list[Transition]:
+    """Open and close circuits after attempts, and put off the next probe after a failed one.
+
+    `webhooks` are rows of the judged webhooks, with the columns of RETURNED after the attempts; the
+    caller has the locks of their lanes.
+    """
+    opened: list[tuple[str, int]] = []
+    closed: list[str] = []
+    failed: list[str] = []
+    changes: list[Transition] = []
+    for row in webhooks:
+        if row["circuit"] == "closed":
+            if row["failures"] >= FAILURES and row["state"] == "active":
+                opened.append((row["id"], _first_wait(batches[row["id"]])))
+                changes.append(_changed(row, "open", row["failing_since"]))
+        elif row["failures"] < FAILURES:
+            closed.append(row["id"])
+            changes.append(_changed(row, "closed", row["circuit_opened_at"]))
+        elif any(s.delivery.probe and s.decision.counts_as_failure for s in batches[row["id"]]):
+            failed.append(row["id"])
+    if opened:
+        await tx.run(_OPEN, items(opened), tx.now)
+        await tx.run(_OPEN_LANES, items(opened))
+    if closed:
+        await tx.run(_CLOSE, items(closed))
+        await tx.run(_CLOSE_LANES, items(closed))
+    if opened or closed:
+        await tx.run(_FORGET, items([*closed, *(one for one, _ in opened)]))
+    silent = set(batches).difference(row["id"] for row in webhooks)
+    if again := sorted(w for w in silent if any(s.delivery.probe for s in batches[w])):
+        # Their probes ended without a word about the receiver.
+        await tx.run(_PROBE_NOW, items(again))
+    if failed:
+        rows = await tx.all(_BACK_OFF, items(failed))
+        await tx.run(_OPEN_LANES, items([(row["id"], row["circuit_backoff"]) for row in rows]))
+    return changes
+
+
+RETURNED = "id, owner_id, state, failures, failing_since, last_outcome, circuit, circuit_opened_at"
+
+
+async def let_pass(tx: Tx, deliveries: Sequence[tuple[str, str]]) -> None:
+    """Let these deliveries (id and webhook) pass a circuit that is open.
+
+    Call it before `lanes.wake`; without an open circuit nothing changes.
+    """
+    if deliveries:
+        await tx.many(_ADMIT, deliveries)
+
+
+async def next_probe(tx: Tx, webhook_id: str) -> int | None:
+    """Return microseconds until the next probe, 0 for now; None while the circuit is closed."""
+    row = await tx.one(_NEXT, webhook_id)
+    return None if row is None else max(int(row["wait"]), 0)
+
+
+async def forget_passes(tx: Tx, webhook_id: str) -> None:
+    """Forget what may pass the circuit of a webhook."""
+    await tx.run(_FORGET, items([webhook_id]))
+
+
+async def disable(tx: Tx, webhook_id: str, reason: str, url: str | None) -> list[Transition]:
+    """Disable a webhook if it is active, and with `url` only while that is its address."""
+    row = await tx.one(_DISABLE, webhook_id, reason, tx.now, url)
+    if row is None:
+        return []
+    await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
+    tx.changed.add(webhook_id)
+    return [Transition(webhook_id, row["owner_id"], "disabled", reason, row["failing_since"])]
+
+
+def _first_wait(batch: Sequence[Result]) -> int:
+    delays = [
+        s.decision.delay_us
+        for s in batch
+        if s.decision.counts_as_failure and s.decision.delay_us is not None
+    ]
+    return min(max(min(delays, default=FIRST_WAIT), SHORTEST_WAIT), FIRST_WAIT)
+
+
+def _changed(row: Row, to: Change, since: int | None) -> Transition:
+    return Transition(row["id"], row["owner_id"], to, row["last_outcome"], since)

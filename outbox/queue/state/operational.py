@@ -1,0 +1,195 @@
+"""Tell the owner of a webhook what became of it: events for operational webhooks, and notices.
+
+Everything is written in the transaction of what it tells, so either both are committed or neither.
+Nothing is told to operational webhooks about an operational webhook: it would never end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Row, Tx
+from outbox.events import enqueue
+from outbox.queue.state import notices
+from outbox.queue.state.circuits import Transition
+from outbox.queue.state.deliveries import Result
+from outbox.queue.state.notices import Kind
+from outbox.states import Change
+from outbox.webhooks import subscription
+from outbox.webhooks.operational import Name
+
+KINDS: Mapping[Change, Kind] = {"open": "failing", "closed": "recovered", "disabled": "disabled"}
+NAMES: Mapping[Kind, Name] = {
+    "failing": "endpoint.failing",
+    "disabled": "endpoint.disabled",
+    "recovered": "endpoint.recovered",
+}
+ACTIVATED = "activated"
+"""The reason of a recovery by the owner."""
+
+ABOUT = "owner_id, url, description, operational, told"
+COUNT = f"""
+update webhooks set told = told + 1 where id = $1
+returning id, state, failures, failing_since, last_success_at, last_outcome, last_status, {ABOUT}
+"""
+WEBHOOKS = f"select id, {ABOUT} from webhooks where id in {IDS} and not operational"
+SUBSCRIBERS = f"""
+select id, owner_id, events from webhooks where operational and owner_id in {IDS} order by id
+"""
+RECORDS = f"select id, record_id, created_at from deliveries where id in {IDS}"
+
+
+def activated(webhook_id: str, owner_id: str) -> Transition:
+    """Return the transition of a webhook in trouble that its owner activates."""
+    return Transition(webhook_id, owner_id, "closed", ACTIVATED, None)
+
+
+async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Result] = ()) -> None:
+    """Tell of transitions, in their order, and of the deliveries in `settled` that were given up.
+
+    The caller has locked the lanes of these webhooks. An activation is no mail: its owner did it.
+    """
+    exhausted = [
+        one
+        for one in settled
+        if one.decision.state == "exhausted" and one.delivery.origin != "test"
+    ]
+    if not transitions and not exhausted:
+        return
+    told: list[tuple[Kind, str, Row]] = []
+    for transition in transitions:
+        kind = KINDS[transition.to]
+        row = await tx.one(COUNT, transition.webhook_id)
+        # A late success at a disabled webhook: nothing is sent until somebody activates it.
+        if row is None or (kind == "recovered" and row["state"] == "disabled"):
+            continue
+        reason = transition.reason
+        if kind == "recovered" and reason != ACTIVATED:
+            # Beside it in its batch, a later attempt may have failed.
+            reason = "success"
+        told.append((kind, reason, row))
+        if reason != ACTIVATED:
+            await notices.add(tx, row["owner_id"], row["id"], kind, reason)
+    owners = {row["owner_id"] for _, _, row in told} | {one.delivery.owner_id for one in exhausted}
+    listeners = await _listeners(tx, owners)
+    if not listeners:
+        return
+    for kind, reason, row in told:
+        if not row["operational"]:
+            _announce(
+                tx, listeners, row, NAMES[kind], row["id"], row["told"], endpoint(row, reason)
+            )
+    await _tell_given_up(tx, listeners, exhausted)
+
+
+def endpoint(webhook: Mapping[str, Any] | Row, reason: str) -> dict[str, Any]:
+    """Return the `data` of an event about a webhook; its URL comes without its query."""
+    return {
+        "id": webhook["id"],
+        "url": bare(webhook["url"]),
+        "description": webhook["description"],
+        "state": webhook["state"],
+        "reason": reason,
+        "failures": webhook["failures"],
+        "failingSince": instant(webhook["failing_since"]),
+        "lastSuccessAt": instant(webhook["last_success_at"]),
+        "lastOutcome": webhook["last_outcome"],
+        "lastStatus": webhook["last_status"],
+    }
+
+
+def given_up(
+    *, delivery_id: str, webhook_id: str, url: str, description: str | None, event_id: str,
+    event: str, record_id: str, attempts: int, outcome: str | None, status: int | None,
+    created_at: int, finished_at: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the `data` of an event about a delivery that was given up."""
+    return {
+        "id": delivery_id,
+        "webhookId": webhook_id,
+        "url": bare(url),
+        "description": description,
+        "eventId": event_id,
+        "event": event,
+        "recordId": record_id,
+        "attempts": attempts,
+        "lastOutcome": outcome,
+        "lastStatus": status,
+        "createdAt": instant(created_at),
+        "exhaustedAt": instant(finished_at),
+    }
+
+
+def bare(url: str) -> str:
+    """Return a URL without its query, which may hold a secret; nothing of a damaged one."""
+    try:
+        return urlunsplit(urlsplit(url)._replace(query="", fragment=""))
+    except ValueError:
+        return ""
+
+
+def instant(micros: int | None) -> str | None:
+    """Return a time as the events of records write it: in UTC, with milliseconds."""
+    if micros is None:
+        return None
+    seconds, rest = divmod(micros, 1_000_000)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{rest // 1000:03d}Z"
+
+
+async def _listeners(tx: Tx, owners: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """Return the operational webhooks by owner and event."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in await tx.all(SUBSCRIBERS, items(sorted(owners))):
+        for name in subscription(row["events"]) or ():
+            found.setdefault((row["owner_id"], name), []).append(row["id"])
+    return found
+
+
+async def _tell_given_up(
+    tx: Tx, listeners: Mapping[tuple[str, str], Sequence[str]], results: Sequence[Result]
+) -> None:
+    name: Name = "delivery.exhausted"
+    heard = [one for one in results if (one.delivery.owner_id, name) in listeners]
+    if not heard:
+        return
+    rows = await tx.all(WEBHOOKS, items(sorted({one.delivery.webhook_id for one in heard})))
+    webhooks = {row["id"]: row for row in rows}
+    records = {
+        row["id"]: row for row in await tx.all(RECORDS, items([one.delivery.id for one in heard]))
+    }
+    for one in heard:
+        delivery = one.delivery
+        webhook, record = webhooks.get(delivery.webhook_id), records.get(delivery.id)
+        if webhook is None or record is None:
+            continue
+        data = given_up(
+            delivery_id=delivery.id, webhook_id=delivery.webhook_id, url=webhook["url"],
+            description=webhook["description"], event_id=delivery.event_id,
+            event=delivery.event_name, record_id=record["record_id"], attempts=delivery.attempt,
+            outcome=one.outcome.outcome if one.outcome else None,
+            status=one.outcome.status if one.outcome else None,
+            created_at=record["created_at"], finished_at=tx.now,
+        )  # fmt: skip
+        _announce(tx, listeners, webhook, name, delivery.id, 1, data)
+
+
+def _announce(
+    tx: Tx,
+    listeners: Mapping[tuple[str, str], Sequence[str]],
+    webhook: Row,
+    name: Name,
+    record_id: str,
+    version: int,
+    data: Mapping[str, Any],
+) -> None:
+    """Write one event for each operational webhook that subscribes to it."""
+    for listener in listeners.get((webhook["owner_id"], name), ()):
+        enqueue(
+            tx, owner_id=webhook["owner_id"], name=name, record_id=record_id,
+            record_version=version, data=data, webhook_id=listener, about_id=webhook["id"],
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pause, remove, expire, erase and transfer what waits in the queue."""

@@ -1,0 +1,188 @@
+"""Erase persons from events and attempts, in small transactions after a request for it.
+
+The body of an event becomes null, with `erased_at`; deliveries that wait are cancelled, and none
+can be replayed. Responses of its attempts go too, since a receiver may repeat what it got; their
+digest stays, so that the chain of attempts still verifies. A delivery in flight is recorded first,
+and a request stays open until then.
+
+Owners take turns, one unit of work each; requests of one owner go through it together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+import structlog
+
+from outbox.database.transaction import DUTIES, Database
+from outbox.errors import DatabaseUnavailable
+from outbox.queue.upkeep import erasure_requests, personal_data
+from outbox.queue.upkeep.erasure_requests import Request
+from outbox.queue.upkeep.retention import Ledger, NoLedger
+
+TOGETHER = 100
+"""Requests of an owner that go together."""
+EVENTS = 100
+"""Events that one transaction erases."""
+BYTES = 1_048_576
+"""Bytes of bodies that one transaction erases, unless a single one is larger."""
+DELIVERIES = 200
+"""Deliveries that one read returns."""
+DELIVERIES_AT_ONCE = 50
+ANSWERS_AT_ONCE = 16
+"""Responses that one transaction replaces; each has up to 80 KiB."""
+
+log = structlog.get_logger("outbox")
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: requests that it is done with, those to take alone, and the errors.
+
+    `limits`: whether events from before a request are unseen, and the last place of the feed, as
+    they were when the run met the request.
+    """
+
+    over: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)
+    errors: list[Exception] = field(default_factory=list)
+    limits: dict[str, tuple[bool, int]] = field(default_factory=dict)
+
+
+class Erasure:
+    """Works off requests. Run one at a time; a run may be interrupted."""
+
+    def __init__(self, db: Database, ledger: Ledger | None = None) -> None:
+        self._db = db
+        self._ledger = ledger or NoLedger()
+
+    async def any_open(self) -> bool:
+        """Return whether there is a request."""
+        return await self._db.read(erasure_requests.any_open)
+
+    async def run_once(self) -> None:
+        """Erase what all requests ask for; those that must wait for a delivery stay.
+
+        Requests that come meanwhile take part. A damaged one is marked and left alone. An error in
+        one stops no other; it is raised at the end.
+        """
+        run = _Run()
+        while groups := await self._groups(run):
+            async with AsyncExitStack() as stack:
+                turns = deque(self._guarded(run, group) for group in groups)
+                for one in turns:
+                    stack.push_async_callback(one.aclose)
+                while turns:
+                    one = turns.popleft()
+                    if await anext(one, False):
+                        turns.append(one)
+        if run.errors:
+            raise run.errors[0]
+
+    async def _groups(self, run: _Run) -> list[list[Request]]:
+        """Return the next requests of each owner."""
+        groups: dict[str, list[Request]] = {}
+        alone: list[list[Request]] = []
+        after = ""
+        while True:
+            requests, damaged, after = await self._db.read(erasure_requests.next_open, after)
+            for request_id, owner_id in damaged:
+                await self._db.write(erasure_requests.fail, request_id)
+                log.error("erasure_damaged", erasure=request_id, owner_id=owner_id)
+            for one in requests:
+                if one.id in run.alone and one.id not in run.over:
+                    alone.append([one])
+                elif one.id not in run.over:
+                    group = groups.setdefault(one.owner_id, [])
+                    if len(group) < TOGETHER:
+                        group.append(one)
+            if not after:
+                return [*groups.values(), *alone]
+
+    async def _guarded(self, run: _Run, group: list[Request]) -> AsyncGenerator[bool]:
+        """Work on requests of one owner; when that fails, each of them is taken alone next."""
+        try:
+            async for _ in self._work(run, group):
+                yield True
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised at the end of the run
+            names = {one.id for one in group}
+            if len(group) > 1:
+                run.alone |= names
+            else:
+                run.errors.append(error)
+                run.over |= names
+
+    async def _work(self, run: _Run, group: list[Request]) -> AsyncGenerator[None]:
+        """Look through the next events of these requests and erase them; yield after each unit."""
+        # First this: what is not seen now has a later place in the order than `last`.
+        unseen, last, unfinished = await self._db.read(erasure_requests.limits, group[0].owner_id)
+        for one in group:
+            early = unfinished or (unseen is not None and unseen <= one.upto_pos)
+            run.limits.setdefault(one.id, (early, last))
+        ends = {one.id: run.limits[one.id][1] for one in group}
+        found = await self._db.scan(DUTIES, erasure_requests.look, group, ends)
+        yield
+        held: set[str] = set()
+        for some in chunked(found.sizes):
+            await self._db.write(personal_data.erase_bodies, some)
+            yield
+            async for left in self._deliveries(some):
+                held |= left
+                yield
+        done: list[str] = []
+        moved: list[tuple[str, int]] = []
+        for one in group:
+            if (reached := found.reached.get(one.id)) is None:
+                continue
+            early, end = run.limits[one.id]
+            if found.events[one.id] & held:
+                run.over.add(one.id)
+            elif reached < end or early:
+                moved.append((one.id, reached))
+                if reached >= end:
+                    run.over.add(one.id)
+            else:
+                done.append(one.id)
+        await self._db.write(erasure_requests.settle, done, moved)
+
+    async def _deliveries(self, event_ids: Sequence[str]) -> AsyncGenerator[set[str]]:
+        """Erase the person from the deliveries of events; yield those with one in flight."""
+        place: personal_data.Place | None = personal_data.Place()
+        while place is not None:
+            rows, place = await self._db.scan(
+                DUTIES, personal_data.deliveries, event_ids, place, DELIVERIES
+            )
+            yield set()
+            for start in range(0, len(rows), DELIVERIES_AT_ONCE):
+                some = rows[start : start + DELIVERIES_AT_ONCE]
+                ids = [row["id"] for row in some]
+                if any(row["state"] in personal_data.UNFINISHED for row in some):
+                    at = {
+                        row["webhook_id"] for row in some if row["state"] in personal_data.WAITING
+                    }
+                    left, cancelled = await self._db.write(personal_data.cancel, ids, at)
+                    for webhook_id in cancelled.elements():
+                        self._ledger.delivery_finished(webhook_id, "cancelled", None)
+                    yield left
+                while await self._db.write(personal_data.erase_answers, ids, ANSWERS_AT_ONCE) == (
+                    ANSWERS_AT_ONCE
+                ):
+                    yield set()
+
+
+def chunked(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Divide events into lists for one transaction each."""
+    chunks: list[list[str]] = []
+    room = 0
+    for event_id, size in sizes.items():
+        if not chunks or len(chunks[-1]) == EVENTS or size > room:
+            chunks.append([])
+            room = BYTES
+        chunks[-1].append(event_id)
+        room -= size
+    return chunks

@@ -1,0 +1,163 @@
+"""Requests to erase a person: the table of them, and the events that each one means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from outbox.database.plans import by_index
+from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.transaction import Tx
+from outbox.queue.state import fanout_remainders
+
+DAMAGED = "the request is stored in a damaged row"
+PAGE = 1_000
+"""Requests that one read returns."""
+WORK = 200
+"""Statements and rows of one look for events; at least one request gets a look."""
+
+REQUEST = """
+insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, created_at)
+values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5)
+"""
+ANY_OPEN = "select 1 as found from erasures where error is null limit 1"
+OPEN = """
+select id, owner_id, record_ids, kept_names, upto_pos, seq from erasures
+where id > $1 and error is null order by id limit $2
+"""
+FAIL = "update erasures set error = $2 where id = $1"
+# Until they are seen, events from before a request may come later in the order of the feed.
+UNSEEN = "select pos from events where seq is null order by pos limit 1"
+LAST = "select seq from outbox_state"
+LOOK = """
+select id, seq, name, length(body) as size from events /*sqlite indexed by events_record*/
+where owner_id = $1 and record_id = $2 and seq > $3 and seq <= $4
+  and webhook_id is null and seq is not null
+order by seq limit $5
+"""
+DONE = f"delete from erasures where id in {IDS}"
+MOVE = f"""
+update erasures set seq = s.reached
+from (select value ->> 0 as id, cast(value ->> 1 as bigint) as reached from {ITEMS}) as s
+where erasures.id = s.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request: the records about a person, and events that have no data about one."""
+
+    id: str
+    owner_id: str
+    record_ids: tuple[str, ...]
+    kept_names: tuple[str, ...]
+    upto_pos: int
+    seq: int
+
+
+@dataclass(slots=True)
+class Found:
+    """Events to erase, with the sizes of their bodies, and those of each request.
+
+    `reached`: up to which place of the feed each request was looked through.
+    """
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    events: dict[str, set[str]] = field(default_factory=dict)
+    reached: dict[str, int] = field(default_factory=dict)
+
+
+async def request(
+    tx: Tx, owner_id: str, record_ids: Sequence[str], kept_names: Sequence[str] = ()
+) -> None:
+    """Have the events of these records erased soon, in whatever webhooks and states they are.
+
+    `kept_names` are events without personal data, such as the one of the removal. The caller holds
+    the locks of the records, so that no earlier event of them commits later.
+    """
+    await tx.run(
+        REQUEST, tx.new_id(), owner_id, json.dumps(record_ids), json.dumps(kept_names), tx.now
+    )
+
+
+async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> Found:
+    """Return the next events of these requests, as far as WORK goes; `ends` limit their places."""
+    await by_index(tx)
+    found, work = Found(), 0
+    for one in group:
+        if work >= WORK:
+            break
+        most = max((WORK - work) // len(one.record_ids) if one.record_ids else 0, 1)
+        reached = ends[one.id]
+        rows = []
+        for record_id in one.record_ids:
+            some = await tx.all(LOOK, one.owner_id, record_id, one.seq, ends[one.id], most)
+            if len(some) == most:
+                reached = min(reached, int(some[-1]["seq"]))
+            rows += some
+            work += 1 + len(some)
+        hits = {
+            row["id"]: row["size"] or 0 for row in rows
+            if row["seq"] <= reached and row["name"] not in one.kept_names
+        }  # fmt: skip
+        found.sizes |= hits
+        found.events[one.id] = set(hits)
+        found.reached[one.id] = reached
+    return found
+
+
+async def any_open(tx: Tx) -> bool:
+    """Return whether there is a request."""
+    return await tx.one(ANY_OPEN) is not None
+
+
+async def next_open(tx: Tx, after: str) -> tuple[list[Request], list[tuple[str, str]], str]:
+    """Return the next requests, id and owner of damaged ones, and where to go on, if so."""
+    requests: list[Request] = []
+    damaged: list[tuple[str, str]] = []
+    rows = await tx.all(OPEN, after, PAGE)
+    for row in rows:
+        try:
+            records, kept = (_texts(row[name]) for name in ("record_ids", "kept_names"))
+            upto, seq = int(row["upto_pos"]), int(row["seq"])
+        except (ValueError, TypeError):
+            damaged.append((row["id"], row["owner_id"]))
+        else:
+            requests.append(Request(row["id"], row["owner_id"], records, kept, upto, seq))
+    return requests, damaged, rows[-1]["id"] if len(rows) == PAGE else ""
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    """Parse a list of texts. Raise ValueError, TypeError."""
+    return tuple(msgspec.json.decode(text, type=list[str]))
+
+
+async def fail(tx: Tx, request_id: str) -> None:
+    """Mark a damaged request, which nobody looks at again."""
+    await tx.run(FAIL, request_id, DAMAGED)
+
+
+async def limits(tx: Tx, owner_id: str) -> tuple[int | None, int, bool]:
+    """Return the place of the first event that fan-out has not seen, and the end of the feed.
+
+    The end of this owner's: an event that is left has not all its deliveries yet. Last, whether
+    there is one.
+    """
+    await by_index(tx)
+    unseen, row = await tx.one(UNSEEN), await tx.one(LAST)
+    last = 0 if row is None else int(row["seq"])
+    left = await fanout_remainders.first_of(tx, owner_id)
+    if left is not None:
+        last = min(last, left - 1)
+    return None if unseen is None else int(unseen["pos"]), last, left is not None
+
+
+async def settle(tx: Tx, done: Sequence[str], moved: Sequence[tuple[str, int]]) -> None:
+    """Delete requests that are done, and store how far others were looked through."""
+    if moved:
+        await tx.run(MOVE, items(moved))
+    if done:
+        await tx.run(DONE, items(done))

@@ -1,0 +1,210 @@
+"""Pause, activate and remove webhooks, with an effect on their waiting deliveries.
+
+A million deliveries may wait, so they are cancelled in many small transactions while the lane is
+inactive, so that no claim takes a cancelled row. The last transaction cancels the remainder and
+activates the lane or deletes the webhook. If the process dies before, the webhook is still paused
+and the owner repeats the request.
+"""
+
+from typing import Literal, get_args
+
+from outbox.database.transaction import Database, Tx, patience
+from outbox.observer import EndsObserver, Unwatched
+from outbox.queue.state import chain_gaps, circuits, figures, lanes, operational
+from outbox.queue.upkeep.keep_newest import STILL_INACTIVE, end_older, tell_cancelled
+
+Parked = Literal["none", "newest", "all"]
+CHOICES: tuple[Parked, ...] = get_args(Parked)
+Step = Literal["done", "more", "no"]
+BATCH = 500
+DELETED = "webhook deleted"
+"""The reason of a delivery that ended with its webhook."""
+
+# The text contains literal states, because a partial index serves only a literal. SQLite gets the
+# name of the index: without statistics it would read the webhook's whole log. The outer statement
+# names only ids: see CLAIM in outbox.queue.drain.claim.
+END_READY = """
+update deliveries set state = 'cancelled', reason = $2, finished_at = $3
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from deliveries /*sqlite indexed by deliveries_ready*/
+  where webhook_id = $1 and state = 'ready' limit 500 /*sqlite )*/ /*postgres for update))*/
+"""
+
+END_HELD = """
+update deliveries set state = 'cancelled', reason = $2, finished_at = $3
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from deliveries /*sqlite indexed by deliveries_held*/
+  where webhook_id = $1 and state = 'held' limit 500 /*sqlite )*/ /*postgres for update))*/
+"""
+
+END_IN_FLIGHT = """
+update deliveries
+set state = 'cancelled', reason = $2, finished_at = $3, claim = null, node_id = null
+where id /*sqlite in (*/ /*postgres = any (array(*/
+  select id from deliveries /*sqlite indexed by deliveries_claimed*/
+  where webhook_id = $1 and state = 'in_flight' /*sqlite )*/ /*postgres for update))*/
+"""
+
+PAUSE = """
+update webhooks set state = 'paused', version = version + 1, updated_at = $2
+where id = $1 and state = 'active'
+"""
+
+TROUBLED = """
+select owner_id from webhooks where id = $1 and (state = 'disabled' or circuit <> 'closed')
+"""
+
+ACTIVATE = """
+update webhooks
+set state = 'active', disabled_reason = null, failing_since = null, failures = 0,
+    circuit = 'closed', circuit_opened_at = null, circuit_backoff = null,
+    version = version + 1, updated_at = $2
+where id = $1 and state <> 'active'
+"""
+
+# A lane whose deliveries are being put into lines opens when this is done.
+OPEN_LANE = """
+update lanes set active = not turning, failing = false, wait_until = 0, probe_at = null,
+  failing_from = null
+where webhook_id = $1
+"""
+
+# The lock of fan-out: after it no delivery can be on its way to a webhook that is being removed.
+NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
+
+
+async def count(tx: Tx, webhook_id: str, most: int) -> int:
+    """Return how many deliveries of a webhook wait; counting stops at `most`."""
+    row = await tx.one(
+        """
+        select count(*) as waiting from (
+          select 1 as one from deliveries /*sqlite indexed by deliveries_ready*/
+          where webhook_id = $1 and state = 'ready'
+          union all
+          select 1 as one from deliveries /*sqlite indexed by deliveries_held*/
+          where webhook_id = $1 and state = 'held'
+          limit $2) as waiting
+        """,
+        webhook_id, most,
+    )  # fmt: skip
+    return 0 if row is None else int(row["waiting"])
+
+
+async def pause(tx: Tx, webhook_id: str) -> bool:
+    """Stop sending until the webhook is activated; return False when it was not active.
+
+    Two rows change, however many deliveries wait: these are then parked, and new ones join them.
+    """
+    await lanes.lock(tx, [webhook_id])
+    done = await tx.run(PAUSE, webhook_id, tx.now)
+    if done:
+        tx.changed.add(webhook_id)
+        await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
+    return done == 1
+
+
+async def activate(
+    db: Database, webhook_id: str, parked: Parked, observer: EndsObserver | None = None
+) -> bool:
+    """Activate a paused or disabled webhook; return False when it is already active or deleted.
+
+    Of the parked deliveries, `none` sends none (they end cancelled, reason "parked"), `newest`
+    sends the newest of each record, `all` sends all. Deliveries that arrive during the cancellation
+    count as parked under `none` and are kept under `newest`.
+    """
+    patience.set(None)
+    observer = observer or Unwatched()
+    if parked == "newest":
+        await end_older(db, webhook_id, observer)
+    while True:
+        result, ended = await db.write(_activate, webhook_id, parked)
+        tell_cancelled(observer, webhook_id, ended)
+        if result != "more":
+            return result == "done"
+
+
+async def remove(db: Database, webhook_id: str, observer: EndsObserver | None = None) -> bool:
+    """Delete a webhook and cancel its unfinished deliveries; return False when it is deleted.
+
+    Finished deliveries and their attempts stay in the log until retention removes them.
+    """
+    patience.set(None)
+    observer = observer or Unwatched()
+    await db.write(_stop, webhook_id)
+    while True:
+        result, ended = await db.write(_remove, webhook_id)
+        tell_cancelled(observer, webhook_id, ended)
+        if result != "more":
+            return result == "done"
+
+
+async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> tuple[Step, int]:
+    """Return whether it is active, and how many deliveries were cancelled."""
+    await lanes.lock(tx, [webhook_id])
+    if await tx.one(STILL_INACTIVE, webhook_id) is None:
+        return "no", 0
+    more, ended = await _end_some(tx, webhook_id, "parked") if parked == "none" else (False, 0)
+    if more:
+        return "more", ended
+    troubled = await tx.one(TROUBLED, webhook_id)
+    if not await tx.run(ACTIVATE, webhook_id, tx.now):
+        return "no", ended
+    if troubled is not None:
+        await operational.tell(tx, [operational.activated(webhook_id, troubled["owner_id"])])
+    await tx.run(OPEN_LANE, webhook_id)
+    await circuits.forget_passes(tx, webhook_id)
+    await lanes.rest(tx, [webhook_id])
+    tx.changed.add(webhook_id)
+    tx.wake = True
+    return "done", ended
+
+
+async def _stop(tx: Tx, webhook_id: str) -> None:
+    await lanes.lock(tx, [webhook_id])
+    tx.changed.add(webhook_id)
+    await tx.run(
+        """
+        update webhooks set state = 'paused', version = version + 1, updated_at = $2
+        where id = $1 and state <> 'paused'
+        """,
+        webhook_id, tx.now,
+    )  # fmt: skip
+    await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
+
+
+async def _remove(tx: Tx, webhook_id: str) -> tuple[Step, int]:
+    """Return whether it is deleted, and how many deliveries were cancelled."""
+    # A fan-out that skipped its turn because of this lock runs again after this commit.
+    tx.wake = True
+    await lanes.lock(tx, [webhook_id])
+    if await tx.one(STILL_INACTIVE, webhook_id) is None:
+        return "no", 0
+    more, ended = await _end_some(tx, webhook_id, DELETED)
+    if more or await figures.remove(tx, webhook_id, BATCH):
+        return "more", ended
+    # Last, because the fan-out of all nodes waits for this lock.
+    await tx.one(NO_FAN_OUT)
+    # Deliveries in flight lose their claims, so that no result is recorded for them; the last
+    # fan-out that saw the webhook may have started one only now.
+    ended += await tx.run(END_IN_FLIGHT, webhook_id, DELETED, tx.now)
+    more, late = await _end_some(tx, webhook_id, DELETED)
+    if more:
+        return "more", ended + late
+    await figures.remove(tx, webhook_id, BATCH)
+    await chain_gaps.end_chain(tx, webhook_id)
+    await circuits.forget_passes(tx, webhook_id)
+    tx.changed.add(webhook_id)
+    gone = await tx.run("delete from webhooks where id = $1", webhook_id)
+    return "done" if gone else "no", ended + late
+
+
+async def _end_some(tx: Tx, webhook_id: str, reason: str) -> tuple[bool, int]:
+    """Cancel a batch of waiting deliveries; return whether more may be left, and how many it was.
+
+    Heads last: when the process dies in between, each held delivery still has one.
+    """
+    held = await tx.run(END_HELD, webhook_id, reason, tx.now)
+    if held == BATCH:
+        return True, held
+    ready = await tx.run(END_READY, webhook_id, reason, tx.now)
+    return ready == BATCH, held + ready

@@ -1,0 +1,271 @@
+"""Fan-out: the size of a round, the order inside a lane, and which events are older."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from outbox import database, webhooks
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
+from outbox.queue.drain.claim import claim
+from outbox.queue.drain.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
+from outbox.queue.state import lanes
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.snapshots import forget_since
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
+
+URL = "http://127.0.0.1:9/"
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
+
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def to_the_end(db: Database) -> list[FannedOut]:
+    rounds = []
+    while True:
+        rounds.append(await db.write(fan_out, NONE))
+        if not rounds[-1].more:
+            return rounds
+
+
+async def test_a_round_numbers_so_many_events(db: Database) -> None:
+    events = EVENTS_AT_ONCE[db.engine]
+    await db.write(make_many, events + 1, "1" * 24)
+    met = [sum(done.events.values()) for done in await to_the_end(db)]
+    assert met == [events, 1]
+    seqs = [row["seq"] for row in await db.read(rows, "select seq from events order by pos")]
+    assert seqs == list(range(1, 2 + events))
+
+
+async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    for _ in range(3):
+        await db.write(make_many, 40)
+        await to_the_end(db)
+    found = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
+    assert [row["seq"] for row in found] == list(range(1, 121))
+    assert len({row["next_at"] for row in found}) == 120
+    taken: list[int] = []
+    while len(taken) < 120:
+        got = await db.write(
+            claim, Capacity("node", f"c{len(taken)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
+        )
+        ids = [delivery.id for delivery in got.claimed]
+        order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}
+        taken += [order[one] for one in ids]
+        await db.write(run, "update lanes set due_at = turned_at")
+    assert taken == list(range(1, 121))
+
+
+async def test_fan_out_claims_nothing_ahead_of_due_deliveries(db: Database) -> None:
+    waiting, _ = await add_webhook(db, ring(), URL)
+    await db.write(make, "old")
+    await to_the_end(db)
+    idle, _ = await add_webhook(db, ring(), URL)
+    # As if a claim had found its window full: the lane is not due, but its rows are.
+    await db.write(run, "update lanes set due_at = (select due_now()) + 30000000")
+    await db.write(make, "new")
+    done = await db.write(fan_out, ALL)
+    assert [delivery.webhook_id for delivery in done.claimed] == [idle]
+    states = await db.read(
+        rows, "select state from deliveries where webhook_id = $1 order by next_at", waiting
+    )
+    assert [row["state"] for row in states] == ["ready", "ready"]
+
+
+async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:
+    broken, _ = await add_webhook(db, ring(), URL)
+    fine, _ = await add_webhook(db, ring(), URL)
+    await db.write(run, "update webhooks set events = '5' where id = $1", broken)
+    await db.write(make, "r")
+    done = await db.write(fan_out, ALL)
+    assert [delivery.webhook_id for delivery in done.claimed] == [fine]
+    assert done.dead == [broken]
+    [row] = await db.read(rows, "select * from deliveries where webhook_id = $1", broken)
+    assert (row["state"], row["attempts"]) == ("dead", 0)
+    assert "list of events is damaged" in row["reason"]
+    assert row["finished_at"]
+    [shown, _] = sorted(await db.read(webhooks.listed, OWNER), key=lambda w: w.id != broken)
+    assert shown.events == ()
+
+
+async def create(tx: Tx) -> str:
+    return await webhooks.create(
+        tx, owner_id=OWNER, draft=Draft(url=URL, events=("thing.made",)),
+        secret=new_secret(b"s" * 32), ring=ring(),
+    )  # fmt: skip
+
+
+@POSTGRES
+async def test_events_committed_after_a_webhook_reach_it_at_any_position(
+    db: Database,
+) -> None:
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(tx: Tx) -> None:
+        """Take a position in `events` first, and commit last."""
+        await tx.run(
+            """
+            insert into events (id, owner_id, name, record_id, record_version, occurred_at, body,
+              body_digest) values ($1, $2, 'thing.made', 'slow', 1, $3, '{}', '')
+            """,
+            tx.new_id(), OWNER, tx.now,
+        )  # fmt: skip
+        began.set()
+        await go_on.wait()
+
+    under_way = asyncio.create_task(db.write(slow))
+    await began.wait()
+    await db.write(make, "before")
+    webhook_id = await db.write(create)
+    await db.write(make, "after")
+    # The gap is still open: events older than the webhook do not reach it, newer ones do.
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == {"after"}
+    await db.write(forget_since)
+    assert (await db.read(rows, "select since_snapshot from webhooks"))[0]["since_snapshot"]
+    go_on.set()
+    await under_way
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == {"slow", "after"}
+    await db.write(forget_since)
+    assert (await db.read(rows, "select since_snapshot from webhooks"))[0]["since_snapshot"] is None
+
+
+async def reached(db: Database, webhook_id: str) -> set[str]:
+    found = await db.read(
+        rows, "select record_id from deliveries where webhook_id = $1", webhook_id
+    )
+    return {row["record_id"] for row in found}
+
+
+@POSTGRES
+async def test_the_creation_snapshot_stays_while_older_events_are_pending(
+    db: Database,
+) -> None:
+    await db.write(make, "before")
+    webhook_id = await db.write(create)
+    await db.write(forget_since)
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == set()
+    await db.write(forget_since)
+    await db.write(make, "after")
+    await to_the_end(db)
+    assert await reached(db, webhook_id) == {"after"}
+
+
+@pytest.mark.timed
+@POSTGRES
+async def test_fan_out_waits_for_no_lane(db: Database) -> None:
+    held, _ = await add_webhook(db, ring(), URL)
+    free, _ = await add_webhook(db, ring(), URL)
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def stranger(tx: Tx) -> None:
+        await lanes.lock(tx, [held])
+        locked.set()
+        await go_on.wait()
+
+    holding = asyncio.create_task(db.write(stranger))
+    await locked.wait()
+    await db.write(make, "r")
+    async with asyncio.timeout(2):
+        done = await db.write(fan_out, NONE)
+        assert done.noted
+        assert await db.write(lanes.wake_noted), "it is still held"
+    due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
+    assert due[free]
+    assert due[held] is None
+    go_on.set()
+    await holding
+    assert not await db.write(lanes.wake_noted)
+    due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
+    assert due[held]
+    assert await db.read(rows, "select * from wakes") == []
+
+
+@pytest.mark.timed
+@POSTGRES
+async def test_any_node_handles_the_notes_of_a_dead_node(db: Database) -> None:
+    key = ring()
+    async with inbox() as box, drain(db, key) as running:
+        webhook_id, _ = await add_webhook(db, key, box.url)
+        await db.write(make, "first")
+        await box.until(1)
+        await running.watch.until("delivery_finished", 1)
+        for number in range(3):
+            await _noted_by_a_stranger(db, webhook_id)
+            # One second for the poll, and one more for a busy machine.
+            await box.until(2 + number, seconds=2)
+
+
+class Wall(SystemClock):
+    """A wall clock that somebody sets."""
+
+    ahead = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.ahead
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_new_deliveries_stay_due_when_the_clock_is_set_back_before_a_start(
+    db_url: str,
+) -> None:
+    clock = Wall()
+    first = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    await add_webhook(first, ring(), URL)
+    await first.write(make, "r")
+    await first.write(fan_out, NONE)
+    await first.close()
+    clock.ahead = -7_200_000_000
+    second = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    try:
+        assert len((await second.write(claim, ALL, {})).claimed) == 1
+    finally:
+        await second.close()
+
+
+class _TurnedAway(Exception):
+    """Another node is fanning out."""
+
+
+async def _noted_by_a_stranger(db: Database, webhook_id: str) -> None:
+    """Fan out an event to a locked lane; the node does nothing more about it."""
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(tx: Tx) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await go_on.wait()
+
+    async def make_and_fan_out(tx: Any) -> FannedOut:
+        await make(tx, "next")
+        done = await fan_out(tx, NONE)
+        if done.turned_away:
+            # The drain is fanning out. Undone, so that the event is not left for the drain.
+            raise _TurnedAway
+        return done
+
+    holding = asyncio.create_task(db.write(hold))
+    await locked.wait()
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(_TurnedAway):
+                done = await db.write(make_and_fan_out)
+                break
+    go_on.set()
+    await holding
+    assert done.noted

@@ -1,0 +1,151 @@
+"""Conditions of webhooks at fan-out: what they leave out, count and cost."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from outbox import webhooks
+from outbox.database.transaction import Database, Tx
+from outbox.events import enqueue
+from outbox.queue.drain import budget
+from outbox.queue.drain.creations import UNJUDGED
+from outbox.queue.drain.fanout import FannedOut, fan_out
+from outbox.queue.log import series
+from outbox.queue.state.deliveries import Capacity
+from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
+from tests.support.counted import Counted
+from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows
+
+URL = "http://127.0.0.1:9/"
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
+LARGE = "x" * 10_000
+"""With it, a body is larger than what fan-out loads with its event."""
+WON = (Condition("status", "won"),)
+
+
+async def deal(tx: Tx, status: str, text: str = "", webhook_id: str | None = None) -> str:
+    return enqueue(
+        tx, owner_id=OWNER, name="thing.made", record_id="r", record_version=1,
+        data={"status": status, "text": text}, webhook_id=webhook_id,
+    )  # fmt: skip
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def webhooks_of(db: Database, event_id: str) -> set[str]:
+    found = await db.read(rows, "select webhook_id from deliveries where event_id = $1", event_id)
+    return {row["webhook_id"] for row in found}
+
+
+@pytest.mark.parametrize("capacity", [NONE, ALL])
+async def test_a_webhook_gets_the_events_for_which_its_conditions_hold(
+    db: Database, capacity: Capacity
+) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    plain, _ = await add_webhook(db, ring(), URL)
+    won, lost = await db.write(deal, "won"), await db.write(deal, "lost")
+    done = await db.write(fan_out, capacity)
+    assert await webhooks_of(db, won) == {picky, plain}
+    assert await webhooks_of(db, lost) == {plain}
+    assert (done.created, done.left_out) == ({"thing.made": 3}, {"thing.made": 1})
+    assert [each.deliveries for each in done.announced] == [2, 1]
+    [found] = (await db.read(series.by_webhook, OWNER, 0, 2**62)).values()
+    assert found.results["filtered"] == 1
+    assert (found.failed, found.lost, found.rate) == (0, 0, None)
+
+
+async def test_a_test_event_passes_every_condition(db: Database) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    sent = await db.write(deal, "lost", webhook_id=picky)
+    done = await db.write(fan_out, NONE)
+    assert await webhooks_of(db, sent) == {picky}
+    assert not done.left_out
+
+
+async def test_a_body_that_fan_out_does_not_load_is_judged_too(db: Database) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    won, lost = await db.write(deal, "won", LARGE), await db.write(deal, "lost", LARGE)
+    await db.write(fan_out, ALL)
+    assert await webhooks_of(db, won) == {picky}
+    assert await webhooks_of(db, lost) == set()
+
+
+async def test_a_round_judges_a_limited_amount(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(budget.ROUND, db.engine, 250_000)
+    await add_webhook(db, ring(), URL, conditions=WON)
+    for number in range(7):
+        await db.write(deal, "won" if number % 2 else "lost", LARGE)
+    rounds: list[FannedOut] = []
+    while not rounds or rounds[-1].more:
+        rounds.append(await db.write(fan_out, NONE))
+    assert sum(rounds[0].events.values()) == 7
+    assert [len(done.announced) for done in rounds] == [5, 2]
+    assert sum(sum(done.left_out.values()) for done in rounds) == 4
+    made = await db.read(rows, "select seq from deliveries order by seq")
+    assert [row["seq"] for row in made] == [2, 4, 6]
+
+
+async def test_an_erased_event_is_not_left_out(db: Database) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    erased = await db.write(deal, "lost")
+    await db.write(run, "update events set body = null, erased_at = 1")
+    await db.write(fan_out, NONE)
+    assert await webhooks_of(db, erased) == {picky}
+
+
+async def test_damaged_conditions_leave_nothing_out_silently(db: Database) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    await db.write(run, "update webhooks set conditions = '{'")
+    await db.write(deal, "lost")
+    done = await db.write(fan_out, ALL)
+    assert done.dead == [picky]
+    [row] = await db.read(rows, "select state, reason from deliveries")
+    assert (row["state"], row["reason"]) == ("dead", UNJUDGED)
+    webhook = await db.read(webhooks.one, picky)
+    assert webhook is not None
+    assert webhook.conditions is None
+
+
+async def test_an_edit_changes_what_later_events_are_asked(db: Database) -> None:
+    key = ring()
+    picky, _ = await add_webhook(db, key, URL, conditions=WON)
+    draft = Draft(url=URL, events=("thing.made",), schedule=(1.0, 2.5), ordered=True)
+    assert await db.write(webhooks.change, picky, 1, draft, key)
+    lost = await db.write(deal, "lost")
+    await db.write(fan_out, NONE)
+    assert await webhooks_of(db, lost) == {picky}
+    webhook = await db.read(webhooks.one, picky)
+    assert webhook is not None
+    assert (webhook.conditions, webhook.schedule, webhook.ordered) == ((), "[1.0, 2.5]", True)
+
+
+async def test_webhooks_without_conditions_pay_no_statement(db: Database) -> None:
+    counted = Counted(db)
+    await add_webhook(db, ring(), URL)
+    await db.write(deal, "lost", LARGE)
+    await cast(Database, counted).write(fan_out, ALL)
+    [(_, without)] = counted.written
+    assert not [text for text in without if text.startswith("select body")]
+    await add_webhook(db, ring(), URL, conditions=WON)
+    await db.write(deal, "lost", LARGE)
+    await cast(Database, counted).write(fan_out, ALL)
+    (_, with_conditions) = counted.written[-1]
+    assert len(with_conditions) == len(without) + 1
+
+
+async def test_the_drain_reports_what_it_left_out(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        await running.webhook(box.url, conditions=WON)
+        await db.write(deal, "lost")
+        await running.watch.until("left_out")
+        won = await db.write(deal, "won")
+        [got] = await box.until(1)
+        assert got.headers["X-Webhook-Id"] == won

@@ -1,0 +1,282 @@
+"""Fan-out in several rounds: bounded work, turns of owners, and exactly one delivery a webhook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from outbox import database, webhooks
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.events import enqueue
+from outbox.ids import Ids
+from outbox.queue.drain import budget
+from outbox.queue.drain.fanout import FannedOut, fan_out
+from outbox.queue.replays.job_selection import Selection, look
+from outbox.queue.state import figures, snapshots
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep import erasure_requests, retention
+from outbox.queue.upkeep.erasure import Erasure
+from outbox.sending.request import new_secret
+from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+
+URL = "http://127.0.0.1:9/"
+OTHER = "1" * 24
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+MANY = 35
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+KEY = ring()
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a round make few deliveries."""
+    monkeypatch.setattr(budget, "LEAST_WEBHOOKS", 4)
+    for engine in budget.ROUND:
+        monkeypatch.setitem(budget.ROUND, engine, 250_000)
+        monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def add_many(tx: Tx, /, count: int, owner: str = OWNER, **options: Any) -> list[str]:
+    draft = Draft(url=URL, events=("thing.made",), **options)
+    made = [
+        await webhooks.create(
+            tx, owner_id=owner, draft=draft, secret=new_secret(b"s" * 32), ring=KEY
+        )
+        for _ in range(count)
+    ]
+    return sorted(made)
+
+
+async def a_round(db: Database) -> FannedOut:
+    return await db.write(fan_out, NONE)
+
+
+async def to_the_end(db: Database, most: int = 2_000) -> list[FannedOut]:
+    done = [await a_round(db)]
+    while done[-1].more:
+        assert len(done) < most
+        done.append(await a_round(db))
+    return done
+
+
+async def made_of(db: Database) -> Counter[tuple[str, str]]:
+    found = await db.read(rows, "select webhook_id, record_id from deliveries")
+    return Counter((row["webhook_id"], row["record_id"]) for row in found)
+
+
+async def test_an_event_for_many_webhooks_takes_many_small_rounds(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 3)
+    done = await to_the_end(db)
+    made = await made_of(db)
+    assert made == Counter((one, f"record-{n}") for one in ids for n in range(3))
+    assert max(sum(one.created.values()) for one in done) <= 10
+    assert sum(sum(one.events.values()) for one in done) == 3
+    told = [each for one in done for each in one.announced]
+    assert [(each.seq, each.deliveries) for each in told] == [(1, MANY), (2, MANY), (3, MANY)]
+    assert not await db.read(rows, "select * from remainders")
+
+
+async def test_without_the_budget_a_round_has_no_bound(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(budget.ROUND, db.engine, 10**12)
+    monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, db.engine, 10**6)
+    await db.write(add_many, MANY)
+    await db.write(make_many, 3)
+    assert sum((await a_round(db)).created.values()) == 3 * MANY
+
+
+async def test_what_leaves_everything_out_counts_as_work(db: Database) -> None:
+    judges = tuple(Condition(f"field{n}") for n in range(9))
+    await db.write(add_many, 5, conditions=judges)
+    await db.write(make_many, 40)
+    done = await to_the_end(db)
+    assert len(done) > 4
+    assert sum(sum(one.left_out.values()) for one in done) == 200
+    counted = await db.read(
+        rows, "select sum(count) as n from figures where result = $1", figures.FILTERED
+    )
+    assert counted[0]["n"] == 200
+    assert not await made_of(db)
+
+
+async def test_another_owner_waits_for_nobodys_many_webhooks(db: Database) -> None:
+    await db.write(add_many, MANY)
+    other, _ = await add_webhook(db, KEY, URL, owner=OTHER)
+    await db.write(make_many, 5)
+    await a_round(db)
+    await db.write(make, "later", "thing.made", OTHER)
+    await a_round(db)
+    assert (other, "later") in await made_of(db)
+
+
+async def test_owners_with_remainders_take_turns(db: Database) -> None:
+    for owner in (OWNER, OTHER):
+        await db.write(add_many, MANY, owner)
+        await db.write(make_many, 3, owner)
+    for _ in range(6):
+        await a_round(db)
+    shares = await db.read(rows, "select owner_id, count(*) as n from deliveries group by owner_id")
+    counts = [int(row["n"]) for row in shares]
+    assert len(counts) == 2
+    assert max(counts) < 2 * min(counts), counts
+
+
+async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make, "first")
+    while len(await made_of(db)) < 10:
+        await a_round(db)
+    paused, changed, removed = ids[-1], ids[-2], ids[-3]
+    await db.write(run, "update webhooks set state = 'paused' where id = $1", paused)
+    await db.write(run, "update lanes set active = false where webhook_id = $1", paused)
+    await db.write(run, "update webhooks set events = '[\"x\"]' where id = $1", changed)
+    await db.write(run, "delete from lanes where webhook_id = $1", removed)
+    await db.write(run, "delete from webhooks where id = $1", removed)
+    [late] = await db.write(add_many, 1)
+    await db.write(snapshots.forget_since)
+    await db.write(make, "second")
+    await to_the_end(db)
+    old = {one for one in ids if one not in (changed, removed)}
+    assert await made_of(db) == Counter(
+        [(one, "first") for one in old] + [(one, "second") for one in {*old, late}]
+    )
+
+
+class _Killed(Exception):
+    """The process ends before the COMMIT."""
+
+
+async def test_a_crash_between_rounds_loses_and_doubles_nothing(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 2)
+
+    async def killed(tx: Tx) -> None:
+        await fan_out(tx, NONE)
+        raise _Killed
+
+    for number in range(2_000):
+        if number % 2:
+            with pytest.raises(_Killed):
+                await db.write(killed)
+        elif not (await a_round(db)).more:
+            break
+    assert await made_of(db) == Counter((one, f"record-{n}") for one in ids for n in range(2))
+
+
+@POSTGRES
+async def test_two_nodes_that_fan_out_at_once_share_one_place(db: Database, db_url: str) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 4)
+    other = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+
+    async def node(one: Database) -> None:
+        for _ in range(2_000):
+            done = await a_round(one)
+            if not done.more and not done.turned_away:
+                return
+
+    try:
+        await asyncio.gather(node(db), node(other))
+    finally:
+        await other.close()
+    assert await made_of(db) == Counter((one, f"record-{n}") for one in ids for n in range(4))
+
+
+async def test_lines_keep_the_order_of_their_records(db: Database) -> None:
+    ids = await db.write(add_many, MANY, ordered=True)
+    for _ in range(4):
+        await db.write(make, "same")
+    await to_the_end(db)
+    for one in ids:
+        found = await db.read(
+            rows, "select state, seq from deliveries where webhook_id = $1 order by seq", one
+        )
+        assert [(row["state"], row["seq"]) for row in found] == [
+            ("ready", 1), ("held", 2), ("held", 3), ("held", 4)
+        ]  # fmt: skip
+
+
+async def test_a_test_event_waits_for_no_remainder(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 3)
+    await a_round(db)
+
+    async def test(tx: Tx) -> str:
+        return enqueue(
+            tx, owner_id=OWNER, name="thing.made", record_id="test", record_version=1, data={},
+            webhook_id=ids[-1],
+        )  # fmt: skip
+
+    await db.write(test)
+    await a_round(db)
+    found = await db.read(rows, "select webhook_id from deliveries where origin = 'test'")
+    assert [row["webhook_id"] for row in found] == [ids[-1]]
+
+
+async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
+    await db.write(add_many, MANY)
+    [event] = await db.write(make_many, 1)
+    await a_round(db)
+    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
+    await db.write(run, "update events set occurred_at = 1")
+    fates = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [row["fate"] for row in fates] == ["kept"]
+    await to_the_end(db)
+    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
+    fates = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [(row["id"], row["fate"]) for row in fates] == [(event, "finished")]
+
+
+async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 2)
+    await a_round(db)
+    chosen = Selection(OWNER, ids[-1], (), None, 0, 2**62, 2)
+    found = await db.read(look, chosen, 0, 10)
+    assert (list(found.events), found.place, found.more) == ([], 0, True)
+    await to_the_end(db)
+    found = await db.read(look, chosen, 0, 10)
+    assert (list(found.events), found.place, found.more) == ([], 2, False)
+
+
+async def test_an_erasure_waits_for_what_fan_out_has_left(db: Database) -> None:
+    await db.write(add_many, MANY)
+    await db.write(make, "person")
+    await a_round(db)
+    await db.write(erasure_requests.request, OWNER, ["person"])
+    erasure = Erasure(db)
+    await erasure.run_once()
+    assert await db.read(erasure_requests.any_open)
+    await to_the_end(db)
+    await erasure.run_once()
+    assert not await db.read(erasure_requests.any_open)
+    [event] = await db.read(rows, "select body from events")
+    assert event["body"] is None
+    states = await db.read(rows, "select distinct state from deliveries")
+    assert [row["state"] for row in states] == ["cancelled"]
+
+
+@POSTGRES
+async def test_the_creation_snapshot_stays_while_older_events_are_left(db: Database) -> None:
+    await db.write(add_many, MANY)
+    await db.write(make, "before")
+    await a_round(db)
+    late, _ = await add_webhook(db, KEY, URL)
+    await db.write(snapshots.forget_since)
+    await to_the_end(db)
+    assert not [one for one, _ in await made_of(db) if one == late]
+    await db.write(snapshots.forget_since)
+    kept = await db.read(rows, "select 1 as one from webhooks where since_snapshot is not null")
+    assert not kept

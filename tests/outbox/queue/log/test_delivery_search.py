@@ -1,0 +1,129 @@
+"""Lists across webhooks against a plain filter in memory: each row once, in order, on any page."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from outbox import webhooks
+from outbox.database.transaction import Database, Tx
+from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log.delivery_log import FILTERS, WAITING, Delivery, Filter
+from outbox.queue.log.delivery_search import Wanted
+from outbox.queue.state.lanes import due_now
+from outbox.webhooks import Draft, Webhook
+from tests.support.drain import ring
+
+OWNER = "owner"
+STATES = ("delivered", "exhausted", "gone", "cancelled", "dead", "in_flight", "held", "ready")
+EVENT = """
+insert into events (id, owner_id, name, record_id, record_version, occurred_at, body_digest)
+values ($1, $2, $3, 'record', 1, $4, '')
+"""
+DELIVERY = """
+insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
+  attempts, record_id, seq, created_at, last_status)
+values ($1, $2, $3, $4, 'event', $5, $6, $7, 0, 0, 'record', $8, $9, $10)
+"""
+
+
+async def furnish(tx: Tx, ids: Sequence[str], count: int, dice: random.Random) -> None:
+    due = await due_now(tx)
+    start = tx.now - count * 1_000_000
+    for number in range(count):
+        at = start + number * 1_000_000
+        event_id = f"{at // 1000:012x}{number:012x}"
+        name = dice.choice(("contact.created", "contact.updated"))
+        await tx.run(EVENT, event_id, OWNER, name, at)
+        for webhook_id in ids:
+            await tx.run(
+                DELIVERY, f"{at // 1000:012x}{dice.getrandbits(48):012x}",
+                "other" if webhook_id == ids[-1] else OWNER, event_id, webhook_id,
+                dice.choice(STATES), dice.random() < 0.4,
+                due + dice.choice((-1, 1)) * dice.randrange(10**9), number, at,
+                dice.choice((None, 200, 500)),
+            )  # fmt: skip
+
+
+async def made(db: Database, count: int) -> list[Webhook]:
+    """Three webhooks, one of them paused, with random deliveries; and one of another owner."""
+    draft = Draft(url="https://example.com/", events=("contact.created",))
+    keys = ring()
+    ids = [
+        await db.write(webhooks.create, owner_id=owner, draft=draft, secret="whsec_", ring=keys)
+        for owner in (OWNER, OWNER, OWNER, "other")
+    ]
+
+    async def unit(tx: Tx) -> None:
+        await furnish(tx, ids, count, random.Random(7))
+        await tx.run("update webhooks set state = 'paused' where id = $1", ids[1])
+
+    await db.write(unit)
+    return await db.read(webhooks.listed, OWNER)
+
+
+async def every(tx: Tx, listed: Sequence[Webhook]) -> list[tuple[Delivery, str]]:
+    rows = await tx.all(
+        f"select {delivery_log.COLUMNS} from deliveries d left join events e on e.id = d.event_id"
+    )
+    active = {one.id: one.state == "active" for one in listed}
+    found = [delivery_log.delivery_of(row) for row in rows if row["webhook_id"] in active]
+    return [(one, delivery_search.shown(one, active[one.webhook_id])) for one in found]
+
+
+async def walk(db: Database, listed: Sequence[Webhook], wanted: Wanted, size: int) -> list[str]:
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = await db.read(delivery_search.page, listed, wanted, after, size)
+        assert len(page.deliveries) <= size
+        found += [one.id for one in page.deliveries]
+        after = page.after
+    return found
+
+
+@pytest.mark.parametrize("scanned", [1, 5_000])
+async def test_pages_hold_what_a_filter_in_memory_finds(
+    db: Database, monkeypatch: pytest.MonkeyPatch, scanned: int
+) -> None:
+    """With few rows a round, pages are short, and nothing is left out between them."""
+    monkeypatch.setattr(delivery_search, "SCANNED", scanned)
+    monkeypatch.setattr(delivery_search, "TERMS", 2)
+    listed = await made(db, 40)
+    everything = await db.read(every, listed)
+    times = sorted({one.created_at for one, _ in everything})
+    # Times of ids are milliseconds.
+    since, end = times[10] // 1000 * 1000, times[30] // 1000 * 1000
+    for only in FILTERS:
+        for wanted in (
+            Wanted(only), Wanted(only, event="contact.updated"), Wanted(only, status=500),
+            Wanted(only, "contact.created", 200, since, end), Wanted(only, since=since),
+        ):  # fmt: skip
+            right = [one for one, state in everything if wanted.fits(one, state)]
+            found = await walk(db, listed, wanted, 7)
+            assert sorted(found) == sorted(one.id for one in right), wanted
+            key = {one.id: (one.next_at, one.id) if _waits(only) else (0, one.id) for one in right}
+            assert found == sorted(found, key=lambda one: key[one], reverse=not _waits(only))
+
+
+def _waits(only: Filter) -> bool:
+    return only == "waiting" or only in WAITING
+
+
+async def test_no_webhooks_have_no_deliveries(db: Database) -> None:
+    for only in FILTERS:
+        assert (await db.read(delivery_search.page, [], Wanted(only))).deliveries == []
+
+
+async def test_events_lead_to_their_deliveries_of_one_owner(db: Database) -> None:
+    listed = await made(db, 3)
+    everything = await db.read(every, listed)
+    events = sorted({one.event_id for one, _ in everything})[:2]
+    found = await db.read(delivery_search.of_events, OWNER, events)
+    assert [one.id for one in found] == sorted(
+        (one.id for one, _ in everything if one.event_id in events), reverse=True
+    )
+    assert await db.read(delivery_search.of_events, OWNER, []) == []
+    assert await db.read(delivery_search.of_events, "nobody", events) == []

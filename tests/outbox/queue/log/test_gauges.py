@@ -1,0 +1,207 @@
+"""Readings of waiting deliveries: correct for any pieces, and each of them short."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
+from outbox.queue.log import waiting_counts
+from outbox.queue.log.backlogs import Backlogs
+from outbox.queue.log.gauges import Gauges, Readings
+from outbox.queue.state.lanes import due_now
+from tests.support.plans import buffers
+from tests.support.rows import add_waiting, add_webhooks, pause, webhook_id
+
+AHEAD = 3_600_000_000
+
+
+async def complete(readings: Readings) -> Gauges:
+    """Return the reading that ends a pass."""
+    for _ in range(1_000):
+        reading = await readings.take(lambda _: [])
+        if readings.complete:
+            return reading
+    raise AssertionError("it never comes to an end")
+
+
+async def anew(db: Database, rows: int) -> Gauges:
+    return await complete(Readings(db, seconds=0.0, rows=rows))
+
+
+async def _counted(tx: Tx) -> dict[str, int]:
+    rows = await tx.all(
+        "select webhook_id, count(*) as n from deliveries where state = 'ready' group by webhook_id"
+    )
+    return {row["webhook_id"]: row["n"] for row in rows}
+
+
+async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
+    """Create queues of many shapes, with many rows due at the same time; return their counts."""
+    now = await due_now(tx)
+    await add_webhooks(tx, 1, 40)
+    expected: Counter[str] = Counter()
+    for number in range(1, 41, 3):
+        parked = dice.random() < 0.3
+        if parked:
+            await pause(tx, number)
+        for retry in (False, True):
+            for ahead in (False, True):
+                count = dice.choice((0, 1, 2, 7, 30))
+                if count:
+                    at = now + AHEAD if ahead else now - AHEAD
+                    await add_waiting(tx, number, count, at, dice.choice((0, 1)), retry)
+                expected["parked" if parked else "scheduled" if ahead else "ready"] += count
+    return expected
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 29, 30, 31, 10_000])
+async def test_every_row_is_counted_once_whatever_the_pieces(db: Database, rows: int) -> None:
+    expected = await db.write(_mixed, random.Random(rows))
+    reading = await anew(db, rows)
+    found = {state: n for state, n in reading.states.items() if state in expected}
+    assert found == {state: n for state, n in expected.items() if n}
+    counted = await db.read(_counted)
+    assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
+    for waits in reading.waiting.values():
+        assert waits.oldest_age == pytest.approx(AHEAD / 1e6, abs=60) or waits.oldest_age == 0
+
+
+async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> None:
+    await db.write(_mixed, random.Random(7))
+    readings = Readings(db, seconds=0.0, rows=5)
+    await complete(readings)
+
+    async def drain(tx: Tx) -> None:
+        await tx.run("update deliveries set state = 'delivered' where webhook_id < 'w000020'")
+        await add_waiting(tx, 21, 3, 5)
+
+    await db.write(drain)
+    counted = await db.read(_counted)
+    readings.complete = False
+    reading = await complete(readings)
+    # One pass later the old counts are gone.
+    readings.complete = False
+    reading = await complete(readings)
+    assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
+
+
+async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        await add_webhooks(tx, 1, 2)
+        await add_waiting(tx, 1, 100, 5)
+
+    await db.write(fill)
+    readings = Readings(db, seconds=0.0, rows=10)
+    pending = []
+    for _ in range(30):
+        reading = await readings.take(lambda _: [])
+        if readings.complete:
+            pending.append(reading.waiting[webhook_id(1)].pending)
+    assert set(pending) == {100}
+
+
+async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        now = await due_now(tx)
+        await add_webhooks(tx, 1, 4)
+        await add_waiting(tx, 1, 3, now - 50_000_000)
+        await add_waiting(tx, 2, 3, now - 90_000_000)
+        await pause(tx, 2)
+        await add_waiting(tx, 3, 3, now - 80_000_000)
+        await tx.run("update lanes set failing = true where webhook_id = 'w000003'")
+        await tx.run("update webhooks set circuit = 'open' where id = 'w000003'")
+        await add_waiting(tx, 4, 3, now - 70_000_000)
+        await tx.run("update lanes set wait_until = $1 where webhook_id = 'w000004'", now - 5)
+
+    await db.write(fill)
+    reading = await anew(db, 100)
+    assert reading.oldest_ready_age == pytest.approx(50, abs=10)
+    assert reading.waiting["w000002"].oldest_age == pytest.approx(90, abs=10)
+    assert reading.endpoints == {
+        ("active", "closed"): 2,
+        ("active", "open"): 1,
+        ("paused", "closed"): 1,
+    }
+
+
+async def test_standing_covers_the_requested_webhooks(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        await add_webhooks(tx, 1, 5)
+        await tx.run("update webhooks set state = 'disabled' where id = 'w000002'")
+        await tx.run("update webhooks set state = 'paused' where id = 'w000004'")
+        await tx.run("update lanes set failing = true where webhook_id in ('w000001', 'w000004')")
+
+    await db.write(fill)
+    chosen = ["w000001", "w000002", "w000003", "w000004", "gone"]
+    reading = await Readings(db).take(lambda _: chosen)
+    assert {name: end.up for name, end in reading.standing.items()} == {
+        "w000001": False,
+        "w000002": False,
+        "w000003": True,
+        "w000004": True,
+    }
+
+
+async def _read_of_a_piece(tx: Tx) -> dict[str, int]:
+    start = (webhook_id(1), False, 200_000)
+    end = (webhook_id(1), False, 201_000)
+    await by_index(tx)
+    return (
+        await buffers(tx, "end", waiting_counts.PIECE_END, (*start, 999))
+        | await buffers(tx, "inside", waiting_counts.INSIDE, (*start, end[2]))
+        | await buffers(tx, "until", waiting_counts.PIECE_UNTIL, (*start, 10**17, *end))
+    )
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_a_piece_reads_its_own_rows_with_statistics_of_an_empty_queue(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        await tx.run("alter table deliveries set (autovacuum_enabled = off)")
+        await tx.run("analyze deliveries")
+        await add_webhooks(tx, 1, 1)
+        await add_waiting(tx, 1, 100_000, 150_000)
+
+    await db.write(fill)
+    touched = await db.read(_read_of_a_piece)
+    # A thousand rows, each perhaps with one page: far from the thousands of the table.
+    assert max(touched.values()) <= 1_100, touched
+
+
+async def test_a_webhook_is_behind_by_its_due_first_attempts_alone(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        now = await due_now(tx)
+        late = now - 90_000_000
+        await add_webhooks(tx, 1, 7)
+        await add_waiting(tx, 1, 40, late)
+        await add_waiting(tx, 1, 5, now + AHEAD)
+        await add_waiting(tx, 1, 9, late - AHEAD, retry=True)
+        await add_waiting(tx, 2, 3, now - 30_000_000)
+        await add_waiting(tx, 3, 3, late, retry=True)
+        await add_waiting(tx, 4, 3, now + AHEAD)
+        await add_waiting(tx, 5, 3, late)
+        await pause(tx, 5)
+        await add_waiting(tx, 6, 3, late)
+        await tx.run("update lanes set probe_at = $1 where webhook_id = 'w000006'", now)
+        await add_waiting(tx, 7, 11, late)
+
+    await db.write(fill)
+    for rows in (1, 7, 10_000):
+        readings = Readings(db, seconds=0.0, rows=rows)
+        found = (await complete(readings)).backlogs
+        assert {name: one.deliveries for name, one in found.webhooks.items()} == {
+            "w000001": 40, "w000007": 11,
+        }  # fmt: skip
+        assert found.webhooks["w000001"].age == pytest.approx(90, abs=20)
+        assert (found.behind, found.largest, found.rest) == (2, 40, 11)
+        assert [one.deliveries for one in found.owners.values()] == [51]
+
+    async def drain(tx: Tx) -> None:
+        await tx.run("update deliveries set state = 'delivered'")
+
+    await db.write(drain)
+    readings.complete = False
+    await complete(readings)
+    readings.complete = False
+    assert (await complete(readings)).backlogs == Backlogs()

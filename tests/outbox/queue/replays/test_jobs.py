@@ -1,0 +1,732 @@
+"""Jobs that replay many events: which ones, in which order, how fast, and each of them once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pytest
+
+from outbox import database
+from outbox.__main__ import MIGRATIONS
+from outbox.clock import SystemClock
+from outbox.database.migration_files import read_migrations
+from outbox.database.places import Crowded
+from outbox.database.plans import by_index
+from outbox.database.sql import items
+from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.ids import Ids
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.replays import job_selection, job_steps, jobs, recovery, replay
+from outbox.queue.replays.job_selection import Found
+from outbox.queue.replays.jobs import Draft, Job, Kind, State, TooMany
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep import parking
+from outbox.queue.upkeep.retention import Retention
+from outbox.states import End
+from outbox.webhooks.conditions import Condition
+from outbox.worker.recovering import NoJobLedger, Recovering
+from outbox.worker.windows import MOST_BYTES
+from tests.support.counted import CountedTx
+from tests.support.drain import OWNER, add_webhook, make, ring, rows
+from tests.support.lines import fanned
+from tests.support.plans import buffers
+from tests.support.waiting import next_millisecond
+
+HOUR = 3_600_000_000
+SECOND = 1_000_000
+DAY = 24 * HOUR
+NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
+FAILED: tuple[End, ...] = ("exhausted", "gone", "dead")
+URL = "http://127.0.0.1:9/"
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> None:
+    await tx.run(sql, *args)
+
+
+async def events(tx: Tx, count: int, name: str) -> list[str]:
+    return [await make(tx, f"record-{n}", name) for n in range(count)]
+
+
+@dataclass
+class Shop:
+    """A webhook, and events with deliveries to it."""
+
+    db: Database
+    webhook_id: str
+
+    async def ended(self, *states: str, name: str = "thing.made", hours: int = 0) -> list[str]:
+        """Make an event with a delivery for each of these ends, some hours ago; their ids."""
+        ids = await self.db.write(events, len(states), name)
+        await self.db.write(
+            run, "update events set occurred_at = occurred_at - $1 where seq is null", hours * HOUR
+        )
+        await self.db.write(fan_out, NONE)
+        ordered = [
+            row["id"]
+            for row in await self.db.read(
+                rows, "select id from events order by seq desc limit $1", len(ids)
+            )
+        ]
+        ordered.reverse()
+        for event_id, state in zip(ordered, states, strict=True):
+            await self.db.write(
+                run, "update deliveries set state = $2 where event_id = $1", event_id, state
+            )
+        return ordered
+
+    async def job(
+        self, *ends: End, names: tuple[str, ...] | None = None, hours: int = 5, until: int = 0,
+        rate: int = 1000, total: int = 0,
+    ) -> str:  # fmt: skip
+        now = self.db.clock.wall()
+        draft = Draft(ends, names, now - hours * HOUR, now - until * HOUR + 1, rate)
+        return await self.db.write(
+            jobs.create, owner_id=OWNER, webhook_id=self.webhook_id, user_id="maria", draft=draft,
+            total=total,
+        )  # fmt: skip
+
+    def draft(self, days: int) -> Draft:
+        """A backfill of some days."""
+        now = self.db.clock.wall()
+        return Draft((), None, now - days * DAY, now, 5)
+
+    async def of(self, job_id: str) -> Job:
+        job = await self.db.read(jobs.one, job_id)
+        assert job is not None
+        return job
+
+    async def step(self, job_id: str) -> None:
+        """Let a second pass for the job's rate, and take a step."""
+        # Of two deliveries of an event the one with the greater id is the last.
+        await next_millisecond()
+        await self.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+        await Recovering(self.db).step(await self.of(job_id))
+
+    async def finish(self, job_id: str) -> Job:
+        async with asyncio.timeout(30):
+            while (job := await self.of(job_id)).state == "running":
+                await self.step(job_id)
+        return job
+
+    async def age(self, days: int) -> None:
+        """Let these days pass for all events and deliveries; all deliveries have ended."""
+        for row in await self.db.read(rows, "select id, created_at from deliveries"):
+            then = int(row["created_at"]) - days * DAY
+            await self.db.write(
+                run, "update deliveries set id = $2, created_at = $3, finished_at = $3"
+                " where id = $1", row["id"], self.db.ids.new(then), then,
+            )  # fmt: skip
+        for row in await self.db.read(rows, "select id, occurred_at from events"):
+            then = int(row["occurred_at"]) - days * DAY
+            new = self.db.ids.new(then)
+            await self.db.write(
+                run, "update events set id = $2, occurred_at = $3 where id = $1",
+                row["id"], new, then,
+            )  # fmt: skip
+            await self.db.write(
+                run, "update deliveries set event_id = $2 where event_id = $1", row["id"], new
+            )
+
+    async def replayed(self) -> list[str]:
+        """The events of the replays, in the order in which they go out."""
+        found = await self.db.read(
+            rows, "select event_id from deliveries where origin = 'replay' order by next_at"
+        )
+        return [row["event_id"] for row in found]
+
+
+@pytest.fixture
+async def shop(db: Database) -> Shop:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    return Shop(db, webhook_id)
+
+
+async def test_a_job_replays_what_ended_as_chosen_in_order(shop: Shop) -> None:
+    ids = await shop.ended("exhausted", "delivered", "gone", "cancelled", "dead", "ready", "held")
+    job = await shop.finish(await shop.job(*FAILED))
+    assert await shop.replayed() == [ids[0], ids[2], ids[4]]
+    assert (job.state, job.made, job.refused) == ("done", 3, 0)
+    [row] = await shop.db.read(
+        rows, "select count(*) as n from deliveries where replayed_by = 'maria' and state = 'ready'"
+    )
+    assert row["n"] == 3
+    [lane] = await shop.db.read(rows, "select due_at <= due_now() as due from lanes")
+    assert lane["due"]
+
+
+@pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "cancelled", "dead"])
+async def test_each_end_can_be_chosen(shop: Shop, end: End) -> None:
+    states = ("exhausted", "delivered", "gone", "cancelled", "dead")
+    ids = await shop.ended(*states)
+    await shop.finish(await shop.job(end))
+    assert await shop.replayed() == [ids[states.index(end)]]
+
+
+async def test_times_and_names_choose_events(shop: Shop) -> None:
+    await shop.db.write(
+        run, "update webhooks set events = $1", '["thing.made","thing.changed","thing.gone"]'
+    )
+    await shop.ended("dead", hours=9)
+    wanted = await shop.ended("dead", "dead", hours=3)
+    await shop.ended("dead", name="thing.changed", hours=3)
+    await shop.ended("dead", hours=1)
+    await shop.finish(await shop.job("dead", names=("thing.made", "thing.gone"), until=2))
+    assert await shop.replayed() == wanted
+
+
+async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead", "dead")
+    await shop.finish(await shop.job("dead"))
+    assert (await shop.finish(await shop.job("dead"))).made == 0
+    # A replay that was delivered settles its event; one that failed as well is recovered.
+    for event_id, state in zip(ids, ("delivered", "dead", "cancelled"), strict=True):
+        await shop.db.write(
+            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
+            event_id, state,
+        )  # fmt: skip
+    job = await shop.finish(await shop.job("dead"))
+    assert job.made == 2
+    assert sorted(await shop.replayed()) == sorted([*ids, *ids[1:]])
+
+
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+@pytest.mark.parametrize("ahead", [1, -1])
+async def test_a_repeated_job_sends_nothing_twice_when_the_clock_was_wrong(
+    db_url: str, ahead: int
+) -> None:
+    """The ids of the first deliveries are behind those of their replays then."""
+    clock = Wall()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    shop = Shop(db, (await add_webhook(db, ring(), URL))[0])
+    clock.offset = ahead * HOUR
+    ids = await shop.ended("dead", "dead", "dead")
+    clock.offset = 0
+    wanted = recovery.Wanted(("dead",), clock.wall() - 5 * HOUR, clock.wall() + 5 * HOUR)
+    assert await db.read(recovery.count, shop.webhook_id, wanted) == 3
+    assert (await shop.finish(await shop.job("dead", until=-5))).made == 3
+    for event_id, state in zip(ids, ("delivered", "ready", "dead"), strict=True):
+        await db.write(
+            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
+            event_id, state,
+        )  # fmt: skip
+    # Only the last one of the third event ended so.
+    assert await db.read(recovery.count, shop.webhook_id, wanted) == 1
+    [again] = await db.read(recovery.page, shop.webhook_id, wanted, "", 10)
+    replayed = await db.write(replay.one, again, "maria")
+    await db.write(run, "update deliveries set state = 'delivered' where id = $1", replayed)
+    assert await db.read(recovery.count, shop.webhook_id, wanted) == 0
+    assert (await shop.finish(await shop.job("dead", until=-5))).made == 0
+    found = await db.read(
+        rows, "select nth from deliveries where event_id = $1 order by nth", ids[2]
+    )
+    assert [row["nth"] for row in found] == [0, 1, 2]
+    await db.close()
+
+
+async def test_replays_of_earlier_versions_have_no_number(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    await shop.finish(await shop.job("dead"))
+    await shop.db.write(run, "update deliveries set nth = 0")
+    await shop.db.write(
+        run, "update deliveries set state = 'delivered' where event_id = $1 and origin = 'replay'",
+        ids[0],
+    )  # fmt: skip
+    await shop.db.write(
+        run, "update deliveries set state = 'dead' where event_id = $1 and origin = 'replay'",
+        ids[1],
+    )  # fmt: skip
+    assert (await shop.finish(await shop.job("dead"))).made == 1
+    found = await shop.db.read(
+        rows, "select nth from deliveries where event_id = $1 order by nth", ids[1]
+    )
+    assert [row["nth"] for row in found] == [0, 0, 1]
+
+
+async def test_the_count_is_what_the_job_makes(shop: Shop) -> None:
+    await shop.ended("dead", "gone", "delivered", hours=2)
+    now = shop.db.clock.wall()
+    draft = Draft(("dead", "gone"), None, now - 5 * HOUR, now, 5)
+    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
+    assert await shop.db.read(jobs.count, chosen) == (2, True)
+    assert (await shop.finish(await shop.job("dead", "gone"))).made == 2
+    assert await shop.db.read(jobs.count, chosen) == (0, True)
+
+
+async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        job_selection, "_PAGE", job_selection._PAGE.replace("limit 1000", "limit 2")
+    )
+    monkeypatch.setattr(job_selection, "PAGE", 2)
+    monkeypatch.setattr(jobs, "COUNTED", 2)
+    await shop.ended(*["dead"] * 5)
+    now = shop.db.clock.wall()
+    draft = Draft(("dead",), None, now - HOUR, now + 1, 5)
+    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
+    assert await shop.db.read(jobs.count, chosen) == (4, False)
+
+
+async def test_a_job_ends_where_it_began_in_the_feed(shop: Shop) -> None:
+    """What ended later is another job's."""
+    first = await shop.ended("dead")
+    job_id = await shop.job("dead", until=-1)
+    await shop.ended("dead")
+    await shop.finish(job_id)
+    assert await shop.replayed() == first
+
+
+async def test_a_backfill_sends_what_the_webhook_never_got(shop: Shop) -> None:
+    before = await shop.ended("delivered", "delivered", hours=2)
+    await shop.ended("delivered", name="thing.changed", hours=2)
+    new, _ = await add_webhook(shop.db, ring(), URL)
+    after = await shop.ended("delivered")
+    late = Shop(shop.db, new)
+    job_id = await late.job(names=("thing.made", "thing.changed"))
+    job = await late.finish(job_id)
+    assert (job.kind, job.made) == ("backfill", 2)
+    assert await shop.replayed() == before
+    found = await shop.db.read(
+        rows, "select event_id, origin from deliveries where webhook_id = $1 order by seq", new
+    )
+    assert [(row["event_id"], row["origin"]) for row in found] == [
+        *((one, "replay") for one in before), *((one, "event") for one in after),
+    ]  # fmt: skip
+    assert (await late.finish(await late.job())).made == 0
+
+
+async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Shop) -> None:
+    """Both as they are when an event is reached."""
+    one, _ = await shop.ended("delivered", "delivered")
+    await shop.ended("delivered", name="thing.changed")
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id", "record-0"),))
+    late = Shop(shop.db, new)
+    now = shop.db.clock.wall()
+    draft = Draft((), None, now - HOUR, now, 5)
+    chosen = await shop.db.read(jobs.choose, OWNER, new, draft)
+    assert await shop.db.read(jobs.count, chosen) == (1, True)
+    job_id = await late.job(names=("thing.made", "thing.changed"))
+    await shop.db.write(run, "update webhooks set events = '[]' where id = $1", new)
+    assert (await late.finish(job_id)).made == 0
+    await shop.db.write(run, "update webhooks set events = $2 where id = $1", new, '["thing.made"]')
+    assert (await late.finish(await late.job())).made == 1
+    [row] = await shop.db.read(rows, "select event_id from deliveries where webhook_id = $1", new)
+    assert row["event_id"] == one
+    await shop.db.write(run, "update webhooks set conditions = 'x' where id = $1", new)
+    assert await shop.db.read(jobs.count, chosen) == (0, True)
+
+
+async def test_a_backfill_leaves_out_what_may_have_been_delivered_before(shop: Shop) -> None:
+    """Without their deliveries, the log does not show whether these events arrived."""
+    await shop.ended(*["delivered"] * 5)
+    await shop.age(8)
+    await Retention(shop.db, deliveries_days=7, events_days=30).deliveries()
+    after = await shop.ended("delivered")
+    assert len(await shop.db.read(rows, "select id from events")) == 6
+    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, shop.draft(days=20))
+    assert await shop.db.read(jobs.count, chosen) == (0, True)
+    assert (await shop.finish(await shop.job(hours=20 * 24))).made == 0
+    # A webhook that has lost no delivery gets them all, and once they are deleted none again.
+    new, _ = await add_webhook(shop.db, ring(), URL)
+    late = Shop(shop.db, new)
+    assert (await late.finish(await late.job(hours=20 * 24))).made == 6
+    assert after[0] in await shop.replayed()
+    await shop.db.write(run, "update deliveries set state = 'delivered'")
+    await shop.age(8)
+    await Retention(shop.db, deliveries_days=7, events_days=30).deliveries()
+    assert await shop.db.read(rows, "select id from deliveries") == []
+    assert (await late.finish(await late.job(hours=20 * 24))).made == 0
+
+
+async def test_a_backfill_sees_a_deletion_that_came_after_its_search(shop: Shop) -> None:
+    await shop.ended("delivered", "delivered")
+    await shop.age(8)
+    late = Shop(shop.db, (await add_webhook(shop.db, ring(), URL))[0])
+    job_id = await late.job(hours=20 * 24)
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await late.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    assert len(found.events) == 2
+    # Another job has sent one of them, and its delivery was deleted.
+    await shop.db.write(
+        run, "insert into forgotten (webhook_id, seq) values ($1, 1)", late.webhook_id
+    )
+    assert await shop.db.write(job_steps.advance, job, found) == job_steps.Step(1, 1, True)
+
+
+async def test_a_recovery_does_not_depend_on_deleted_deliveries(shop: Shop) -> None:
+    """What is recovered has a delivery that shows how it ended."""
+    await shop.ended("dead", "delivered")
+    await shop.age(6)
+    await shop.db.write(
+        run, "insert into forgotten (webhook_id, seq) values ($1, 99)", shop.webhook_id
+    )
+    assert (await shop.finish(await shop.job("dead", hours=20 * 24))).made == 1
+
+
+async def test_an_upgrade_knows_what_retention_has_deleted_before(shop: Shop) -> None:
+    [made] = [m for m in read_migrations("outbox", MIGRATIONS) if m.name == "0016_forgotten"]
+    upgrade = made.statements(shop.db.engine)[-1]
+    for _ in range(3):
+        await shop.ended("delivered")
+        await next_millisecond()
+    await shop.db.write(run, "update deliveries set attempts = 1")
+    await shop.db.write(run, upgrade)
+    assert await shop.db.read(rows, "select * from forgotten") == []
+    await shop.db.write(
+        run, "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
+        " values ($1, 1, 1, 'd')", shop.webhook_id,
+    )  # fmt: skip
+    for delete, seq in (("seq = 1", 2), ("true", 3)):
+        await shop.db.write(run, f"delete from deliveries where {delete}")
+        await shop.db.write(run, upgrade)
+        [row] = await shop.db.read(rows, "select seq from forgotten")
+        assert row["seq"] == seq
+        await shop.db.write(run, "delete from forgotten")
+
+
+async def test_removing_a_webhook_removes_what_is_known_of_its_deletions(shop: Shop) -> None:
+    await shop.ended("delivered")
+    await shop.age(8)
+    kept = Retention(shop.db, deliveries_days=7, events_days=30)
+    await kept.deliveries()
+    [row] = await shop.db.read(rows, "select webhook_id, seq from forgotten")
+    assert (row["webhook_id"], row["seq"]) == (shop.webhook_id, 1)
+    await shop.ended("delivered")
+    await shop.age(8)
+    await parking.remove(shop.db, shop.webhook_id)
+    await kept.deliveries()
+    assert await shop.db.read(rows, "select * from forgotten") == []
+
+
+class Weighed(CountedTx):
+    """A transaction that notes how many bytes of bodies each statement reads."""
+
+    def __init__(self, tx: Any, weights: list[int]) -> None:
+        super().__init__(tx, [])
+        object.__setattr__(self, "_weights", weights)
+
+    async def all(self, sql: str, *args: Any) -> Any:
+        found = await super().all(sql, *args)
+        if "body" in sql:
+            self._weights.append(
+                sum(len(row["body"] or b"") for row in found if "body" in row.keys())  # noqa: SIM118
+            )
+        return found
+
+
+@pytest.mark.parametrize("size", [200_000, 3_000_000])
+async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: int) -> None:
+    count = 60 if size < 1_000_000 else 5
+    await shop.db.write(events, count, "thing.made")
+    await shop.db.write(
+        run, "update events set body = $1", b'{"data":{"id":1,"notes":"' + b"x" * size + b'"}}'
+    )
+    await fanned(shop.db)
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id", "1"),))
+    late = Shop(shop.db, new)
+    job_id = await late.job(rate=1000)
+    weights: list[int] = []
+    once, steps = max(job_selection.BODIES_BYTES, size + 100), 0
+    async with asyncio.timeout(30):
+        while (job := await late.of(job_id)).state == "running":
+            job = replace(job, paced_at=job.paced_at - SECOND)
+
+            async def find(tx: Tx, job: Job = job) -> Found | None:
+                looked = len(weights)
+                found = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
+                assert sum(weights[looked:]) <= job_selection.JUDGED_BYTES + once
+                return found
+
+            found = await shop.db.scan("duties", find)
+            assert found is not None
+            await shop.db.write(job_steps.advance, job, found)
+            steps += 1
+    assert job.made == count
+    assert max(weights) <= once
+    assert steps > 1
+
+
+async def test_a_job_stops_reading_bodies_when_it_has_enough(shop: Shop) -> None:
+    await shop.db.write(events, 300, "thing.made")
+    await fanned(shop.db)
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id"),))
+    late = Shop(shop.db, new)
+    job = await late.of(await late.job(rate=10))
+    weights: list[int] = []
+
+    async def find(tx: Tx) -> Found | None:
+        slow = replace(job, paced_at=job.paced_at - SECOND)
+        return await job_steps.find(cast("Tx", Weighed(tx, weights)), slow)
+
+    found = await shop.db.scan("duties", find)
+    assert found is not None
+    assert len(found.events) == 10
+    assert found.more
+    assert len(weights) == 2, "one for the sizes, one for the first bodies"
+
+
+async def test_two_jobs_at_once_send_each_event_once(shop: Shop) -> None:
+    ids = await shop.ended(*["dead"] * 40)
+    both = [await shop.job("dead"), await shop.job("dead")]
+    done = await asyncio.gather(*[shop.finish(one) for one in both])
+    assert sum(job.made for job in done) == 40
+    assert sorted(await shop.replayed()) == sorted(ids)
+
+
+async def test_two_runners_of_a_job_send_each_event_once(shop: Shop) -> None:
+    ids = await shop.ended(*["dead"] * 40)
+    job_id = await shop.job("dead", rate=7)
+    await asyncio.gather(*[shop.finish(job_id) for _ in range(3)])
+    assert await shop.replayed() == ids
+    assert (await shop.of(job_id)).made == 40
+
+
+async def test_a_runner_that_is_late_changes_nothing(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    first = await shop.db.write(job_steps.advance, job, found)
+    assert first == job_steps.Step(1, 0, False)
+    assert await shop.db.write(job_steps.advance, job, found) is None
+    assert await shop.replayed() == ids[:1]
+
+
+async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    await shop.step(job_id)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert await shop.db.write(jobs.cancel, job_id)
+    assert not await shop.db.write(jobs.cancel, job_id)
+    assert found is None or await shop.db.write(job_steps.advance, job, found) is None
+    job = await shop.of(job_id)
+    assert (job.state, job.made, job.finished_at is not None) == ("cancelled", 1, True)
+    assert await shop.db.read(jobs.running) == []
+    # Another job takes up the rest.
+    assert (await shop.finish(await shop.job("dead"))).made == 1
+
+
+DAMAGES = {
+    "half a name": "names = '[\"cont'", "names that are no list": "names = '{}'",
+    "names that are no texts": "names = '[1]'", "half an end": "ends = '[\"de'",
+    "no ends": "ends = '[]'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+async def test_a_damaged_job_ends_alone_with_its_reason(shop: Shop, what: str) -> None:
+    ids = await shop.ended("dead", "dead")
+    damaged = await shop.job("dead", names=("thing.made",))
+    await shop.db.write(run, f"update jobs set {DAMAGES[what]}")
+    other = await shop.job("dead")
+    ledger = Jobs()
+    async with asyncio.timeout(30):
+        await Recovering(shop.db, ledger).run_once()
+    assert await shop.replayed() == ids
+    assert (await shop.of(other)).state == "done"
+    job = await shop.of(damaged)
+    assert (job.state, job.made, job.reason) == ("cancelled", 0, jobs.DAMAGED)
+    assert job.finished_at is not None
+    assert sorted(ledger.ended) == [("recover", "cancelled"), ("recover", "done")]
+    assert {j.id for j in await shop.db.read(jobs.listed, shop.webhook_id)} == {damaged, other}
+
+
+async def test_a_job_with_an_error_ends_alone(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    damaged = await shop.job("dead")
+    # A text instead of a number; PostgreSQL has none, but its numbers have an end.
+    await shop.db.write(
+        run, "update jobs set /*sqlite place = 'x'*/ /*postgres made = 9223372036854775807*/"
+    )
+    other = await shop.job("dead")
+    async with asyncio.timeout(30):
+        await Recovering(shop.db).run_once()
+    assert await shop.replayed() == ids
+    [row] = await shop.db.read(rows, "select state, reason from jobs where id = $1", damaged)
+    assert (row["state"], row["reason"]) == ("cancelled", jobs.FAILED)
+    assert (await shop.of(other)).state == "done"
+
+
+async def test_a_job_that_finds_no_place_for_its_search_goes_on(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead")
+    job_id = await shop.job("dead")
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    others = [
+        asyncio.create_task(shop.db.scan(DUTIES, jobs.one, job_id))
+        for _ in range(SCANS_EACH + SCANS_WAITING + 1)
+    ]
+    # Until each of them runs, waits or was refused.
+    await asyncio.sleep(0)
+    await Recovering(shop.db).step(job)
+    results = await asyncio.gather(*others, return_exceptions=True)
+    assert any(isinstance(result, Crowded) for result in results)
+    assert not await shop.replayed()
+    assert (await shop.of(job_id)).state == "running"
+    assert (await shop.finish(job_id)).state == "done"
+    assert await shop.replayed() == ids
+
+
+class Jobs(NoJobLedger):
+    """A ledger that records the ends of jobs."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[str, str]] = []
+
+    def job_ended(self, kind: Kind, state: State) -> None:
+        self.ended.append((kind, state))
+
+
+async def test_a_job_goes_on_when_the_wall_clock_was_set_back(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    month = 30 * 24 * HOUR
+    await shop.db.write(run, "update jobs set paced_at = paced_at + $1", month)
+    await Recovering(shop.db).step(await shop.of(job_id))
+    job = await shop.of(job_id)
+    assert job.made == 1
+    assert job.paced_at <= shop.db.clock.wall()
+    assert job_steps.allowance(job, job.paced_at, 500) == 0, "the rate is a cap from then on"
+
+
+async def test_the_rate_is_a_cap(shop: Shop) -> None:
+    await shop.ended(*["dead"] * 30)
+    job_id = await shop.job("dead", rate=10)
+    job = await shop.of(job_id)
+    start = job.paced_at
+    for micros, allowed in ((0, 0), (99_999, 0), (100_000, 1), (SECOND, 10), (9 * SECOND, 10)):
+        assert job_steps.allowance(job, start + micros, 500) == allowed
+    # A clock that is set back by more than a second makes nobody wait for it.
+    assert job_steps.allowance(job, start - SECOND, 500) == 0
+    assert job_steps.allowance(job, start - HOUR, 500) == 10
+    assert job_steps.allowance(job, start + SECOND, 3) == 3
+    for made in (10, 20, 30):
+        await shop.step(job_id)
+        assert (await shop.of(job_id)).made == made
+    assert (await shop.finish(job_id)).state == "done"
+
+
+async def test_a_job_waits_while_its_webhook_is_not_active(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead")
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    await shop.db.write(parking.pause, shop.webhook_id)
+    assert await shop.db.write(job_steps.advance, job, found) is None
+    assert not await Recovering(shop.db).any_running()
+    await parking.activate(shop.db, shop.webhook_id, "none")
+    assert await Recovering(shop.db).any_running()
+    assert (await shop.finish(job_id)).made == 2
+
+
+async def test_an_erased_or_purged_event_is_refused(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead", "dead", "dead")
+    job_id = await shop.job("dead")
+    await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[0])
+    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
+    job = await shop.of(job_id)
+    found = await shop.db.read(job_steps.find, job)
+    assert found is not None
+    # Erased and purged between the search and the replay.
+    await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[1])
+    await shop.db.write(run, "delete from events where id = $1", ids[2])
+    assert await shop.db.write(job_steps.advance, job, found) == job_steps.Step(1, 3, True)
+    assert await shop.replayed() == ids[3:]
+
+
+async def test_removing_a_webhook_removes_its_jobs(shop: Shop) -> None:
+    await shop.ended("dead")
+    job_id = await shop.job("dead")
+    await parking.remove(shop.db, shop.webhook_id)
+    assert await shop.db.read(jobs.one, job_id) is None
+
+
+async def test_jobs_have_bounds_and_an_end(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [await shop.job("dead") for _ in range(jobs.MOST_RUNNING)]
+    with pytest.raises(TooMany):
+        await shop.job("dead")
+    await shop.db.write(jobs.cancel, ids[0])
+    monkeypatch.setattr(jobs, "KEPT_EACH", 0)
+    ids.append(await shop.job("dead"))
+    assert [job.id for job in await shop.db.read(jobs.listed, shop.webhook_id)] == sorted(
+        ids[1:], reverse=True
+    )
+    assert await shop.db.write(jobs.purge, 100) == 0
+    await shop.db.write(run, "update jobs set created_at = created_at - $1", jobs.LASTS + SECOND)
+    assert await shop.db.write(jobs.purge, 100) == 0
+    assert {job.state for job in await shop.db.read(jobs.listed, shop.webhook_id)} == {"expired"}
+    await shop.db.write(run, "update jobs set finished_at = finished_at - $1", jobs.LASTS + SECOND)
+    assert await shop.db.write(jobs.purge, 3) == 3
+    assert await shop.db.write(jobs.purge, 100) == jobs.MOST_RUNNING - 3
+
+
+async def test_the_start_is_found_in_a_long_feed(shop: Shop) -> None:
+    await shop.db.write(
+        run,
+        "insert into events (id, seq, owner_id, name, record_id, record_version, occurred_at,"
+        " body_digest) with recursive /*postgres n as (select * from"
+        " generate_series(1, 20000) as g(n))*/ /*sqlite n(n) as (select 1 union all"
+        " select n + 1 from n where n < 20000)*/ select 'e' || n, n, $1, 'thing.made', 'r', 1,"
+        " $2 + cast(n as bigint) * 100000000, '' from n",
+        OWNER, 0,
+    )  # fmt: skip
+    for wanted in (1, 900, 5_000, 13_456, 20_000):
+        chosen = job_selection.Selection(
+            OWNER, shop.webhook_id, (), None, wanted * 100_000_000, 2**60, 20_000
+        )
+        place = await shop.db.read(job_selection.start, chosen)
+        # Before it by a day, which is 864 events here, and at most a little more.
+        assert wanted - 864 - 2 * job_selection.NEAR <= place < max(wanted - 863, 1), wanted
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_a_step_reads_little_of_a_table_that_was_empty_when_it_was_counted(
+    db: Database,
+) -> None:
+    """With statistics from an empty queue, a step of 500 took a second among 20,000 events."""
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    touched = await db.write(_grown, webhook_id)
+    assert max(touched.values()) <= 5_000, touched
+
+
+async def _grown(tx: Tx, webhook_id: str) -> dict[str, int]:
+    for table in ("events", "deliveries"):
+        await tx.run(f"alter table {table} set (autovacuum_enabled = off)")
+        await tx.run(f"analyze {table}")
+    await tx.run(
+        "insert into events (id, seq, owner_id, name, record_id, record_version, occurred_at,"
+        " body_digest) select lpad(to_hex(n), 24, '0'), n, $1, 'thing.made', 'r', 1, n, ''"
+        " from generate_series(1, 20000) as n",
+        OWNER,
+    )
+    await tx.run(
+        "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,"
+        " tries, attempts, record_id, seq, created_at) select id, owner_id, id, $1, 'event',"
+        " 'exhausted', true, 0, 1, 1, 'r', seq, 1 from events",
+        webhook_id,
+    )
+    await by_index(tx)
+    ids = items([f"{n:024x}" for n in range(1, 501)])
+    return (
+        await buffers(tx, "deliveries", job_selection._DELIVERIES, (ids, webhook_id))
+        | await buffers(tx, "page", job_selection._PAGE, (OWNER, 9_000, 20_000))
+        | await buffers(tx, "events", job_steps._KEEP, (ids,))
+        | await buffers(tx, "bodies", job_selection._BODIES, (ids,))
+    )
