@@ -16,7 +16,7 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
-from gateway.domain.storefront.directory import Directory
+from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
 from gateway.graphql.routes import add_graphql
 from gateway.records.errors import Refusal

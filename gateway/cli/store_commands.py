@@ -8,8 +8,8 @@ from msgspec import json
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.storefront import stores
-from gateway.domain.storefront.stores import STORES
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check

@@ -9,8 +9,8 @@ from gateway.console.records import Section
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
-from gateway.domain.storefront.reviews import REVIEWS, STATUSES
-from gateway.domain.storefront.stores import STORES
+from gateway.domain.storefront.catalogue.reviews import REVIEWS, STATUSES
+from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check

@@ -15,13 +15,16 @@ from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTES
-from gateway.domain.storefront import categories, erasure, modals, reviews, stores
-from gateway.domain.storefront.categories import CATEGORIES
-from gateway.domain.storefront.customers import CUSTOMERS
-from gateway.domain.storefront.ebooks import EBOOKS
-from gateway.domain.storefront.modals import DISCOUNT_MODALS
-from gateway.domain.storefront.reviews import REVIEWS
-from gateway.domain.storefront.stores import STORES
+from gateway.domain.storefront.campaigns import modals
+from gateway.domain.storefront.campaigns.ebooks import EBOOKS
+from gateway.domain.storefront.campaigns.modals import DISCOUNT_MODALS
+from gateway.domain.storefront.catalogue import categories, reviews
+from gateway.domain.storefront.catalogue.categories import CATEGORIES
+from gateway.domain.storefront.catalogue.reviews import REVIEWS
+from gateway.domain.storefront.privacy import erasure
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.stores.stores import STORES
+from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft

@@ -6,7 +6,7 @@ Origin names the page, and Sec-Fetch-Site says when there is one. Programs send 
 
 from aiohttp import web
 
-from gateway.domain.storefront.directory import Directory, is_hostname_of, origins_of
+from gateway.domain.storefront.stores.directory import Directory, is_hostname_of, origins_of
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.keys import CLIENT, CONFIG, DIRECTORY

@@ -6,9 +6,9 @@ from typing import Any, Concatenate
 from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.arrival import recognise
 from gateway.domain.storefront.carts import tokens
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.visitors.recognition import recognise
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql import versions
 from gateway.graphql.cookies import cookies_of
 from gateway.graphql.loaders import Loaders

@@ -5,7 +5,7 @@ import re
 import aiohttp
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from gateway.domain.storefront.idp_keys import Fetched, FetchFailed
+from gateway.domain.storefront.sign_in.idp_keys import Fetched, FetchFailed
 from outbox.sending.guard import Guard
 from outbox.sending.urls import Refused, check_url
 

@@ -8,7 +8,7 @@ from aiohttp.typedefs import Handler
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
-from gateway.domain.storefront.directory import Directory
+from gateway.domain.storefront.stores.directory import Directory
 from gateway.records.access import Actor
 from gateway.server.budgets import Budget
 from gateway.server.config import Config

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
-from gateway.domain.storefront.customer_passwords import CustomerPasswords
-from gateway.domain.storefront.idp_keys import Providers
-from gateway.domain.storefront.session_tokens import TokenRing
-from gateway.domain.storefront.tries import Tries
+from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
+from gateway.domain.storefront.sign_in.idp_keys import Providers
+from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.storefront.visitors.session_tokens import TokenRing
 from gateway.server.fetching import Fetcher
 from gateway.server.mailer import Mailer
 from outbox.database.transaction import Database

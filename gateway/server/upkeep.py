@@ -16,16 +16,13 @@ from gateway.domain.accounts import keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales import order_verbs, quotes
-from gateway.domain.storefront import (
-    carts,
-    customer_sessions,
-    mail_tokens,
-    mails,
-    modal_coupons,
-    nonces,
-    reviews,
-)
+from gateway.domain.storefront import carts
+from gateway.domain.storefront.campaigns import modal_coupons
+from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import repeats
+from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.storefront.sign_in import nonces
+from gateway.domain.storefront.visitors import customer_sessions
 from gateway.records import once
 from gateway.records.dependants import Dependants
 from gateway.server import config

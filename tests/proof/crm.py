@@ -56,7 +56,8 @@ async def numbering(seed: int) -> Outcome:
     """Create 200 invoices at once on each engine: no gap, no repeat, no illegal move."""
     outcome = Outcome()
     await select(
-        outcome, "tests/gateway/domain/test_invoices.py", "tests/gateway/domain/test_quotes.py",
+        outcome, "tests/gateway/domain/sales/test_invoices.py",
+        "tests/gateway/domain/sales/test_quotes.py",
         "-k", "neither_gaps or a_race", at_least=8,
     )  # fmt: skip
     return outcome

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
-from gateway.domain.storefront.session_tokens import TokenRing
+from gateway.domain.storefront.visitors.session_tokens import TokenRing
 from tests.support.issuer import CLIENT, Issuer
 
 Forged = dict[str, list[str]]

@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.domain.sales import coupons, discounts, stock
 from gateway.domain.storefront import carts
-from gateway.domain.storefront.carts import lives, rows
+from gateway.domain.storefront.carts import cart_lifecycle, rows
 from tests.support.checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.engines import Engine
 from tests.support.rest import UNLIMITED, RestApi
@@ -54,7 +54,7 @@ GUARDS: Mapping[str, tuple[str, tuple[Change, ...]]] = {
         "one cart",
         (
             (rows, "_LOCK", ""),
-            (lives, "_END", lives._END.replace(" and state = 'active'", "")),
+            (cart_lifecycle, "_END", cart_lifecycle._END.replace(" and state = 'active'", "")),
         ),
     ),
 }

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import Any
 
-from gateway.domain.storefront import compact_jws, idp_tokens
+from gateway.domain.storefront.sign_in import idp_tokens
+from gateway.domain.storefront.visitors import compact_jws
 from gateway.server.config import Config, Egress, Limits
 from gateway.server.keys import STOREFRONT
 from tests.support.engines import Engine

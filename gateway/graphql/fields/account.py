@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.domain.storefront import customer_passwords, customers, sign_in
-from gateway.domain.storefront.sign_in import SignedIn
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.sign_in import customer_passwords, sign_in
+from gateway.domain.storefront.sign_in.sign_in import SignedIn
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Refusal

@@ -5,11 +5,12 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from gateway.domain.storefront import carts, shipping
+from gateway.domain.storefront import carts
 from gateway.domain.storefront.carts import changes, rows
 from gateway.domain.storefront.carts.contents import Contents, Item, Warn
-from gateway.domain.storefront.shipping import Option
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.stores import shipping
+from gateway.domain.storefront.stores.shipping import Option
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql import ids
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit

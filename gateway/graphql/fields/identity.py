@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from gateway.domain.storefront import identities, idp_tokens
-from gateway.domain.storefront.identities import Raced
-from gateway.domain.storefront.idp_tokens import Identity
-from gateway.domain.storefront.sign_in import SignedIn
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.sign_in import identities, idp_tokens
+from gateway.domain.storefront.sign_in.identities import Raced
+from gateway.domain.storefront.sign_in.idp_tokens import Identity
+from gateway.domain.storefront.sign_in.sign_in import SignedIn
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.fields.account import greet
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Refusal

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.domain.storefront import leads
+from gateway.domain.storefront.campaigns import leads
 from gateway.graphql import ids
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 

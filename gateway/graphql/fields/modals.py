@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.domain.storefront import modal_coupons, modals
+from gateway.domain.storefront.campaigns import modal_coupons, modals
 from gateway.graphql import ids
 from gateway.graphql.fields.cart import percent
 from gateway.graphql.ids import global_id

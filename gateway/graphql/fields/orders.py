@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.sales import lines, pix
-from gateway.domain.storefront import own_orders
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.orders import own_orders
 from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, visitor_of, warning
 from gateway.graphql.ids import global_id

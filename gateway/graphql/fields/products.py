@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.sales.shelves import WHOLE
-from gateway.domain.storefront import assortment, categories
-from gateway.domain.storefront.assortment import ORDERS
+from gateway.domain.storefront.catalogue import assortment, categories
+from gateway.domain.storefront.catalogue.assortment import ORDERS
 from gateway.graphql import connections
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id, parse, record_id

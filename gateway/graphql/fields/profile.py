@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.storefront import (
-    account_changes,
-    addresses,
-    customer_passwords,
-    customers,
-    erasure,
-)
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.privacy import erasure
+from gateway.domain.storefront.sign_in import account_changes, customer_passwords
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.fields.account import forget, greet
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Refusal

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.storefront import review_lists, reviews
+from gateway.domain.storefront.catalogue import review_lists, reviews
 from gateway.graphql import ids
 from gateway.graphql.connections import connection, stretch
 from gateway.graphql.fields.nodes import Public

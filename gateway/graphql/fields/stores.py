@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.domain.storefront import stores
+from gateway.domain.storefront.stores import stores
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit

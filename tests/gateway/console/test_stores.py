@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import stores
-from gateway.domain.storefront.stores import STORES
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check

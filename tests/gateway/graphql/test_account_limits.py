@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from gateway.domain.storefront import addresses, identities
+from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.sign_in import identities
 from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of

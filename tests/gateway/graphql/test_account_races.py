@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import account_changes, customers, erasure, sign_in, stores
-from gateway.domain.storefront.customers import Credential
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.privacy import erasure
+from gateway.domain.storefront.sign_in import account_changes, sign_in
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.customers import Credential
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_accounts import sign_up

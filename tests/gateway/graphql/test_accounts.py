@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import customer_sessions
+from gateway.domain.storefront.visitors import customer_sessions
 from gateway.server.keys import STOREFRONT
 from outbox.database.transaction import Tx
 from tests.support.shop import Answer, Browser, Shop

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import addresses
 from gateway.domain.storefront.checkouts.checkout import checkout
+from gateway.domain.storefront.orders import addresses
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.support.carts import sell
 from tests.support.checkouts import ADDRESS, check_out, put, sign_up

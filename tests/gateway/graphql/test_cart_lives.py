@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import carts, stores
-from gateway.domain.storefront.carts.lives import KEPT
+from gateway.domain.storefront import carts
+from gateway.domain.storefront.carts.cart_lifecycle import KEPT
 from gateway.domain.storefront.carts.rows import LIFETIME
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up

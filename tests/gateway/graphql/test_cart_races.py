@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from gateway.domain.storefront import carts, stores
+from gateway.domain.storefront import carts
 from gateway.domain.storefront.carts import changes
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import record_id
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx

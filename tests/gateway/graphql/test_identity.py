@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from joserfc.jwk import RSAKey
 
-from gateway.domain.storefront import idp_keys
-from gateway.domain.storefront.idp_tokens import GOOGLE, _is_trusted
+from gateway.domain.storefront.sign_in import idp_keys
+from gateway.domain.storefront.sign_in.idp_tokens import GOOGLE, _is_trusted
 from gateway.server.config import Config, Egress, Limits, Mail
 from gateway.server.keys import STOREFRONT
 from outbox.database.transaction import Database, Tx

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import account_changes, addresses, mails, reviews, sign_in, stores
 from gateway.domain.storefront.carts import changes
+from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.mail import mails
+from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.sign_in import account_changes, sign_in
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import record_id
 from gateway.records import cascades
 from gateway.records.access import Actor

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from gateway.domain import letters
-from gateway.domain.storefront import mails
+from gateway.domain.storefront.mail import mails
 from gateway.server.config import Config, Limits, Mail
 from gateway.server.keys import METRICS
 from gateway.server.mailer import Mailer

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import modal_coupons, stores
-from gateway.domain.storefront.modal_coupons import DAY, KEPT
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.campaigns import modal_coupons
+from gateway.domain.storefront.campaigns.modal_coupons import DAY, KEPT
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import global_id
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx

@@ -7,7 +7,7 @@ import pytest
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.domain.storefront.reviews import REVIEWS
+from gateway.domain.storefront.catalogue.reviews import REVIEWS
 from gateway.records import cascades, store
 from gateway.records.cascades import MOST, PIECES
 from gateway.records.dependants import Dependants

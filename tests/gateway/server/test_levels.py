@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.domain.accounts.attempts import Attempts
-from gateway.domain.storefront.tries import Tries
+from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.levels import WAYS, SharedLevels, shared_memory

@@ -4,7 +4,7 @@
 changes, and `lives` is how carts end.
 """
 
+from gateway.domain.storefront.carts.cart_lifecycle import adopt, close, purge
 from gateway.domain.storefront.carts.contents import Contents, current
-from gateway.domain.storefront.carts.lives import adopt, close, purge
 
 __all__ = ["Contents", "adopt", "close", "current", "purge"]

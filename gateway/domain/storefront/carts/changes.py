@@ -3,11 +3,11 @@
 from msgspec.structs import replace
 
 from gateway.domain.sales import coupons, discounts
-from gateway.domain.storefront import shipping
 from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.contents import Contents, Product, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart, Line
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.stores import shipping
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.numbers import MOST_CENTAVOS

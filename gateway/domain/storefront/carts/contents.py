@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
-from gateway.domain.storefront import shipping
 from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.rows import Cart, Line
-from gateway.domain.storefront.shipping import Option
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.stores import shipping
+from gateway.domain.storefront.stores.shipping import Option
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.sql import IDS, items

@@ -9,8 +9,8 @@ from msgspec import Struct, json
 from gateway.domain.accounts.keys import digest_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
-from gateway.domain.storefront import presence
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.visitors import visitor_locks
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 
@@ -96,8 +96,8 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
         found = await find(tx, visitor, lock=True)
         if found.id is not None:
             return found
-        await presence.hold_store(tx, visitor)
-        await presence.hold_customer(tx, visitor)
+        await visitor_locks.hold_store(tx, visitor)
+        await visitor_locks.hold_customer(tx, visitor)
         token = None if visitor.customer_id is not None else visitor.cart_token
         of = None if token is None else digest_of(token)
         if of is not None:

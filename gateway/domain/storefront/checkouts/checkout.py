@@ -13,15 +13,16 @@ from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.placing import Purchase
-from gateway.domain.storefront import carts, shipping
+from gateway.domain.storefront import carts
 from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.checkouts import repeats
 from gateway.domain.storefront.checkouts.form import Wanted
 from gateway.domain.storefront.checkouts.repeats import Tokens
-from gateway.domain.storefront.shipping import Option
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.stores import shipping
+from gateway.domain.storefront.stores.shipping import Option
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records import actions
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record

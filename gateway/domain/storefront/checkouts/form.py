@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.sales import documents
-from gateway.domain.storefront.leads import filled
+from gateway.domain.storefront.campaigns.leads import filled
 from gateway.records.draft import check
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, nested, postal, taxpayer

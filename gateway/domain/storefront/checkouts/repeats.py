@@ -9,7 +9,7 @@ from msgspec import Struct, json
 
 from gateway.domain.accounts.keys import digest_of
 from gateway.domain.storefront.checkouts.form import Wanted
-from gateway.domain.storefront.visitor import Visitor
+from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.plans import by_index
 from outbox.database.transaction import Tx

@@ -1,0 +1,81 @@
+"""How carts end: merged at a sign-in, ordered, or expired."""
+
+from dataclasses import replace as replaced
+
+from msgspec.structs import replace
+
+from gateway.domain.storefront.carts import rows
+from gateway.domain.storefront.carts.changes import MOST_LINES
+from gateway.domain.storefront.carts.rows import DAY, Cart
+from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.records.errors import Refusal
+from outbox.database.plans import by_index
+from outbox.database.transaction import Tx
+
+KEPT = 30 * DAY
+"""How long a cart is stored that was ordered or merged."""
+_END = """
+update carts set state = $2, digest = null, expires_at = null, ended_at = $3, order_id = $4
+where id = $1 and state = 'active'
+"""
+
+
+async def adopt(tx: Tx, visitor: Visitor, customer_id: str) -> None:
+    """Merge the cart of a visitor who signs in into the customer's.
+
+    The visitor's quantity wins for each product, and the customer's other lines stay as far as a
+    cart has room. The visitor's token names no cart any more, whoever has it: set a new one.
+    """
+    guest = await rows.find(tx, replaced(visitor, customer_id=None), lock=True)
+    if guest.id is None:
+        return
+    customer = replaced(visitor, customer_id=customer_id)
+    # A cart that nobody used is no reason to make or change one.
+    if guest.lines or guest.coupon_id or guest.cep:
+        await rows.save(tx, merged(await rows.opened(tx, customer), guest))
+    await tx.run(_END, guest.id, "merged", tx.now, None)
+
+
+def merged(own: Cart, guest: Cart) -> Cart:
+    """Return the customer's cart with what the visitor's holds; see `adopt`."""
+    ids = {line.product_id: line.id for line in own.lines}
+    lines = [replace(line, id=ids.get(line.product_id, line.id)) for line in guest.lines]
+    mine = {line.product_id for line in lines}
+    others = [line for line in own.lines if line.product_id not in mine]
+    # The newest lines are last.
+    others = others[max(0, len(others) + len(lines) - MOST_LINES) :]
+    found = replace(own, lines=(*others, *lines))
+    if guest.coupon_id is not None:
+        found = replace(found, coupon_id=guest.coupon_id)
+    if guest.cep is not None:
+        found = replace(
+            found, cep=guest.cep, shipping_type=guest.shipping_type,
+            shipping_price=guest.shipping_price,
+        )  # fmt: skip
+    return found
+
+
+async def close(tx: Tx, cart: Cart, order_id: str) -> None:
+    """End a cart that was ordered; its visitor has a new, empty one from now on.
+
+    Raises cart_empty when another order ended it first.
+    """
+    if not await tx.run(_END, cart.id, "ordered", tx.now, order_id):
+        raise Refusal("cart_empty", "The cart is empty: it has been ordered.")
+
+
+_EXPIRED = """
+delete from carts where id in (
+  select id from carts where expires_at <= $1 order by expires_at limit $2)
+"""
+_ENDED = """
+delete from carts where id in (
+  select id from carts where ended_at <= $1 order by ended_at limit $2)
+"""
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` carts that expired, or that ended KEPT ago; return how many."""
+    await by_index(tx)
+    expired = await tx.run(_EXPIRED, tx.now, limit)
+    return expired + await tx.run(_ENDED, tx.now - KEPT, limit - expired)

@@ -1,0 +1,1 @@
+"""What a store shows: its products, their categories and their reviews."""

@@ -1,0 +1,1 @@
+"""Mails to the customers of stores: their queue, their texts and their tokens."""

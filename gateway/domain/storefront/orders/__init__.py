@@ -1,0 +1,1 @@
+"""The orders and addresses of a customer."""

@@ -1,0 +1,100 @@
+"""Stores the addresses of customers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.storefront.visitors import customers, visitor_locks
+from gateway.records import draft
+from gateway.records.errors import Fault, Refusal
+from gateway.records.resource import Field, Form
+from gateway.records.values import postal
+from outbox.database.transaction import Row, Tx
+from outbox.ids import is_id
+
+ADDRESS = Form(
+    noun="address",
+    description="A postal address.",
+    fields=tuple(
+        Field(
+            member.name, member.name, member.format, member.description,
+            postal.EXAMPLE.get(member.name, ""), required=member.required,
+        )
+        for member in postal.ADDRESS
+    ),
+)  # fmt: skip
+Address = dict[str, Any]
+"""A stored address: its id, and its values by name."""
+MOST = 50
+"""Most addresses of one customer."""
+COLUMNS = tuple(field.column for field in ADDRESS.fields)
+
+_LISTED = f"""
+select id, {", ".join(COLUMNS)} from customer_addresses where customer_id = $1
+order by created_at, id
+"""
+_ADD = f"""
+insert into customer_addresses (id, customer_id, created_at, {", ".join(COLUMNS)})
+values ($1, $2, $3, {", ".join(f"${4 + i}" for i in range(len(COLUMNS)))}) returning *
+"""
+_CHANGE = f"""
+update customer_addresses set {", ".join(f"{c} = ${3 + i}" for i, c in enumerate(COLUMNS))}
+where id = $1 and customer_id = $2 returning *
+"""
+
+
+def check(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked values of an address by column. Raises their faults."""
+    found = draft.check(ADDRESS, values, creating=True)
+    found.must_hold()
+    return found.values
+
+
+async def listed(tx: Tx, customer_id: str) -> list[Address]:
+    """Return the addresses of a customer, the oldest first."""
+    return [_address(row) for row in await tx.all(_LISTED, customer_id)]
+
+
+async def save(
+    tx: Tx, customer_id: str, address_id: str | None, values: Mapping[str, Any]
+) -> Address:
+    """Create an address, or replace the one with this id.
+
+    Raises not_found, conflict, and unauthenticated when the account was deleted meanwhile.
+    """
+    row = [values.get(column) for column in COLUMNS]
+    if address_id is not None:
+        changed = None
+        if is_id(address_id):
+            changed = await tx.one(_CHANGE, address_id.lower(), customer_id, *row)
+        if changed is None:
+            raise _unknown()
+        return _address(changed)
+    # The lock makes concurrent ones count each other.
+    if not await customers.lock(tx, customer_id):
+        raise visitor_locks.deleted()
+    had = await tx.one(
+        "select count(*) as n from customer_addresses where customer_id = $1", customer_id
+    )
+    if had is not None and had["n"] >= MOST:
+        raise Refusal("conflict", f"You have {MOST} addresses; delete one first.")
+    made = await tx.one(_ADD, tx.new_id(), customer_id, tx.now, *row)
+    assert made is not None
+    return _address(made)
+
+
+async def delete(tx: Tx, customer_id: str, address_id: str) -> None:
+    """Delete an address. Raises not_found."""
+    if not is_id(address_id) or not await tx.run(
+        "delete from customer_addresses where id = $1 and customer_id = $2",
+        address_id.lower(), customer_id,
+    ):  # fmt: skip
+        raise _unknown()
+
+
+def _address(row: Row) -> Address:
+    return {name: row[name] for name in ("id", *COLUMNS)}
+
+
+def _unknown() -> Refusal:
+    message = "You have no address with this id."
+    return Refusal("not_found", message, faults=[Fault("id", "unknown", message)])

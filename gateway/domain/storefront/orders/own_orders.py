@@ -1,0 +1,78 @@
+"""Shows orders to the people who made them, and cancels them.
+
+A customer sees the orders of the account, and whoever has the token of an order sees that order.
+"""
+
+from gateway.domain.accounts.keys import digest_of
+from gateway.domain.sales import order_verbs
+from gateway.domain.sales.orders import ORDERS
+from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.records import actions, walk
+from gateway.records.draft import Draft
+from gateway.records.errors import Fault, Refusal
+from gateway.records.query import Query
+from gateway.records.record import Record
+from gateway.records.values import formats
+from gateway.records.values.format import Wrong
+from gateway.records.walk import Stretch, Walk
+from outbox.database.transaction import Tx
+
+_NUMBER = formats.text(40)
+_TEXT = formats.text(200)
+REASON = "Canceled by the customer."
+_OF_CUSTOMER = """
+select id from orders where owner_id = $1 and number = $2 and store_id = $3 and customer_id = $4
+"""
+_SHOWN = """
+select o.id from order_tokens t join orders o on o.id = t.order_id
+where t.digest = $1 and o.owner_id = $2 and o.number = $3 and o.store_id = $4
+"""
+
+
+async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record | None:
+    """Return the order with this number if it is the visitor's own, else None."""
+    store, row = visitor.store, None
+    try:
+        _NUMBER.check(number)
+        digested = None if access_token is None else digest_of(_TEXT.check(access_token))
+    except Wrong:
+        # No order has such a number or token.
+        return None
+    if visitor.customer_id is not None:
+        row = await tx.one(_OF_CUSTOMER, store.owner_id, number, store.id, visitor.customer_id)
+    if row is None and digested is not None:
+        row = await tx.one(_SHOWN, digested, store.owner_id, number, store.id)
+    if row is None:
+        return None
+    return await actions.read(tx, visitor.actor, ORDERS, row["id"])
+
+
+async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record:
+    """Cancel the visitor's own order; a canceled one stays as it is.
+
+    Raises not_found, which is the same for an unknown order and another's; invalid_transition.
+    """
+    found = await one(tx, visitor, number, access_token)
+    if found is None:
+        message = "You have no order with this number."
+        raise Refusal("not_found", message, faults=[Fault("number", "unknown", message)])
+    reason = Draft(values={"reason": REASON})
+    return await order_verbs.cancel(tx, visitor.actor, found.id, reason)
+
+
+async def stretch(tx: Tx, visitor: Visitor, customer_id: str, wanted: Stretch) -> Walk:
+    """Return a stretch of the customer's orders, the newest first."""
+    store = visitor.store
+    return await walk.walk(
+        tx, ORDERS, store.owner_id, _of(visitor, customer_id), wanted, visitor.zone
+    )
+
+
+async def count(tx: Tx, visitor: Visitor, customer_id: str) -> int:
+    """Return the number of the customer's orders."""
+    store = visitor.store
+    return await walk.count(tx, ORDERS, store.owner_id, _of(visitor, customer_id), visitor.zone)
+
+
+def _of(visitor: Visitor, customer_id: str) -> Query:
+    return Query(scope={"store_id": visitor.store.id, "customer_id": customer_id})

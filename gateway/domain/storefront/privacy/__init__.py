@@ -1,0 +1,1 @@
+"""The rights of customers to their personal data."""

@@ -1,0 +1,136 @@
+"""Exports and erases the personal data of a customer (LGPD, articles 18 and 19).
+
+An erased account is gone with its password, sessions, addresses, identities, mails and cart. Orders
+stay, because the law requires sales to be kept, without name, email, phone, address and notes; so
+do those that a customer with a proven email made in the store without the account. Reviews stay
+without their author.
+
+The contact of the customer belongs to the store's owner. It is deleted with contact.deleted when
+the storefront made it, the customer proved the email, and no other account of the owner's stores
+has it; so nobody deletes a contact by an account with somebody else's email. Any other contact
+stays and gets a note for the owner to decide; by a proven email it loses the tag and the consent.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import json
+
+from gateway.domain.accounts.users import fold_email
+from gateway.domain.contacts import erasure, upsert
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales import order_privacy
+from gateway.domain.storefront import carts
+from gateway.domain.storefront.catalogue import reviews
+from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.customers import CUSTOMERS, TAG
+from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.records import actions, cascades, store
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.records.values import dates
+from gateway.records.values.strictjson import dumps
+from outbox.database.transaction import Tx
+
+_ELSEWHERE = """
+select 1 as found from customer_emails e join customers c on c.id = e.record_id
+where e.value = $1 and c.owner_id = $2 limit 1
+"""
+_IDENTITIES = """
+select issuer, subject, created_at from customer_identities where customer_id = $1
+order by created_at, issuer
+"""
+_SESSIONS = """
+select created_at, expires_at from customer_sessions where customer_id = $1 order by created_at, id
+"""
+_CART = "delete from carts where store_id = $1 and customer_id = $2"
+
+
+async def export(tx: Tx, visitor: Visitor) -> str:
+    """Return all data of the customer who is signed in, as JSON. Raises unauthenticated."""
+    customer = await customers.own(tx, visitor)
+    found: Mapping[str, Any] = {
+        "store": {"name": visitor.store["name"], "hostname": visitor.store["hostname"]},
+        "account": {
+            name: customer.shown(name)
+            for name in (
+                "id", "name", "email", "phone", "emailVerified", "acceptsMarketing", "createdAt",
+                "updatedAt",
+            )
+        },
+        "addresses": await addresses.listed(tx, customer.id),
+        "identities": [
+            {"issuer": row["issuer"], "subject": row["subject"],
+             "linkedAt": dates.show(row["created_at"])}
+            for row in await tx.all(_IDENTITIES, customer.id)
+        ],
+        "sessions": [
+            {"startedAt": dates.show(row["created_at"]), "endsAt": dates.show(row["expires_at"])}
+            for row in await tx.all(_SESSIONS, customer.id)
+        ],
+        "cart": [
+            {"title": item.product.name, "quantity": item.line.quantity}
+            for item in (await carts.current(tx, visitor)).items
+        ],
+        "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
+        "reviews": await reviews.export(tx, customer.id),
+    }  # fmt: skip
+    return json.encode(found).decode()
+
+
+async def erase_own(tx: Tx, visitor: Visitor, checked: str | None) -> None:
+    """Erase the account of the customer who is signed in, whose password was `checked`.
+
+    Raises unauthenticated, and invalid_credentials when the password changed since the check.
+    """
+    customer = await customers.own(tx, visitor, lock=True)
+    if await customers.password_hash(tx, customer.id) != checked:
+        raise Refusal("invalid_credentials", "The password changed meanwhile; sign in again.")
+    await _erase(tx, visitor.actor, customer)
+
+
+async def remove(
+    tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None = None
+) -> None:
+    """Erase an account for the store's owner. See actions.remove."""
+    customer = await actions.own(tx, actor, CUSTOMERS, record_id, "write", lock=True)
+    actions.must_match(customer, expected)
+    await _erase(tx, actor, customer)
+
+
+async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
+    await tx.run(_CART, customer["store_id"], customer.id)
+    await order_privacy.anonymise(tx, customer.owner_id, customer.id)
+    for table in ("review_claims", "review_quotas"):
+        await tx.run(f"delete from {table} where customer_id = $1", customer.id)
+    await store.delete(tx, CUSTOMERS, customer.row)
+    await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
+    if customer["contact_id"] is not None:
+        if customer["email_verified"]:
+            # Whoever made them gave this email, which is proven to be the customer's.
+            await order_privacy.anonymise_guest(
+                tx, customer.owner_id, customer["store_id"], customer["contact_id"]
+            )
+        await _part(tx, actor, customer)
+
+
+async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
+    """Delete the contact of an erased customer, or leave it to the owner."""
+    row = await store.fetch(tx, CONTACTS, customer["contact_id"], lock=True)
+    if row is None:
+        return
+    contact = Record(CONTACTS, row)
+    folded = fold_email(customer["email"] or "")
+    if await tx.one(_ELSEWHERE, folded, customer.owner_id) is not None:
+        return
+    if contact["source"] == upsert.SOURCE and customer["email_verified"]:
+        await erasure.erase(tx, actor, contact.id)
+        return
+    kept = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
+    changes = actions.changes_of(contact, {"tags": dumps(kept), "consent": False})
+    if customer["email_verified"] and changes:
+        actions.announce(tx, "updated", await actions.update(tx, actor, contact, changes))
+    text = "The customer erased their account in the store; decide whether this contact stays."
+    await upsert.note(tx, actor, contact.id, text)

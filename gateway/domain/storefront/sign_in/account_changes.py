@@ -1,0 +1,82 @@
+"""Changes accounts of customers: their data, their passwords, and the proof of their emails."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.storefront.sign_in import identities, sign_in
+from gateway.domain.storefront.sign_in.sign_in import PROFILE, SignedIn
+from gateway.domain.storefront.visitors import customer_sessions, customers
+from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.records import actions, draft
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from outbox.database.transaction import Tx
+
+
+async def update(tx: Tx, visitor: Visitor, values: Mapping[str, Any]) -> Record:
+    """Change the given data of the customer who is signed in; values are unchecked.
+
+    Raises unauthenticated, and the faults of the values.
+    """
+    before = await customers.own(tx, visitor, lock=True)
+    found = draft.check(PROFILE, values)
+    found.must_hold()
+    changes = actions.changes_of(before, found.values)
+    return await actions.update(tx, visitor.actor, before, changes) if changes else before
+
+
+async def change_password(
+    tx: Tx, visitor: Visitor, checked: str | None, hashed: str, cart_token: str | None
+) -> SignedIn:
+    """Set a new password in place of the `checked` one; only a new session goes on.
+
+    Raises unauthenticated, and invalid_credentials when the password changed since the check.
+    """
+    customer = await customers.own(tx, visitor, lock=True)
+    if await customers.password_hash(tx, customer.id) != checked:
+        raise Refusal("invalid_credentials", "The password changed meanwhile; sign in again.")
+    await _set(tx, customer.id, hashed)
+    return await sign_in.renew(tx, visitor, customer, cart_token)
+
+
+async def request_reset(tx: Tx, store_id: str, email: str) -> None:
+    """Queue the mail for a new password, if the store has an account with this email."""
+    known = await customers.by_email(tx, store_id, email)
+    # Both cases take as many statements, and a commit that writes takes longer than one that does
+    # not. The lock makes concurrent requests count each other's mails.
+    exists = await customers.lock(tx, "" if known is None else known.customer_id)
+    if known is None or not exists:
+        await tx.run("update stores set active = active where id = $1", store_id)
+    else:
+        await mails.add(tx, known.customer_id, "reset")
+
+
+async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> None:
+    """Set a new password with the token of a mail, which also proves the email.
+
+    Before that proof somebody else may have made the account to wait for the owner of the email:
+    the identities that they linked must not sign them in. Raises invalid_token.
+    """
+    customer_id = await mail_tokens.take(tx, visitor.store.id, "reset", token)
+    customer = await customers.fetch(tx, visitor, customer_id, lock=True)
+    if customer is not None:
+        await _set(tx, customer.id, hashed)
+        if not customer["email_verified"]:
+            await identities.disown(tx, customer.id)
+        await customers.verify_email(tx, visitor.actor, customer)
+
+
+async def verify_email(tx: Tx, visitor: Visitor, token: str) -> None:
+    """Record the proof of an email with the token of a mail. Raises invalid_token."""
+    customer_id = await mail_tokens.take(tx, visitor.store.id, "verify", token)
+    customer = await customers.fetch(tx, visitor, customer_id, lock=True)
+    if customer is not None:
+        await customers.verify_email(tx, visitor.actor, customer)
+
+
+async def _set(tx: Tx, customer_id: str, hashed: str) -> None:
+    """Set a password; every session and every token for a new password ends."""
+    await customers.set_password(tx, customer_id, hashed)
+    await customer_sessions.end_all(tx, customer_id)
+    await mail_tokens.drop(tx, customer_id, "reset")

@@ -1,0 +1,147 @@
+"""Hashes and checks the passwords of customers, with turns of their own before the shared hasher.
+
+All customers together are one client of gateway.domain.accounts.passwords, with at most one hash in
+its queue: however many sign-ins customers send, a sign-in to the console waits for one of them.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gateway.domain.accounts.levels import Keep, OwnLevels
+from gateway.domain.accounts.networks import share_of
+from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.storefront.visitors.customers import Credential
+from gateway.records.errors import Fault, Refusal
+from outbox.database.places import Crowded, Places
+from outbox.database.transaction import Database
+
+SHORTEST, LONGEST = 6, 128
+"""Length of a password in code points."""
+HOLDER = "customers"
+WAITING = 16
+"""Most waiting hashes of one client."""
+TRIES, TRIES_SECONDS = 10, 900.0
+
+
+class CustomerPasswords:
+    """The check of sign-ins of customers."""
+
+    def __init__(self, db: Database, passwords: Passwords, keep: Keep = OwnLevels) -> None:
+        self._db = db
+        self._passwords = passwords
+        self._places = Places(1, each=1, waiting=WAITING)
+        self._tries = Tries(
+            db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again.", keep
+        )
+
+    async def check(self, store_id: str, email: str, password: str, address: str) -> Credential:
+        """Return the account of a right password.
+
+        Raises invalid_credentials, rate_limited, unavailable.
+        An unknown email, a wrong password and an account without a password are told in the same
+        words after the same time.
+        """
+        holder = (store_id, _folded(email))
+        self._tries.begin(address, *holder)
+        try:
+            known = await self._db.read(customers.by_email, store_id, email)
+            stored = None if known is None else known.password_hash
+            async with self._turn(address):
+                # What UTF-8 cannot express is in no password.
+                text = password.encode("utf-8", "replace").decode()
+                right = await self._passwords.verify(stored, text, HOLDER)
+        except BaseException:
+            self._tries.undo(address, *holder)
+            raise
+        if not right or known is None:
+            raise invalid_credentials()
+        self._tries.forgive(address, *holder)
+        return known
+
+    async def check_own(
+        self, store_id: str, customer_id: str, password: str, address: str, field: str
+    ) -> str:
+        """Check the password of a customer who is signed in, sent as `field`; return its hash.
+
+        Raises invalid_credentials, rate_limited, unavailable.
+        """
+        holder = (store_id, customer_id)
+        self._tries.begin(address, *holder)
+        try:
+            stored = await self._db.read(customers.password_hash, customer_id)
+            async with self._turn(address):
+                text = password.encode("utf-8", "replace").decode()
+                right = await self._passwords.verify(stored, text, HOLDER)
+        except BaseException:
+            self._tries.undo(address, *holder)
+            raise
+        if not right or stored is None:
+            raise invalid_credentials(field)
+        self._tries.forgive(address, *holder)
+        return stored
+
+    async def hash(self, password: str, address: str) -> str:
+        """Return the hash of a new password. Raises unavailable."""
+        async with self._turn(address):
+            return await self._passwords.hash(password, HOLDER)
+
+    @asynccontextmanager
+    async def _turn(self, address: str) -> AsyncIterator[None]:
+        holder = share_of(address)
+        try:
+            await self._places.take(holder)
+        except Crowded:
+            raise Refusal(
+                "unavailable", "Too many sign-ins at once; try again later.",
+                facts={"retry_after": 1},
+            ) from None  # fmt: skip
+        try:
+            yield
+        finally:
+            self._places.leave(holder)
+
+
+def fault_of(password: str, field: str) -> Refusal | None:
+    """Return the refusal of a new password that is too short, too long or no text, or None."""
+    if len(password) < SHORTEST:
+        message = f"Send at least {SHORTEST} characters."
+        return Refusal(
+            "password_too_short", f"{field}: {message}",
+            faults=[Fault(field, "too_short", message)],
+        )  # fmt: skip
+    if len(password) > LONGEST:
+        message = f"Send at most {LONGEST} characters."
+    elif _is_text(password):
+        return None
+    else:
+        message = "Send text without U+0000 and lone surrogates."
+    code = "too_long" if len(password) > LONGEST else "invalid_characters"
+    return Refusal("validation_error", f"{field}: {message}", faults=[Fault(field, code, message)])
+
+
+def invalid_credentials(field: str | None = None) -> Refusal:
+    """Return the one refusal of every wrong sign-in."""
+    if field is None:
+        return Refusal("invalid_credentials", "Incorrect email or password.")
+    message = "The password is wrong."
+    return Refusal(
+        "invalid_credentials", f"{field}: {message}", faults=[Fault(field, "wrong", message)]
+    )
+
+
+def _folded(email: str) -> str:
+    """Return the form in which the tries of an email are counted; too long ones share one."""
+    return fold_email(email) if len(email) <= 2 * LONGEST_EMAIL else ""
+
+
+def _is_text(password: str) -> bool:
+    if "\0" in password:
+        return False
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

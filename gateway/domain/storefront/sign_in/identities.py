@@ -1,0 +1,152 @@
+"""Signs customers in by identity providers, and links providers to accounts.
+
+An account is found by the pair of issuer and subject, never by the email alone: an email may change
+its owner. A new pair whose email has an account is linked only if the provider proves the email and
+the store trusts it for that domain. If the account itself never proved the email, somebody else may
+have made it to wait for its owner: what that person could use is removed before the link.
+"""
+
+from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.storefront.sign_in import nonces, sign_in
+from gateway.domain.storefront.sign_in.idp_tokens import Identity
+from gateway.domain.storefront.sign_in.sign_in import SignedIn
+from gateway.domain.storefront.visitors import customer_sessions, customers, visitor_locks
+from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from outbox.database.transaction import Tx
+
+MOST = 10
+"""Most identities of one customer."""
+NAMELESS = "Customer"
+
+_KNOWN = """
+select customer_id from customer_identities where store_id = $1 and issuer = $2 and subject = $3
+"""
+_LINK = """
+insert into customer_identities (store_id, issuer, subject, customer_id, created_at)
+select $1, $2, $3, $4, $5 where $6 > (
+  select count(*) from customer_identities where customer_id = $4)
+on conflict (store_id, issuer, subject) do nothing
+"""
+
+
+class Raced(Exception):
+    """Another transaction made the account or the link; the same call again finds it."""
+
+
+async def enter(
+    tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
+) -> SignedIn:
+    """Sign in with an identity; create or link the account when it is new.
+
+    `mail`: whether the installation sends mails. Raises account_link_required, invalid_token,
+    Raced.
+    """
+    await _use_nonce(tx, visitor, identity)
+    customer = await _known(tx, visitor, identity)
+    if customer is not None:
+        return await sign_in.welcome(tx, visitor, customer, cart_token)
+    found = None
+    if identity.email is not None:
+        found = await customers.by_email(tx, visitor.store.id, identity.email)
+    if found is None:
+        return await _create(tx, visitor, identity, cart_token, mail=mail)
+    customer = await customers.fetch(tx, visitor, found.customer_id, lock=True)
+    if customer is None:
+        raise Raced
+    if not identity.trusted or not (customer["email_verified"] or mail):
+        raise _link_required()
+    if not customer["email_verified"]:
+        await _secure(tx, customer)
+    await _link(tx, visitor, identity, customer.id)
+    customer = await customers.verify_email(tx, visitor.actor, customer)
+    return await sign_in.welcome(tx, visitor, customer, cart_token)
+
+
+async def link(tx: Tx, visitor: Visitor, identity: Identity) -> SignedIn:
+    """Link an identity to the customer who is signed in.
+
+    Raises unauthenticated, invalid_token, and conflict when another account has the identity.
+    """
+    customer = await customers.own(tx, visitor, lock=True)
+    await _use_nonce(tx, visitor, identity)
+    known = await _known(tx, visitor, identity)
+    if known is None:
+        await _link(tx, visitor, identity, customer.id)
+    elif known.id != customer.id:
+        raise Refusal("conflict", "This identity is linked to another account of the store.")
+    found = None
+    if identity.trusted and identity.email is not None:
+        found = await customers.by_email(tx, visitor.store.id, identity.email)
+    if found is not None and found.customer_id == customer.id:
+        customer = await customers.verify_email(tx, visitor.actor, customer)
+    return await sign_in.renew(tx, visitor, customer, visitor.cart_token)
+
+
+async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
+    row = await tx.one(_KNOWN, visitor.store.id, identity.issuer, identity.subject)
+    if row is None:
+        return None
+    return await customers.fetch(tx, visitor, row["customer_id"], lock=True)
+
+
+async def _create(
+    tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
+) -> SignedIn:
+    await visitor_locks.hold_store(tx, visitor)
+    try:
+        made = await customers.create(
+            tx, visitor, name=identity.name or NAMELESS, email=identity.email,
+            email_verified=identity.trusted,
+        )  # fmt: skip
+    except Refusal:
+        raise Raced from None
+    await _link(tx, visitor, identity, made.id)
+    welcomed = await sign_in.welcome(tx, visitor, made, cart_token)
+    # After the cart: everybody locks carts before contacts.
+    await customers.meet_owner(tx, visitor, made)
+    if mail and identity.email is not None and not identity.trusted:
+        await mails.add(tx, made.id, "verify")
+    return welcomed
+
+
+async def _secure(tx: Tx, customer: Record) -> None:
+    """Remove what whoever made the account could use: see the module."""
+    await customers.set_password(tx, customer.id, None)
+    await customer_sessions.end_all(tx, customer.id)
+    await mail_tokens.drop(tx, customer.id, "reset")
+    await mail_tokens.drop(tx, customer.id, "verify")
+    await disown(tx, customer.id)
+    await mails.add(tx, customer.id, "secured")
+
+
+async def disown(tx: Tx, customer_id: str) -> None:
+    """Remove what whoever made an account, whose email was not proved, linked and stored."""
+    for table in ("customer_identities", "customer_addresses"):
+        await tx.run(f"delete from {table} where customer_id = $1", customer_id)
+
+
+async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) -> None:
+    """Link an identity that is not linked. Raises Raced, conflict."""
+    linked = await tx.run(
+        _LINK, visitor.store.id, identity.issuer, identity.subject, customer_id, tx.now, MOST
+    )
+    if linked:
+        return
+    if await tx.one(_KNOWN, visitor.store.id, identity.issuer, identity.subject) is not None:
+        raise Raced
+    raise Refusal("conflict", f"This account has {MOST} identities, the limit.")
+
+
+async def _use_nonce(tx: Tx, visitor: Visitor, identity: Identity) -> None:
+    if identity.nonce is not None:
+        await nonces.use(tx, visitor.store.id, identity.nonce, identity.expires_at)
+
+
+def _link_required() -> Refusal:
+    return Refusal(
+        "account_link_required",
+        "This email has an account in this store; sign in with its password, then link the "
+        "identity provider with clientLinkIdp.",
+    )

@@ -1,0 +1,185 @@
+"""Verifies id_tokens of identity providers (OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725).
+
+The provider is one of the store's own list, never one that only the token names. Its keys come from
+its JWKS, never from the token.
+"""
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import json
+
+from gateway.domain.storefront.sign_in.idp_keys import Providers
+from gateway.domain.storefront.visitors import compact_jws
+from gateway.domain.storefront.visitors.compact_jws import Unreadable
+from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Record
+from gateway.records.values import formats
+from gateway.records.values.format import Format, Wrong
+
+ALGORITHMS = (
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+)  # fmt: skip
+KEYS_OF_ITS_OWN = ("jwk", "jku", "x5c", "x5u")
+LEEWAY = 60
+"""Seconds that clocks may differ."""
+GOOGLE = "https://accounts.google.com"
+LEGACY_GOOGLE = "accounts.google.com"
+"""Google signs with either: developers.google.com/identity/openid-connect/reference."""
+GOOGLE_MAIL = ("gmail.com", "googlemail.com")
+_KID = re.compile(r"[A-Za-z0-9._~+/=:@-]{1,200}", re.ASCII)
+_EMAIL = formats.email()
+_NAME = formats.title()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a valid id_token says has signed in."""
+
+    issuer: str
+    subject: str
+    email: str | None
+    trusted: bool
+    """Whether the provider proved the email, and the store trusts it for the email's domain."""
+    name: str | None
+    nonce: str | None
+    """The nonce to use up, where the store requires one."""
+    expires_at: int
+    """When the token is worth nothing any more; microseconds."""
+
+
+async def verify(
+    store: Record, token: str, nonce: str | None, providers: Providers, now: int
+) -> Identity:
+    """Return the identity of an id_token. Raises invalid_token, and unavailable without keys."""
+    try:
+        header = compact_jws.header_of(token)
+        claims = compact_jws.payload_of(token)
+    except Unreadable:
+        raise _invalid("it is no signed JWT") from None
+    provider = _provider_of(store, claims.get("iss"))
+    _check_header(header)
+    _check_claims(claims, provider, nonce, now // 1_000_000)
+    issuer = str(provider["issuer"])
+    algorithm = str(header["alg"])
+    keys = await providers.find(issuer, algorithm, header.get("kid"))
+    for key in keys:
+        try:
+            compact_jws.verified(token, key, (algorithm,))
+        except Unreadable:
+            continue
+        return _identity(claims, provider, nonce)
+    raise _invalid("no key of the provider signed it")
+
+
+def _provider_of(store: Record, issuer: Any) -> Mapping[str, Any]:
+    """Return the entry of the store's list for the issuer of a token. Raises invalid_token."""
+    wanted = GOOGLE if issuer == LEGACY_GOOGLE else issuer
+    listed: list[dict[str, Any]] = json.decode(store["idps"])
+    for provider in listed:
+        if isinstance(issuer, str) and provider["issuer"] in (issuer, wanted):
+            return provider
+    raise _invalid("its issuer is no identity provider of this store")
+
+
+def _check_header(header: Mapping[str, Any]) -> None:
+    if header.get("alg") not in ALGORITHMS:
+        raise _invalid(f"its alg must be one of {', '.join(ALGORITHMS)}")
+    if "crit" in header or "b64" in header:
+        raise _invalid("its header has extensions")
+    if str(header.get("typ", "JWT")).upper() != "JWT" or "cty" in header:
+        raise _invalid("its typ is not that of an id_token")
+    if not header.keys().isdisjoint(KEYS_OF_ITS_OWN):
+        raise _invalid("it brings a key of its own")
+    kid = header.get("kid")
+    if "kid" in header and not (isinstance(kid, str) and _KID.fullmatch(kid)):
+        raise _invalid("its kid is malformed")
+
+
+def _check_claims(
+    claims: Mapping[str, Any], provider: Mapping[str, Any], nonce: str | None, now: int
+) -> None:
+    ours: Sequence[str] = json.decode(provider["clientIds"])
+    audience = claims.get("aud")
+    audiences = [audience] if isinstance(audience, str) else audience
+    if not isinstance(audiences, list) or not any(a in ours for a in audiences):
+        raise _invalid("its aud is none of the store's clientIds")
+    if (len(audiences) > 1 or "azp" in claims) and claims.get("azp") not in ours:
+        raise _invalid("its azp is none of the store's clientIds")
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not 1 <= len(subject) <= 255:
+        raise _invalid("it has no sub")
+    expires_at, issued_at = _seconds(claims, "exp"), _seconds(claims, "iat")
+    if expires_at <= now - LEEWAY:
+        raise _invalid("it has expired")
+    if issued_at > now + LEEWAY or ("nbf" in claims and _seconds(claims, "nbf") > now + LEEWAY):
+        raise _invalid("it is not valid yet")
+    oldest = provider.get("maxAgeSeconds")
+    if oldest is not None and issued_at < now - oldest - LEEWAY:
+        raise _invalid("it is older than the store allows")
+    if provider.get("nonceRequired") and not nonce:
+        raise _invalid("this store needs the nonce of the sign-in")
+    if nonce and not _same(claims.get("nonce"), nonce):
+        raise _invalid("its nonce is another one")
+
+
+def _identity(
+    claims: Mapping[str, Any], provider: Mapping[str, Any], nonce: str | None
+) -> Identity:
+    email = _valid(_EMAIL, claims.get("email"))
+    return Identity(
+        issuer=str(provider["issuer"]),
+        subject=str(claims["sub"]),
+        email=email,
+        trusted=email is not None and _is_trusted(email, claims, provider),
+        name=_valid(_NAME, claims.get("name")),
+        nonce=nonce if provider.get("nonceRequired") else None,
+        expires_at=(_seconds(claims, "exp") + LEEWAY) * 1_000_000,
+    )
+
+
+def _is_trusted(email: str, claims: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
+    # Google's samples have the text "true".
+    verified = claims.get("email_verified")
+    if verified is not True and verified != "true":
+        return False
+    domain = email.rpartition("@")[2].lower()
+    trusted: Sequence[str] = json.decode(provider.get("trustedDomains") or "[]")
+    if domain in trusted:
+        return True
+    hosted = claims.get("hd")
+    return provider["issuer"] == GOOGLE and (
+        domain in GOOGLE_MAIL or (isinstance(hosted, str) and hosted.lower() == domain)
+    )
+
+
+def _seconds(claims: Mapping[str, Any], name: str) -> int:
+    """Return a time of the token. Raises invalid_token."""
+    value = claims.get(name)
+    if isinstance(value, bool) or value is None or isinstance(value, str | list | dict):
+        raise _invalid(f"its {name} is no time")
+    if not 0 <= value <= 1 << 40:
+        raise _invalid(f"its {name} is no time")
+    return int(value)
+
+
+def _same(claimed: Any, nonce: str) -> bool:
+    if not isinstance(claimed, str):
+        return False
+    return hmac.compare_digest(claimed.encode(), nonce.encode("utf-8", "replace"))
+
+
+def _valid(form: Format, value: Any) -> str | None:
+    """Return a claim that a customer can have, else None."""
+    try:
+        return str(form.check(value.strip() if isinstance(value, str) else value))
+    except Wrong:
+        return None
+
+
+def _invalid(why: str) -> Refusal:
+    message = f"The id_token is not valid: {why}."
+    return Refusal("invalid_token", message, faults=[Fault("token", "invalid", message)])

@@ -1,0 +1,1 @@
+"""Stores, their hostnames and their ways to ship."""

@@ -1,0 +1,1 @@
+"""Who visits a store: a visitor or a customer, with a session."""

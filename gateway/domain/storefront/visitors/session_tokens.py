@@ -1,0 +1,97 @@
+"""Signs and verifies the tokens of customers: JWTs by HS256, with keys of the installation's ring.
+
+Each key derives from one of the ring by HKDF and has its id as `kid`, so every node signs alike and
+the rotation of the ring rotates these keys too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+
+from gateway.domain.storefront.visitors import compact_jws
+from gateway.domain.storefront.visitors.compact_jws import Unreadable
+from gateway.domain.storefront.visitors.customer_sessions import Session
+from outbox.ids import is_id
+from outbox.webhooks.secrets import KeyRing
+
+ALGORITHM = "HS256"
+ISSUER = "carteiro"
+PURPOSE = "storefront sessions"
+LONGEST = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a valid token says: a session of a customer of a store."""
+
+    session_id: str
+    customer_id: str
+    store_id: str
+    expires_at: int
+    """Seconds."""
+
+
+class TokenRing:
+    """The signer and verifier of the tokens of one installation."""
+
+    def __init__(self, ring: KeyRing) -> None:
+        self._ring = ring
+        self._derived()
+
+    def _derived(self) -> None:
+        self._known = self._ring.key_ids
+        self._keys: Mapping[str, OctKey] = {
+            key_id: OctKey.import_key(secret)
+            for key_id, secret in self._ring.derive(PURPOSE).items()
+        }
+
+    def _key(self, key_id: str) -> OctKey | None:
+        """Return the key; one that this node does not know may be a new one of the ring."""
+        if key_id not in self._keys:
+            self._ring.refresh()
+            if self._ring.key_ids != self._known:
+                self._derived()
+        return self._keys.get(key_id)
+
+    def sign(self, session: Session) -> str:
+        """Return the token of a session."""
+        claims = {
+            "iss": ISSUER,
+            "sub": session.customer_id,
+            "aud": session.store_id,
+            "sid": session.id,
+            "iat": session.created_at // 1_000_000,
+            "exp": session.expires_at // 1_000_000,
+        }
+        newest = self._ring.newest
+        key = self._key(newest)
+        assert key is not None, "the ring derives a key from each of its own"
+        return compact_jws.sign({"alg": ALGORITHM, "kid": newest, "typ": "JWT"}, claims, key)
+
+    def read(self, token: str, now: int) -> Claim | None:
+        """Return what a token of ours says, or None for any other; `now` is microseconds."""
+        if len(token) > LONGEST:
+            return None
+        try:
+            header = compact_jws.header_of(token)
+            key = self._key(str(header.get("kid")))
+            if key is None or header != {"alg": ALGORITHM, "kid": header["kid"], "typ": "JWT"}:
+                return None
+            claims = compact_jws.verified(token, key, (ALGORITHM,))
+        except (Unreadable, JoseError):
+            return None
+        match claims:
+            case {
+                "iss": str(issuer),
+                "sub": str(customer),
+                "aud": str(store),
+                "sid": str(session),
+                "iat": int(),
+                "exp": int(expires_at),
+            } if issuer == ISSUER and all(map(is_id, (customer, store, session))):
+                claim = Claim(session, customer, store, expires_at)
+            case _:
+                return None
+        return claim if claim.expires_at * 1_000_000 > now else None

@@ -1,0 +1,135 @@
+"""Tests categories over REST: names and slugs, the tree, owners, deletes, and the limit."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.domain.storefront.catalogue import categories
+from tests.support.rest import Person, RestApi
+
+NOWHERE = "0" * 24
+
+
+async def store(who: Person, hostname: str = "shop.example") -> str:
+    reply = await who.post("/api/stores", {"hostname": hostname, "name": "Shop"})
+    assert reply.status == 201, reply.text
+    return str(reply.body["id"])
+
+
+async def made(who: Person, store_id: str, name: str, **values: Any) -> dict[str, Any]:
+    reply = await who.post("/api/categories", {"storeId": store_id, "name": name, **values})
+    assert reply.status == 201, reply.text
+    found: dict[str, Any] = reply.body
+    return found
+
+
+async def test_create_change_and_delete(api: RestApi, ana: Person) -> None:
+    shop = await store(ana)
+    top = await made(ana, shop, "Cafés especiais")
+    assert top == {
+        "id": top["id"], "storeId": shop, "name": "Cafés especiais", "slug": "cafes-especiais",
+        "createdAt": top["createdAt"],
+    }  # fmt: skip
+    low = await made(ana, shop, "Arabica", slug="a", parentId=top["id"])
+    assert (low["slug"], low["parentId"]) == ("a", top["id"])
+    path = f"/api/categories/{low['id']}"
+    changed = (await ana.put(path, {"name": "Arábica", "parentId": None})).body
+    assert (changed["name"], changed["slug"]) == ("Arábica", "a")
+    assert "parentId" not in changed
+    refused = await ana.put(path, {"slug": None, "name": "\u0301"})
+    assert refused.faults == {"slug": "not_nullable", "name": "blank"}
+    ignored = await ana.put(path, {"storeId": await store(ana, "two.example")})
+    assert ignored.headers["X-Ignored-Fields"] == "storeId"
+    listed = (await ana.get(f"/api/categories?storeId={shop}&sort=name")).body
+    assert [found["name"] for found in listed["data"]] == ["Arábica", "Cafés especiais"]
+    assert (await ana.delete(path)).status == 200
+    assert (await ana.get(path)).status == 404
+    assert await api.events() == []
+
+
+async def test_names_and_slugs_are_unique_in_the_store(ana: Person) -> None:
+    one, two = await store(ana), await store(ana, "two.example")
+    first = await made(ana, one, "Café")
+    await made(ana, two, "Café")
+    for body, field in (({"name": "CAFE"}, "name"), ({"name": "Tea", "slug": "cafe"}, "slug")):
+        reply = await ana.post("/api/categories", {"storeId": one, **body})
+        assert (reply.status, reply.faults) == (409, {field: "taken"})
+    other = await made(ana, one, "Cafe!")
+    assert other["slug"] == "cafe-2"
+    assert (await ana.put(f"/api/categories/{other['id']}", {"name": "café"})).status == 409
+    assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CAFÉ"})).status == 200
+
+
+async def test_concurrent_creates_with_one_name(ana: Person) -> None:
+    shop = await store(ana)
+    bodies = [{"storeId": shop, "name": name} for name in ("Café", "cafe", "CAFÉ", "Cafè")]
+    replies = await asyncio.gather(*(ana.post("/api/categories", body) for body in bodies))
+    assert sorted(reply.status for reply in replies) == [201, 409, 409, 409]
+
+
+async def test_the_tree(ana: Person) -> None:
+    one, two = await store(ana), await store(ana, "two.example")
+    a = await made(ana, one, "A")
+    b = await made(ana, one, "B", parentId=a["id"])
+    c = await made(ana, one, "C", parentId=b["id"])
+    for parent in (a, b, c):
+        reply = await ana.put(f"/api/categories/{a['id']}", {"parentId": parent["id"]})
+        assert (reply.status, reply.faults) == (400, {"parentId": "cycle"})
+    foreign = await made(ana, two, "X")
+    for parent_id in (foreign["id"], NOWHERE):
+        reply = await ana.put(f"/api/categories/{a['id']}", {"parentId": parent_id})
+        assert (reply.status, reply.faults) == (400, {"parentId": "invalid_reference"})
+        body = {"storeId": one, "name": "D", "parentId": parent_id}
+        assert (await ana.post("/api/categories", body)).status == 400
+    assert (await ana.put(f"/api/categories/{c['id']}", {"parentId": a["id"]})).status == 200
+    below = (await ana.get(f"/api/categories?parentId={a['id']}")).body["data"]
+    assert {found["name"] for found in below} == {"B", "C"}
+    assert (await ana.delete(f"/api/categories/{a['id']}")).status == 200
+    for orphan in (b, c):
+        found = (await ana.get(f"/api/categories/{orphan['id']}")).body
+        assert "parentId" not in found
+        assert found["storeId"] == one
+
+
+async def test_concurrent_moves_make_no_cycle(ana: Person) -> None:
+    shop = await store(ana)
+    for round_number in range(5):
+        ring = [(await made(ana, shop, f"{round_number} {n}"))["id"] for n in range(4)]
+        moves = [
+            ana.put(f"/api/categories/{one}", {"parentId": ring[place - 1]})
+            for place, one in enumerate(ring)
+        ]
+        replies = await asyncio.gather(*moves)
+        assert sorted(reply.status for reply in replies) == [200, 200, 200, 400]
+
+
+async def test_three_people(api: RestApi, ana: Person, bia: Person) -> None:
+    shop, other = await store(ana), await store(bia, "other.example")
+    mine = await made(ana, shop, "A")
+    path = f"/api/categories/{mine['id']}"
+    for who, status in ((bia, 403), (api.nobody, 401)):
+        assert (await who.get(path)).status == status
+        assert (await who.put(path, {"name": "B"})).status == status
+        assert (await who.put(path, {"parentId": None})).status == status
+        assert (await who.delete(path)).status == status
+    assert (await bia.get("/api/categories")).body["total"] == 0
+    reply = await bia.post("/api/categories", {"storeId": shop, "name": "B"})
+    assert (reply.status, reply.faults) == (400, {"storeId": "invalid_reference"})
+    reply = await bia.post(
+        "/api/categories", {"storeId": other, "name": "B", "parentId": mine["id"]}
+    )
+    assert (reply.status, reply.faults) == (400, {"parentId": "invalid_reference"})
+    assert (await ana.get(path)).body == mine
+    reader = await api.key_of(ana.user_id, ["read"])
+    assert (await reader.post("/api/categories", {"storeId": shop, "name": "C"})).status == 403
+
+
+async def test_a_store_has_a_limit(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(categories, "MOST", 3)
+    shop = await store(ana)
+    bodies = [{"storeId": shop, "name": f"Name {n}"} for n in range(6)]
+    replies = await asyncio.gather(*(ana.post("/api/categories", body) for body in bodies))
+    assert sorted(reply.status for reply in replies) == [201, 201, 201, 400, 400, 400]
+    assert {"storeId": "too_many"} in [reply.faults for reply in replies]
+    assert (await ana.get(f"/api/categories?storeId={shop}")).body["total"] == 3
