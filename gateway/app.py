@@ -12,8 +12,8 @@ import msgspec
 from aiohttp import web
 
 from gateway.console.routes import add_console
+from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.credentials import Credentials
-from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.stores.directory import Directory

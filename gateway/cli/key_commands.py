@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.accounts import keys
+from gateway.domain.accounts import api_keys
 from gateway.records.values import dates
 from gateway.server.config import Config
 from outbox.database.transaction import Row
@@ -30,9 +30,9 @@ async def key_add(config: Config, given: Namespace, say: Say) -> None:
         user = await user_of(db, given.email)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
-        text = keys.make(db.ids)
+        text = api_keys.make(db.ids)
         await db.write(
-            keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
+            api_keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
             scopes=given.scope or ["read", "write"],
             expires_at=db.clock.wall() + days * DAY if days else None,
             most=config.limits.keys_per_owner,
@@ -44,7 +44,7 @@ async def key_list(config: Config, given: Namespace, say: Say) -> None:
     """Print the keys of an account, including expired and revoked ones that are still stored."""
     async with existing(config) as db:
         user = await user_of(db, given.email)
-        found = await db.read(keys.all_of, user["id"])
+        found = await db.read(api_keys.all_of, user["id"])
         now = db.clock.wall()
     rows = [_cells(row, now) for row in found]
     tables.say_all(rows, tables.KEY, as_json=given.json, say=say)
@@ -53,14 +53,14 @@ async def key_list(config: Config, given: Namespace, say: Say) -> None:
 async def key_revoke(config: Config, given: Namespace, say: Say) -> None:
     """Revoke the key with this beginning, this id or this full text."""
     text = given.key.strip()
-    if not REFERENCE.fullmatch(text) and not keys.well_formed(text):
+    if not REFERENCE.fullmatch(text) and not api_keys.well_formed(text):
         raise CannotStart(
             "KEY must be the beginning of a key as `carteiro key list` shows it, such as "
             "crt_4kYb91Qx, its id, or the full key"
         )
     async with existing(config) as db:
-        key = _only_match(text, await db.read(keys.matching, text, SHOWN + 1))
-        ended = await db.write(keys.revoke, key["owner_id"], key["id"])
+        key = _only_match(text, await db.read(api_keys.matching, text, SHOWN + 1))
+        ended = await db.write(api_keys.revoke, key["owner_id"], key["id"])
     say(f"{_named(key)} {'is revoked' if ended else 'was already revoked'}.")
 
 
@@ -72,7 +72,7 @@ def _only_match(text: str, found: list[Row]) -> Row:
     if not found:
         # The text is cut because it may be a full secret key.
         raise CannotStart(
-            f"there is no key {text[: keys.VISIBLE]}; `carteiro key list EMAIL` lists keys"
+            f"there is no key {text[: api_keys.VISIBLE]}; `carteiro key list EMAIL` lists keys"
         )
     live = [key for key in found if key["revoked_at"] is None]
     several = live or found
@@ -95,7 +95,7 @@ def _cells(key: Row, now: int) -> Mapping[str, Any]:
         state = "expired"
     cells: dict[str, Any] = {
         "id": key["id"], "visible": key["visible"], "name": key["name"],
-        "scopes": sorted(keys.scopes_of(key)), "state": state,
+        "scopes": sorted(api_keys.scopes_of(key)), "state": state,
         "createdAt": dates.show(key["created_at"]),
     }  # fmt: skip
     for name, column in (("lastUsedAt", "last_used_at"), ("expiresAt", "expires_at")):

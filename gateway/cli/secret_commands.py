@@ -4,8 +4,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from gateway.cli.commands import Say, existing
-from gateway.cli.data import keys
-from gateway.cli.data.passage import own_tables
+from gateway.cli.data import backup_keys
+from gateway.cli.data.filling import own_tables
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
@@ -91,7 +91,7 @@ async def _must_have_no_secrets(config: Config, path: Path) -> str:
     )
     try:
         async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
-            ids = await keys.needed(source)
+            ids = await backup_keys.needed(source)
     except OutboxError as error:
         return str(error)
     if ids:
@@ -106,7 +106,7 @@ async def _must_have_no_secrets(config: Config, path: Path) -> str:
 async def _give_up(config: Config, path: Path, say: Say) -> None:
     """Let new keys belong to the database, whose own ones are lost."""
     async with existing(config) as db:
-        ring = keys.of(config, db.ids)
+        ring = backup_keys.of(config, db.ids)
         if ring is None:
             write_key_file(path, db.ids, db.clock.wall())
             ring = read_key_file(path, db.ids)

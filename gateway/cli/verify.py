@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from msgspec import json
 
 from gateway.cli.commands import Say
-from gateway.cli.data import keys
-from gateway.cli.data.passage import must_be_known, own_tables
+from gateway.cli.data import backup_keys
+from gateway.cli.data.filling import must_be_known, own_tables
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
@@ -46,14 +46,14 @@ async def run(config: Config, given: Namespace, say: Say) -> None:
         settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
     )
     startup.must_exist(config)
-    ring = keys.of(config, place.ids)
+    ring = backup_keys.of(config, place.ids)
     async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
         upto = must_be_known(source.migrations, "the database")
         if upto["outbox"] < FIRST_MIGRATION:
             raise CannotStart(
                 "the database schema is older than this program; run `carteiro migrate`"
             )
-        await keys.must_belong(source, config, ring)
+        await backup_keys.must_belong(source, config, ring)
         days = given.retention_days or config.retention.deliveries_days
         found = await verify(source, ring, webhook_id, noted, place.clock.wall() - days * DAY)
     if webhook_id and not found.heads and not found.attempts:

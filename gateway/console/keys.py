@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.console import guard, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.domain.accounts import keys
+from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
 from gateway.server.keys import CONFIG, CREDENTIALS, DB, IDS
@@ -34,10 +34,10 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     if faults:
         return await _page(request, visitor, typed=(name, scopes, days), faults=faults, status=400)
     database = request.app[DB]
-    text = keys.make(request.app[IDS])
+    text = api_keys.make(request.app[IDS])
     try:
         await database.write(
-            keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
+            api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
             expires_at=database.clock.wall() + int(days) * DAY if days else None,
             most=request.app[CONFIG].limits.keys_per_owner,
         )  # fmt: skip
@@ -56,7 +56,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 
 async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask for confirmation before a key is revoked."""
-    key = await request.app[DB].read(keys.one, pages.id_of(request))
+    key = await request.app[DB].read(api_keys.one, pages.id_of(request))
     if key is None or key["owner_id"] != visitor.actor.owner_id:
         raise Refusal("not_found", "error.not_found_help")
     return pages.render(request, visitor, "revoke.html", {"key": key})
@@ -65,7 +65,7 @@ async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Revoke a key; it stops working at once."""
     key_id = pages.id_of(request)
-    if not await request.app[DB].write(keys.revoke, visitor.actor.owner_id, key_id):
+    if not await request.app[DB].write(api_keys.revoke, visitor.actor.owner_id, key_id):
         raise Refusal("not_found", "error.not_found_help")
     request.app[CREDENTIALS].forget()
     return pages.to(LIST, "revoked")
@@ -80,9 +80,9 @@ async def _page(
     faults: Sequence[Fault] = (),
     status: int = 200,
 ) -> web.Response:
-    found = await request.app[DB].read(keys.listed, visitor.actor.owner_id)
+    found = await request.app[DB].read(api_keys.listed, visitor.actor.owner_id)
     context = {
-        "keys": [(key, sorted(keys.scopes_of(key))) for key in found], "shown": shown,
+        "keys": [(key, sorted(api_keys.scopes_of(key))) for key in found], "shown": shown,
         "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
         "faults": {fault.field: fault.message for fault in faults},
         "origin": guard.origin_of(request),

@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.console import pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
-from gateway.domain.webhooks import lines
+from gateway.domain.webhooks import record_lines
 from gateway.server.keys import DB, METRICS
 from outbox.queue.order import record_lines as queue
 from outbox.webhooks import Webhook
@@ -23,6 +23,6 @@ async def shown(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
 async def skip(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Cancel a delivery that others of its record wait for."""
     app = request.app
-    webhook_id = await app[DB].write(lines.skip, visitor.actor, pages.id_of(request))
+    webhook_id = await app[DB].write(record_lines.skip, visitor.actor, pages.id_of(request))
     app[METRICS].delivery_finished(webhook_id, "cancelled", None)
     return pages.to(f"/console/webhooks/{webhook_id}", "skipped")

@@ -21,7 +21,7 @@ from gateway.console.troubles import Troubles
 from gateway.records.errors import Refusal, of_database
 from gateway.server.keys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id

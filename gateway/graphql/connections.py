@@ -14,7 +14,7 @@ import msgspec
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.records.query import MOST, Place
-from gateway.records.walk import Stretch, Walk
+from gateway.records.slices import Stretch, Walk
 from outbox.ids import is_id
 
 NEWEST = "n"

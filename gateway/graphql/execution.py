@@ -8,10 +8,10 @@ from typing import Any
 from graphql import ExecutionResult, GraphQLError, OperationDefinitionNode, OperationType
 
 from gateway.graphql.admission import count
-from gateway.graphql.asked import Asked
 from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
 from gateway.graphql.errors import ADVICE
 from gateway.graphql.executor import Executor, is_awaitable
+from gateway.graphql.operation_request import Asked
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 

@@ -4,13 +4,13 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.graphql import asked, pages
+from gateway.graphql import operation_request, pages
 from gateway.graphql.admission import admit
-from gateway.graphql.asked import Asked
 from gateway.graphql.documents import Documents
 from gateway.graphql.errors import render
 from gateway.graphql.execution import run
 from gateway.graphql.negotiation import GRAPHQL, chosen
+from gateway.graphql.operation_request import Asked
 from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
 from gateway.graphql.responses import HEADERS, respond
 from gateway.graphql.visit import Visit
@@ -24,7 +24,7 @@ ALLOW = "GET, HEAD, OPTIONS, POST"
 async def post(request: web.Request) -> web.Response:
     """Return the result of the document in the body."""
     await admit(request)
-    return await _answer(request, await asked.from_body(request))
+    return await _answer(request, await operation_request.from_body(request))
 
 
 async def get(request: web.Request) -> web.Response:
@@ -32,7 +32,7 @@ async def get(request: web.Request) -> web.Response:
     if pages.wanted(request):
         return pages.graphiql()
     await admit(request)
-    return await _answer(request, asked.from_query(request.query))
+    return await _answer(request, operation_request.from_query(request.query))
 
 
 async def options(request: web.Request) -> web.Response:

@@ -17,7 +17,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.keys import CLIENT, DB, DIRECTORY, LIMITS, REQUEST_ID, STOREFRONT
 from gateway.server.storefront import Storefront
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.records import cascades, editions, query, store
+from gateway.records import cascades, list_versions, query, store
 from gateway.records.access import Actor, Scope, must_own
 from gateway.records.draft import Draft
-from gateway.records.editions import Edition
 from gateway.records.errors import Fault, Refusal
+from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query
 from gateway.records.record import OWNER_ID, VERSION, Record, record_of
 from gateway.records.resource import Resource
@@ -89,7 +89,7 @@ async def page(tx: Tx, actor: Actor, resource: Resource, wanted: Query) -> Page:
 async def edition(tx: Tx, actor: Actor, resource: Resource, limit: int) -> Edition:
     """Return the edition of the first page of the actor's own records. Raises forbidden."""
     actor.must("read")
-    return await editions.current(tx, resource, actor.owner_id, limit, actor.zone)
+    return await list_versions.current(tx, resource, actor.owner_id, limit, actor.zone)
 
 
 async def some(tx: Tx, actor: Actor, resource: Resource, ids: Sequence[str]) -> Page:

@@ -1,8 +1,8 @@
 """Updates or deletes the dependants of a deleted record, as declared, without events.
 
 Up to MOST dependants are settled in the transaction of the delete. With more, that transaction only
-writes a row to `pending_ends`: reads then behave as if the work were done (gateway.records.ends),
-and `settle` does it in batches.
+writes a row to `pending_ends`: reads then behave as if the work were done
+(gateway.records.settled_rows), and `settle` does it in batches.
 """
 
 from collections import Counter

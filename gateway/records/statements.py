@@ -5,7 +5,7 @@ The text contains only names from declarations.
 
 from functools import lru_cache
 
-from gateway.records import ends
+from gateway.records import settled_rows
 from gateway.records.derived import varying
 from gateway.records.resource import Cascade, Drop, Resource, Unique
 from outbox.database.sql import IDS
@@ -25,7 +25,7 @@ TALLY = Insert(
 @lru_cache(maxsize=64)
 def total(resource: Resource) -> str:
     """Return the query for the number of records of the owner $1, by the totals of the kind $2."""
-    hidden = ends.hidden(resource)
+    hidden = settled_rows.hidden(resource)
     less = f" - ({hidden})" if hidden else ""
     return (
         f"select cast(coalesce(sum(n), 0){less} as bigint) as n from tallies"
@@ -36,9 +36,8 @@ def total(resource: Resource) -> str:
 @lru_cache(maxsize=256)
 def select_one(resource: Resource, *, lock: bool) -> str:
     """Return the query for a record by id ($1); `lock` locks it until the transaction ends."""
-    text = (
-        f"select {ends.columns(resource)} from {resource.table} where id = $1{ends.seen(resource)}"
-    )
+    columns, seen = settled_rows.columns(resource), settled_rows.seen(resource)
+    text = f"select {columns} from {resource.table} where id = $1{seen}"
     return f"{text} /*postgres for update*/" if lock else text
 
 
@@ -46,8 +45,8 @@ def select_one(resource: Resource, *, lock: bool) -> str:
 def select_some(resource: Resource) -> str:
     """Return the query for records by their ids, a JSON array in $1."""
     return (
-        f"select {ends.columns(resource)} from {resource.table}"
-        f" where id in {IDS}{ends.seen(resource)}"
+        f"select {settled_rows.columns(resource)} from {resource.table}"
+        f" where id in {IDS}{settled_rows.seen(resource)}"
     )
 
 
@@ -86,7 +85,7 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
     and then waits behind busy threads to get it back.
     """
     bounds = f"limit ${size} offset ${offset}"
-    where += ends.seen(resource)
+    where += settled_rows.seen(resource)
     if late:
         where = f"id in (select id from {resource.table} where {where} order by {order} {bounds})"
         bounds = ""
@@ -95,7 +94,8 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
     shown = [*(long.get(c, c) for c in resource.columns), "is_long"]
     return (
         f"select /*sqlite json_group_array(json_array(*/ {', '.join(shown)} /*sqlite ))*/"
-        f" from (select {ends.columns(resource)}, {text_bytes(resource)} > {BESIDE} as is_long"
+        f" from (select {settled_rows.columns(resource)},"
+        f" {text_bytes(resource)} > {BESIDE} as is_long"
         f" from {resource.table} where {where} order by {order} {bounds}) as page"
     )
 
@@ -107,13 +107,13 @@ def edition(resource: Resource, order: str) -> str:
     The records are one JSON text: a list of values in the order of `edition_columns` each.
     """
     wanted = edition_columns(resource)
-    selected = ", ".join(ends.expressions(resource)[column] for column in wanted)
+    selected = ", ".join(settled_rows.expressions(resource)[column] for column in wanted)
     listed = ", ".join(wanted)
     return (
         f"select ({total(resource)}) as n, /*sqlite json_group_array(json_array({listed}))*/"
         f" /*postgres cast(json_agg(json_build_array({listed})) as text)*/ as records"
         f" from (select {selected} from {resource.table}"
-        f" where owner_id = $1{ends.seen(resource)} order by {order} limit $3) as page"
+        f" where owner_id = $1{settled_rows.seen(resource)} order by {order} limit $3) as page"
     )
 
 
@@ -128,7 +128,7 @@ def edition_columns(resource: Resource) -> tuple[str, ...]:
 def ids(resource: Resource, where: str, order: str, *, size: int, offset: int) -> str:
     """Return the query for the ids of the records that `page` selects."""
     bounds = f"limit ${size} offset ${offset}"
-    where += ends.seen(resource)
+    where += settled_rows.seen(resource)
     return f"select id from {resource.table} where {where} order by {order} {bounds}"
 
 
@@ -143,7 +143,7 @@ def text_bytes(resource: Resource) -> str:
 
 @lru_cache(maxsize=1024)
 def count(resource: Resource, where: str) -> str:
-    return f"select count(*) as n from {resource.table} where {where}{ends.seen(resource)}"
+    return f"select count(*) as n from {resource.table} where {where}{settled_rows.seen(resource)}"
 
 
 @lru_cache(maxsize=256)
@@ -250,7 +250,7 @@ def _pointing(cascade: Cascade) -> str:
     return f"from {cascade.table} where owner_id = $1 and {cascade.column} = $2"
 
 
-# The ids $1 come from `some_dependants`. A version grows by two: see gateway.records.ends.
+# The ids $1 come from `some_dependants`. A version grows by two: see gateway.records.settled_rows.
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from gateway.domain.accounts import keys, tokens, users
+from gateway.domain.accounts import api_keys, tokens, users
 from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -83,7 +83,7 @@ async def delete_token(request: web.Request) -> web.Response:
     text = presented(request, "bearer") or ""
     if not text.startswith(tokens.PREFIX):
         raise Refusal("forbidden", "Send the token to revoke as Authorization: Bearer.")
-    await request.app[DB].write(tokens.revoke, keys.digest_of(text))
+    await request.app[DB].write(tokens.revoke, api_keys.digest_of(text))
     request.app[CREDENTIALS].forget()
     return respond(Done("The token was revoked."))
 

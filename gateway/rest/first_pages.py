@@ -10,9 +10,9 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 
-from gateway.records import actions, editions
+from gateway.records import actions, list_versions
 from gateway.records.access import Actor
-from gateway.records.editions import Edition
+from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query
 from gateway.records.resource import Resource
 from gateway.rest import lists
@@ -93,6 +93,6 @@ async def read(
     data = shown(resource, found.records)
     cursor = cursor_of(resource, wanted, found.onward)
     beside = lists.envelope(found, wanted.page, wanted.limit, cursor)
-    made = First(editions.of(resource, found), _encode({"data": data, **beside}), cursor)
+    made = First(list_versions.of(resource, found), _encode({"data": data, **beside}), cursor)
     pages.put(key, made)
     return made

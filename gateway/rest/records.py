@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create, Delete
-from gateway.records import actions, editions, once
+from gateway.records import actions, list_versions, once
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.once import Outcomes
@@ -171,7 +171,7 @@ def page(resource: Resource, **of: str) -> Operation:
         kind = costly(resource, wanted)
         if kind is not None:
             found = await scan(request, caller, kind, actions.page, caller, resource, wanted)
-        elif editions.has(wanted):
+        elif list_versions.has(wanted):
             first = await first_pages.read(request, caller, resource, wanted)
             if isinstance(first, First):
                 headers = {"Content-Type": JSON, **_link(request, first.cursor)}

@@ -17,9 +17,9 @@ from gateway.records.errors import Refusal
 from gateway.rest import (
     account,
     activities,
+    api_keys,
     deals,
     events,
-    keys,
     profile,
     records,
     reports,
@@ -94,9 +94,9 @@ OTHERS: tuple[Route, ...] = (
     ("DELETE", "/api/auth/token", account.delete_token),
     ("GET", "/api/me", account.me),
     ("PATCH", "/api/me", profile.change_me),
-    ("GET", "/api/keys", keys.list_keys),
-    ("POST", "/api/keys", keys.create_key),
-    ("DELETE", "/api/keys/{id}", keys.delete_key),
+    ("GET", "/api/keys", api_keys.list_keys),
+    ("POST", "/api/keys", api_keys.create_key),
+    ("DELETE", "/api/keys/{id}", api_keys.delete_key),
     ("GET", "/api/openapi.json", document.document),
     ("GET", "/api/docs", document.page),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from gateway.rest.auth import charge
 from gateway.server.inbound import Connection
 from gateway.server.keys import DB
 from gateway.server.limits import COSTS, Costly
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Tx
 
 P = ParamSpec("P")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
+from gateway.domain.accounts.counter_store import Keep, Levels, OwnLevels
 from gateway.domain.accounts.credentials import AuthObserver
-from gateway.domain.accounts.levels import Keep, Levels, OwnLevels
 from gateway.domain.accounts.networks import WORTHS, networks_of
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits

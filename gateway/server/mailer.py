@@ -15,7 +15,7 @@ from typing import Literal
 
 import aiosmtplib
 
-from gateway.domain.letters import Letter, Queue
+from gateway.domain.queued_mail import Letter, Queue
 from gateway.domain.storefront.mail import mail_texts, mail_tokens, mails
 from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail

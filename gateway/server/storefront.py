@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.accounts.levels import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from gateway.domain.accounts import keys, sessions, tokens
+from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales import order_verbs, quotes
@@ -86,7 +86,7 @@ BATCHES = (
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
     Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
-    Batches("api-keys", 86_400.0, keys.purge, 200, "api_keys"),
+    Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),
 )
 
 

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from outbox.clock import Clock
+from outbox.database.fair_limit import Places
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.places import Places
 from outbox.ids import Ids
 from outbox.observer import DatabaseObserver
 

@@ -18,7 +18,7 @@ from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
 from outbox.sending.steps import Step, steps_of
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.opened import Opened, Unreadable, Unsendable
+from outbox.worker.request_building import Opened, Unreadable, Unsendable
 from outbox.worker.sends import WorkerSettings
 
 MIDDLE = 0.5

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.replays import job_steps, jobs

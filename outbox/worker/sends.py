@@ -30,8 +30,8 @@ from outbox.sending.request import Header, Request, compose, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.opened import Erased, Opened, Unreadable, Unsendable
 from outbox.worker.reports import kind_of
+from outbox.worker.request_building import Erased, Opened, Unreadable, Unsendable
 from outbox.worker.slow import Sending
 from outbox.worker.windows import Windows
 

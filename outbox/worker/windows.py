@@ -13,8 +13,8 @@ from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
 from outbox.worker.owners import Owners
-from outbox.worker.places import Places
 from outbox.worker.slow import Sending, SlowSends
+from outbox.worker.slow_slots import Places
 from outbox.worker.window import QUICK_FOR_SECONDS, Rests, Window
 
 WIDEST = 64

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.domain.accounts import keys, users
+from gateway.domain.accounts import api_keys, users
 from gateway.server.startup import SOURCES
 from outbox import database
 from outbox import webhooks as endpoints
@@ -95,8 +95,8 @@ async def _hire(
         user_id = await users.add(
             tx, email=f"p{number}@example.com", name="Person", password_hash="-"
         )
-        text = keys.make(ids)
-        await keys.add(
+        text = api_keys.make(ids)
+        await api_keys.add(
             tx, owner_id=user_id, name="load", text=text, scopes=["read", "write"], expires_at=None
         )
         secrets = []

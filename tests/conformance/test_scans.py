@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import SCANS_WAITING, Database, Tx
 
 pytestmark = pytest.mark.timed

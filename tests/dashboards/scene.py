@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from gateway.domain.accounts import keys, users
+from gateway.domain.accounts import api_keys, users
 from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
@@ -80,7 +80,7 @@ async def respond(request: web.Request) -> web.StreamResponse:
 
 async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], stage: Stage) -> None:
     owner = await users.add(tx, email="ana@example.com", name="Ana", password_hash="-")
-    await keys.add(
+    await api_keys.add(
         tx, owner_id=owner, name="load", text=key, scopes=["read", "write"], expires_at=None
     )
     drafts = [Draft(url=url, events=EVENTS) for url in urls]
@@ -104,7 +104,7 @@ async def running(engine: Engine, folder: Path) -> AsyncIterator[Scene]:
         stage = Stage(url, folder)
         await stage.prepare()
         ids = Ids()
-        key = keys.make(ids)
+        key = api_keys.make(ids)
         closed = f"http://127.0.0.1:{free_port()}/closed"
         # Outside of [egress] allow, so that the guard refuses them; several, because each gets only
         # probes after ten refusals, and Prometheus may not see the first ones.

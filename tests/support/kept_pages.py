@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gateway.domain.catalogue import RESOURCES
-from gateway.records import editions, query
+from gateway.records import list_versions, query
 from gateway.records.query import Query
 from gateway.rest import lists
 from gateway.rest.first_pages import FIRST_PAGES
@@ -28,7 +28,10 @@ async def kept_pages_are_true(site: Site) -> int:
         if owner is None:
             continue
         zone = owner["timezone"]
-        if await site.db.read(editions.current, resource, owner_id, limit, zone) == kept.edition:
+        if (
+            await site.db.read(list_versions.current, resource, owner_id, limit, zone)
+            == kept.edition
+        ):
             page = await site.db.read(query.page, resource, owner_id, Query(limit=limit), zone)
             cursor = cursor_of(resource, Query(limit=limit), page.onward)
             beside = lists.envelope(page, 1, limit, cursor)

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.domain.contacts.upsert import upsert
 from gateway.domain.sales import placing
-from gateway.domain.sales.lines import Line
+from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.placing import Purchase
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx

@@ -16,7 +16,7 @@ from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import compose
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.opened import Opened
+from outbox.worker.request_building import Opened
 from tests.support.drain import OWNER, make
 
 FAILED = Decision("ready", "http_5xx", 0, None, False, "keep", True, True)

@@ -9,7 +9,7 @@ import argon2
 from aiohttp import web
 
 from gateway.app import build_app
-from gateway.domain.accounts import keys, users
+from gateway.domain.accounts import api_keys, users
 from gateway.server.config import Config
 from gateway.server.connections import Runner
 from gateway.server.keys import METRICS
@@ -47,9 +47,9 @@ class Site:
         expires_at: int | None = None,
     ) -> str:
         """Create an API key of a user."""
-        text = keys.make(self.db.ids)
+        text = api_keys.make(self.db.ids)
         await self.db.write(
-            keys.add, owner_id=owner_id, name="test", text=text, scopes=scopes,
+            api_keys.add, owner_id=owner_id, name="test", text=text, scopes=scopes,
             expires_at=expires_at,
         )  # fmt: skip
         return text

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.domain.accounts import keys, users
+from gateway.domain.accounts import api_keys, users
 from outbox import database
 from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
@@ -80,8 +80,8 @@ async def move_in(
     """Create owner `number` with a webhook to each of `places`, URLs of different paths."""
     email = f"owner{number}@example.com"
     owner_id = await users.add(tx, email=email, name=f"Owner {number}", password_hash="x")
-    key = keys.make(ids)
-    await keys.add(
+    key = api_keys.make(ids)
+    await api_keys.add(
         tx, owner_id=owner_id, name="load", text=key, scopes=["read", "write"], expires_at=None
     )
     tenants.keys[owner_id] = key

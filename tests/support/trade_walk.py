@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from gateway.domain.sales import lines, order_verbs
+from gateway.domain.sales import document_lines, order_verbs
 from gateway.graphql.ids import record_id
 from outbox.database.transaction import Row, Tx
 from tests.support.carts import sell
@@ -214,10 +214,10 @@ def _stock(orders: list[Row], products: Mapping[str, Row], kept: list[Row]) -> l
     ]
     for order in orders:
         if order["status"] in ("paid", "pending"):
-            for line in lines.read(order["items"]):
+            for line in document_lines.read(order["items"]):
                 taken[str(line.product_id)] += line.quantity // 1000
         if order["status"] == "pending":
-            for line in lines.read(order["items"]):
+            for line in document_lines.read(order["items"]):
                 held[str(line.product_id)] -= line.quantity // 1000
     found += [f"reserved of {key}: {n} too many" for key, n in held.items() if n]
     for key, product in products.items():

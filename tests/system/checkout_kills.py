@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.domain.accounts import keys, users
+from gateway.domain.accounts import api_keys, users
 from gateway.graphql.ids import global_id
 from outbox import database
 from outbox.clock import SystemClock
@@ -44,10 +44,10 @@ async def run_kills(url: str, rounds: int, seed: int) -> list[str]:
 
 async def _run(db: Database, url: str, home: Path, rounds: int, dice: random.Random) -> list[str]:
     owner = await db.write(users.add, email="o@example.com", name="Owner", password_hash="-")
-    key = keys.make(db.ids)
+    key = api_keys.make(db.ids)
     scopes = ("read", "write")
     await db.write(
-        keys.add, owner_id=owner, name="test", text=key, scopes=scopes, expires_at=None
+        api_keys.add, owner_id=owner, name="test", text=key, scopes=scopes, expires_at=None
     )  # fmt: skip
     settings = {
         "CARTEIRO_DATABASE__URL": url,

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from gateway.__main__ import main
-from outbox.database.places import Places
+from outbox.database.fair_limit import Places
 
 CONNECTIONS: Any = import_module("gateway.server.connections")
 COSTS: Any = import_module("gateway.server.limits").COSTS

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import asyncpg
 
-from outbox.database.postgres.fate import Fates, mark, marking
+from outbox.database.postgres.commit_outcome import Fates, mark, marking
 from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown

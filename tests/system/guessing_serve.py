@@ -9,7 +9,7 @@ import os
 import sys
 
 from gateway.__main__ import main
-from outbox.database.postgres.fate import Fates, Mark, Session
+from outbox.database.postgres.commit_outcome import Fates, Mark, Session
 
 
 async def guessed(self: Fates, mark: Mark | Session, deadline: float) -> bool:

@@ -13,7 +13,7 @@ from gateway.__main__ import main
 from gateway.domain.accounts.attempts import Attempts
 from gateway.domain.accounts.passwords import Passwords
 from gateway.server.limits import RateLimits
-from outbox.database.places import Places
+from outbox.database.fair_limit import Places
 
 WAITING = 64
 _init = Passwords.__init__

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from gateway.domain.accounts import keys, users
+from gateway.domain.accounts import api_keys, users
 from gateway.domain.catalogue import EVENT_NAMES
 from outbox import database, webhooks
 from outbox.clock import SystemClock
@@ -94,8 +94,8 @@ async def _settle(url: str, folder: Path, place: str, another: str) -> Owner:
 
 async def _account(tx: Tx, email: str, place: str, ids: Ids, ring: KeyRing) -> Owner:
     owner_id = await users.add(tx, email=email, name="Owner", password_hash="x")
-    owner = Owner(keys.make(ids), new_secret(ids.token(32)))
-    await keys.add(
+    owner = Owner(api_keys.make(ids), new_secret(ids.token(32)))
+    await api_keys.add(
         tx, owner_id=owner_id, name="shop", text=owner.key, scopes=["read", "write"],
         expires_at=None,
     )  # fmt: skip

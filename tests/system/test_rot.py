@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from outbox.worker import opened
+from outbox.worker import request_building
 from tests.system.rot import run_rot
 
 SEED = 26260
@@ -36,6 +36,6 @@ async def test_without_the_digest_a_changed_body_is_seen(monkeypatch: pytest.Mon
             return True
 
     anything = SimpleNamespace(sha256=lambda _: SimpleNamespace(hexdigest=Any))
-    monkeypatch.setattr(opened, "hashlib", anything)
+    monkeypatch.setattr(request_building, "hashlib", anything)
     told = await run_rot(9, SEED)
     assert told["changed"], told

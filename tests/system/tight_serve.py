@@ -12,7 +12,7 @@ import sys
 
 from gateway.__main__ import main
 from outbox.database.sqlite.steps import Job
-from outbox.database.sqlite.turns import Turns
+from outbox.database.sqlite.write_queue import Turns
 from outbox.database.sqlite.writer import Writer
 
 PAGES = 2

@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.__main__ import main
 
-FATE: Any = import_module("outbox.database.postgres.fate")
+FATE: Any = import_module("outbox.database.postgres.commit_outcome")
 UNITS: Any = import_module("outbox.database.postgres.units")
 
 

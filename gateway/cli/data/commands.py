@@ -8,10 +8,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from gateway.cli.data import keys
+from gateway.cli.data import backup_keys
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
-from gateway.cli.data.interruption import ended_by_signal
-from gateway.cli.data.passage import (
+from gateway.cli.data.filling import (
     Batches,
     departing,
     fill,
@@ -19,6 +18,7 @@ from gateway.cli.data.passage import (
     must_be_ours,
     own_tables,
 )
+from gateway.cli.data.interruption import ended_by_signal
 from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
 from gateway.records.values import dates
@@ -42,20 +42,20 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
     """Write all data to a file, also beside a running server."""
     place = _place(config)
     startup.must_exist(config)
-    ring = keys.of(config, place.ids)
+    ring = backup_keys.of(config, place.ids)
     if given.with_key and ring is None:
         raise CannotStart("there is no key file for --with-key; without webhooks none is needed")
     with unfinished(Path(given.file)) as handle:
         async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
             must_be_known(source.migrations, "the database")
-            foreign = await keys.objection(source, config, ring)
+            foreign = await backup_keys.objection(source, config, ring)
             if foreign is not None and given.with_key:
                 raise CannotStart(foreign)
             manifest = Manifest(
                 place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
                 tuple(source.tables),
-                ring.key_ids if ring and foreign is None else await keys.needed(source),
-                keys.text(config) if given.with_key else None,
+                ring.key_ids if ring and foreign is None else await backup_keys.needed(source),
+                backup_keys.text(config) if given.with_key else None,
             )  # fmt: skip
             archive = ArchiveWriter(handle, given.file, manifest)
             counts = {table.name: 0 for table in source.tables}
@@ -81,8 +81,8 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
         say(f"Note: {foreign}.")
     elif ring is not None:
         say(
-            f"The key file {keys.shown(config)} is not in it: keep a copy of it apart, because "
-            "only it can decrypt the secrets of webhooks."
+            f"The key file {backup_keys.shown(config)} is not in it: keep a copy of it apart, "
+            "because only it can decrypt the secrets of webhooks."
         )
 
 
@@ -95,13 +95,13 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
         manifest = archive.manifest
         upto = must_be_known(manifest.migrations, str(file))
         must_be_ours(manifest.tables, manifest.engine, str(file))
-        keys.must_fit(manifest.keys, manifest.key_ids, place.ids, str(file))
+        backup_keys.must_fit(manifest.keys, manifest.key_ids, place.ids, str(file))
         if given.check:
             count = sum(len(rows) for _, rows in archive.rows())
             say(f"{file} is whole: {count:,} rows, as they were at {dates.show(manifest.made_at)}.")
             return
         startup.must_have_folder(config)
-        missing = keys.missing(config, manifest.key_ids, manifest.keys, place.ids)
+        missing = backup_keys.missing(config, manifest.key_ids, manifest.keys, place.ids)
         with _progress("restore", place) as progress:
 
             def seen(table: Table, rows: int) -> None:
@@ -113,15 +113,17 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
                 if given.pause:
                     await new.run(queue_transfer.pause_all)
-                await keys.must_open(new, config, manifest.keys if missing else None, place.ids)
-                await new.commit(lambda: keys.put_back(config, missing, manifest.keys))
+                await backup_keys.must_open(
+                    new, config, manifest.keys if missing else None, place.ids
+                )
+                await new.commit(lambda: backup_keys.put_back(config, missing, manifest.keys))
     finally:
         archive.close()
     for note in new.notes:
         say(f"Note: {note}.")
     say(f"Restored {total:,} rows, as they were at {dates.show(manifest.made_at)}.")
     if missing and manifest.keys is None:
-        say(f"Before you serve it, put the key file {keys.shown(config)} back.")
+        say(f"Before you serve it, put the key file {backup_keys.shown(config)} back.")
 
 
 @ended_by_signal
@@ -138,7 +140,7 @@ async def copy(config: Config, given: Namespace, say: Say) -> None:
     with _progress("copy", place) as progress, handed_over(place, given.to) as source_is:
         async with transfer_ends.snapshot(place, own_tables("sqlite")) as source:
             upto = must_be_known(source.migrations, "the database")
-            await keys.must_belong(source, config, keys.of(config, place.ids))
+            await backup_keys.must_belong(source, config, backup_keys.of(config, place.ids))
             expected = max(sum(table.rows for table in source.tables), 1)
 
             def seen(table: Table, rows: int) -> None:
@@ -152,7 +154,7 @@ async def copy(config: Config, given: Namespace, say: Say) -> None:
         say(f"Note: {note}.")
     say(f"Copied {total:,} rows. {place.path} keeps its data and can no longer be served.")
     say("Set database.url to the new database, and serve it with the same key file:")
-    say(f"  CARTEIRO_SECRETS__KEY_FILE={keys.shown(config)}")
+    say(f"  CARTEIRO_SECRETS__KEY_FILE={backup_keys.shown(config)}")
 
 
 async def _remember(config: Config, made_at: int, say: Say) -> None:

@@ -8,7 +8,7 @@ account has its own count, so that attempts from elsewhere do not delay it.
 import hashlib
 import math
 
-from gateway.domain.accounts.levels import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.records.errors import Refusal
 from outbox.clock import Clock

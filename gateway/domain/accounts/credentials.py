@@ -7,7 +7,7 @@ second on every node, and a busy key costs one query a second.
 from collections import OrderedDict
 from typing import Literal, Protocol
 
-from gateway.domain.accounts import keys, tokens
+from gateway.domain.accounts import api_keys, tokens
 from gateway.records.access import Actor
 from outbox.database.transaction import Database
 
@@ -53,7 +53,7 @@ class Credentials:
             return None
         now = self._clock.monotonic()
         remembered = self._known
-        outcome, actor = await self._look_up(text, keys.digest_of(text))
+        outcome, actor = await self._look_up(text, api_keys.digest_of(text))
         if actor is None:
             self._observer.authenticated(scheme, outcome)
             remembered.pop(text, None)
@@ -71,7 +71,7 @@ class Credentials:
         """Record when keys were last used; called once a minute and at shutdown."""
         used, self._used = self._used, {}
         if used:
-            await self._db.write(keys.touch, list(used.items()))
+            await self._db.write(api_keys.touch, list(used.items()))
 
     def _accepted(self, actor: Actor, scheme: Scheme) -> Actor:
         self._observer.authenticated(scheme, "ok")
@@ -80,10 +80,10 @@ class Credentials:
         return actor
 
     async def _look_up(self, text: str, digest: bytes) -> tuple[Outcome, Actor | None]:
-        is_key = keys.well_formed(text)
+        is_key = api_keys.well_formed(text)
         if not is_key and not text.startswith(tokens.PREFIX):
             return "bad", None
-        row = await self._db.read(keys.recognise if is_key else tokens.recognise, digest)
+        row = await self._db.read(api_keys.recognise if is_key else tokens.recognise, digest)
         if row is None:
             return "bad", None
         if row["disabled_at"] is not None or (is_key and row["revoked_at"] is not None):
@@ -91,7 +91,7 @@ class Credentials:
         if row["expires_at"] is not None and row["expires_at"] <= self._clock.wall():
             return "expired", None
         if is_key:
-            scopes = keys.scopes_of(row)
+            scopes = api_keys.scopes_of(row)
             return "ok", Actor(row["owner_id"], "api_key", scopes, row["id"], row["timezone"])
         return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])
 

@@ -14,7 +14,7 @@ import argon2
 
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
-from outbox.database.places import Crowded, Places
+from outbox.database.fair_limit import Crowded, Places
 from outbox.ids import Ids
 
 T = TypeVar("T")

@@ -2,8 +2,8 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.attempts import Attempts
+from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.credentials import AuthObserver
-from gateway.domain.accounts.levels import Keep, OwnLevels
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.records.errors import Refusal

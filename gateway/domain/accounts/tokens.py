@@ -4,7 +4,7 @@ import base64
 from typing import NamedTuple
 
 from gateway.domain.accounts import users
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from outbox.database.plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.ids import Ids

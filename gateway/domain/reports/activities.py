@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gateway.domain.contacts.activities import ACTIVITIES, TYPES
 from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of
 from gateway.domain.reports.periods import Asked
-from gateway.records import ends
+from gateway.records import settled_rows
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
 
@@ -14,7 +14,7 @@ _ACTIVITIES = f"""
 select p.n as n, a.type as type, count(*) as counted
 from {PERIODS} cross join activities a
 where a.owner_id = $1 and a.created_at >= p.first and a.created_at < p.until
-{ends.seen(ACTIVITIES, "a")}
+{settled_rows.seen(ACTIVITIES, "a")}
 group by p.n, a.type
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from gateway.domain.accounts.users import fold_email
-from gateway.domain.sales.lines import half_up
+from gateway.domain.sales.document_lines import half_up
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field

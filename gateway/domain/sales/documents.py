@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.sales import lines, numbering
-from gateway.domain.sales.lines import Line
+from gateway.domain.sales import document_lines, numbering
+from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.transitions import Table, move
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -156,16 +156,16 @@ async def _content(
     resource = kind.resource
     faults = [*await actions.reference_faults(tx, actor, resource, draft, before)]
     stored = {} if before is None else before.stored
-    known = lines.read(stored.get("items", "[]"))
-    listed = lines.read(draft.values["items"]) if "items" in draft.values else known
-    faults += await lines.product_faults(tx, actor.owner_id, listed, known)
+    known = document_lines.read(stored.get("items", "[]"))
+    listed = document_lines.read(draft.values["items"]) if "items" in draft.values else known
+    faults += await document_lines.product_faults(tx, actor.owner_id, listed, known)
     values = dict(draft.values)
     # Amounts cannot be computed from invalid fields.
     invalid = {fault.field.partition("[")[0] for fault in draft.faults}
     if draft.unreadable is None and invalid.isdisjoint(AMOUNTS):
         faults += _compute_amounts(values, stored, listed)
     draft.must_hold(faults)
-    values["items"] = lines.text(lines.named(tx, listed, known))
+    values["items"] = document_lines.text(document_lines.named(tx, listed, known))
     return {column: value for column, value in values.items() if column in resource.position}
 
 
@@ -184,7 +184,7 @@ def _compute_amounts(
         subtotal = sum(line.total for line in listed)
     elif asked is not None:
         subtotal = asked + discount - shipping
-    elif "subtotal" in stored and not lines.read(stored["items"]):
+    elif "subtotal" in stored and not document_lines.read(stored["items"]):
         subtotal = stored["subtotal"]
     else:
         return [Fault("total", "required", "items or total is required.")]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import documents, lines, settlement
+from gateway.domain.sales import document_lines, documents, settlement
 from gateway.domain.sales.documents import Kind
 from gateway.records.access import Actor
 from gateway.records.derived import Derived
@@ -52,8 +52,9 @@ INVOICES = Resource(
             on_create=False, default="pending", nullable=False,
         ),
         Field(
-            "items", "items", lines.items(0), "The lines; without lines, total is required.",
-            lines.EXAMPLE, default="[]", shown_example=lines.SHOWN_EXAMPLE,
+            "items", "items", document_lines.items(0),
+            "The lines; without lines, total is required.",
+            document_lines.EXAMPLE, default="[]", shown_example=document_lines.SHOWN_EXAMPLE,
         ),
         Field(
             "subtotal", "subtotal", _MONEY, "Sum of the lines, in BRL.", 170,

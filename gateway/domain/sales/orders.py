@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.domain.sales import documents, lines
+from gateway.domain.sales import document_lines, documents
 from gateway.records.resource import (
     BY_TIME,
     LASTS,
@@ -65,8 +65,9 @@ ORDERS = Resource(
             "The customer who was signed in at the checkout.", "018f3a5b7c9d1e2f3a4b5c75",
         ),
         _shown(
-            "items", "items", lines.items(1), "The lines, with the prices of the checkout.",
-            lines.EXAMPLE, made=True, shown_example=lines.SHOWN_EXAMPLE,
+            "items", "items", document_lines.items(1),
+            "The lines, with the prices of the checkout.",
+            document_lines.EXAMPLE, made=True, shown_example=document_lines.SHOWN_EXAMPLE,
         ),
         _shown("subtotal", "subtotal", _MONEY, "Sum of the lines, in BRL.", 170, made=True),
         _shown("discount", "discount", _MONEY, "Discount of the coupon, in BRL.", 10, made=True),

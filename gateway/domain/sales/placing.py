@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales import documents, lines, numbering, order_deals, orders, stock
+from gateway.domain.sales import document_lines, documents, numbering, order_deals, orders, stock
+from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
-from gateway.domain.sales.lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -51,7 +51,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     `digest` is the SHA-256 of the token that shows it. Emits deal.created and invoice.created. The
     numbers are the last locks that it takes.
     """
-    named = lines.text(lines.named(tx, what.lines, ()))
+    named = document_lines.text(document_lines.named(tx, what.lines, ()))
     subtotal = sum(line.total for line in what.lines)
     total = subtotal - what.discount + what.shipping
     amounts = {

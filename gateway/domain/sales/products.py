@@ -1,6 +1,6 @@
 """Declares products, which the storefront uses too."""
 
-from gateway.domain.sales import shelves, slugs
+from gateway.domain.sales import slugs, store_listings
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -128,7 +128,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     actor.must("write")
     values = await actions.check(tx, actor, PRODUCTS, draft)
     made = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
-    await shelves.put(tx, made)
+    await store_listings.put(tx, made)
     return actions.announce(tx, "created", made)
 
 
@@ -143,5 +143,5 @@ async def change(
     if not changes:
         return before
     after = await slugs.complete(tx, await actions.update(tx, actor, before, changes))
-    await shelves.put(tx, after, before)
+    await store_listings.put(tx, after, before)
     return actions.announce(tx, "updated", after)

@@ -1,11 +1,11 @@
 """Declares quotes, implements their verbs, and expires them."""
 
 from gateway.domain.accounts import users
-from gateway.domain.sales import documents, lines
+from gateway.domain.sales import document_lines, documents
 from gateway.domain.sales.documents import Kind
 from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.transitions import move
-from gateway.records import actions, ends
+from gateway.records import actions, settled_rows
 from gateway.records.access import Actor
 from gateway.records.derived import Derived
 from gateway.records.draft import Draft
@@ -65,8 +65,9 @@ QUOTES = Resource(
             "draft", on_create=False, default="draft", nullable=False,
         ),
         Field(
-            "items", "items", lines.items(1), "The lines.", lines.EXAMPLE, required=True,
-            shown_example=lines.SHOWN_EXAMPLE,
+            "items", "items", document_lines.items(1), "The lines.", document_lines.EXAMPLE,
+            required=True,
+            shown_example=document_lines.SHOWN_EXAMPLE,
         ),
         Field(
             "subtotal", "subtotal", _MONEY, "Sum of the lines, in BRL.", 170,
@@ -196,7 +197,7 @@ async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
 
 
 _LAPSING = f"""
-select {ends.columns(QUOTES)} from quotes
+select {settled_rows.columns(QUOTES)} from quotes
 where status = 'sent' and lapses_at <= $1 order by lapses_at limit $2
 /*postgres for update skip locked*/
 """

@@ -4,9 +4,9 @@ A mail is written when it is sent, with the data of that time. The notices wait 
 table; an owner or a webhook that is gone by then gets none.
 """
 
-from gateway.domain import letters
+from gateway.domain import queued_mail
 from gateway.domain.accounts import users
-from gateway.domain.letters import Letter, Queued
+from gateway.domain.queued_mail import Letter, Queued
 from gateway.records.values import dates
 from outbox import webhooks
 from outbox.database.transaction import Tx
@@ -62,10 +62,10 @@ async def next_letter(tx: Tx, service: str, site: str) -> Letter | None:
         if user is None or user["disabled_at"] is not None or webhook is None:
             await notices.sent(tx, notice.id)
             continue
-        name = letters.line(service)
+        name = queued_mail.line(service)
         facts = FACTS.format(
-            url=letters.line(bare(webhook.url))[:LONGEST_URL],
-            reason=letters.line(notice.reason),
+            url=queued_mail.line(bare(webhook.url))[:LONGEST_URL],
+            reason=queued_mail.line(notice.reason),
             time=dates.show(notice.created_at),
             link=f"{site}/console/webhooks/{webhook.id}\n" if site else "",
         )
@@ -83,6 +83,6 @@ async def sent(tx: Tx, mail: Queued) -> None:
 
 async def failed(tx: Tx, mail: Queued, error: str, *, final: bool) -> bool:
     """Plan the next attempt; return whether there is one. `final`: no attempt can succeed."""
-    wait = None if final else letters.wait_after(mail.attempts)
+    wait = None if final else queued_mail.wait_after(mail.attempts)
     await notices.failed(tx, mail.id, mail.attempts, error, wait)
     return wait is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.domain.sales import lines, pix
+from gateway.domain.sales import document_lines, pix
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
@@ -91,7 +91,7 @@ def shown(store: Record, found: Record) -> dict[str, Any]:
                 "price": line.unit_price,
                 "quantity": line.quantity // 1000,
             }
-            for line in lines.read(found["items"])
+            for line in document_lines.read(found["items"])
         ],
         "totalPrice": found["subtotal"],
         "totalDiscount": found["discount"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.domain.sales.shelves import WHOLE
+from gateway.domain.sales.store_listings import WHOLE
 from gateway.domain.storefront.catalogue import assortment, categories
 from gateway.domain.storefront.catalogue.assortment import ORDERS
 from gateway.graphql import connections
@@ -15,10 +15,10 @@ from gateway.graphql.ids import global_id, parse, record_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
+from gateway.records.slices import NOTHING
 from gateway.records.values import dates, formats
 from gateway.records.values.folding import fold
 from gateway.records.values.format import Format, Wrong
-from gateway.records.walk import NOTHING
 
 SEARCH = formats.text(200)
 SLUG = formats.slug()

@@ -10,7 +10,8 @@ from typing import Concatenate
 import asyncpg
 
 from outbox.database.migrate import created
-from outbox.database.postgres.fate import Fates, Mark, commit, mark
+from outbox.database.postgres.commit_outcome import Fates, Mark, commit, mark
+from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.faults import breaks_off
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.limits import UNHURRIED_FATE_SECONDS
@@ -18,7 +19,6 @@ from outbox.database.postgres.server import Server
 from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
 from outbox.database.postgres.structure import Structure
 from outbox.database.postgres.texts import Fitting
-from outbox.database.postgres.together import together
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.transaction import Engine, P, T, Tx
 from outbox.database.transfer import BOOKKEEPING, Place, Sources, Table, Values

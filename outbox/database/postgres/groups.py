@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from outbox.database.deferred import Deferred
-from outbox.database.postgres.fate import unknown
+from outbox.database.postgres.commit_outcome import unknown
 from outbox.database.postgres.limits import Times
 from outbox.errors import OutcomeUnknown
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from outbox.database.places import Places
+from outbox.database.fair_limit import Places
 from outbox.database.postgres.faults import LOST, breaks_off
 from outbox.database.postgres.hosts import Connection, is_gone
 from outbox.database.postgres.limits import Times

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from outbox.database.deferred import Deferred
-from outbox.database.postgres.fate import marking
+from outbox.database.postgres.commit_outcome import marking
+from outbox.database.postgres.deferred_rows import Statement, Witness, together
 from outbox.database.postgres.hosts import Connection
-from outbox.database.postgres.together import Statement, Witness, together
 from outbox.database.sql import translate
 from outbox.database.transaction import Insert, Row
 from outbox.ids import Ids
@@ -57,7 +57,7 @@ class PostgresTx:
         self.now = now
         self.put_off = Deferred()
         self.marked: Row | None = None
-        """The mark of the transaction (see outbox.database.postgres.fate), if it is known."""
+        """The mark of the transaction (see `commit_outcome`), if it is known."""
         self.witness: Witness | None = None
         self.wake = False
         self.changed: set[str] = set()

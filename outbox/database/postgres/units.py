@@ -11,15 +11,15 @@ import asyncpg
 
 from outbox.clock import Clock
 from outbox.database.deferred import Deferred
-from outbox.database.places import Crowded
-from outbox.database.postgres.fate import Fates, Mark, Session, commit, let_go, mark
+from outbox.database.fair_limit import Crowded
+from outbox.database.postgres.commit_outcome import Fates, Mark, Session, commit, let_go, mark
+from outbox.database.postgres.deferred_rows import Statement, together
 from outbox.database.postgres.faults import STALE, breaks_off, fault_of
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.server import READ, Server
-from outbox.database.postgres.together import Statement, together
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown

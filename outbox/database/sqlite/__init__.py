@@ -19,7 +19,7 @@ from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
-from outbox.database.sqlite.turns import Turns
+from outbox.database.sqlite.write_queue import Turns
 from outbox.database.transaction import (
     PACE,
     LetGo,

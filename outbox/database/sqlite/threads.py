@@ -1,4 +1,4 @@
-"""The threads that read; outbox.database.sqlite.turns has the one that writes.
+"""The threads that read; outbox.database.sqlite.write_queue has the one that writes.
 
 They communicate with the event loop through queues and one wake-up per batch.
 """

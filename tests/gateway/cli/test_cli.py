@@ -12,7 +12,7 @@ import pytest
 
 from gateway.__main__ import main
 from gateway.cli.command_line import COMMANDS, build_parser
-from gateway.domain.accounts import keys
+from gateway.domain.accounts import api_keys
 from tests.support.databases import PostgresServer
 from tests.support.process import carteiro, command, environment
 
@@ -138,13 +138,13 @@ def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
     # In a separate process, like every real command.
     done = carteiro("key", "add", EMAIL, "--name", "CI", "--scope", "read", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert keys.well_formed(done.stdout.removesuffix("\n"))
+    assert api_keys.well_formed(done.stdout.removesuffix("\n"))
     rows = sqlite3.connect(tmp_path / "carteiro.db")
     try:
         stored = rows.execute("select owner_id, name, scopes, digest from api_keys").fetchall()
     finally:
         rows.close()
-    assert stored == [(user_id, "CI", '["read"]', keys.digest_of(done.stdout.strip()))]
+    assert stored == [(user_id, "CI", '["read"]', api_keys.digest_of(done.stdout.strip()))]
 
 
 def test_faults_of_users_and_keys(tmp_path: Path) -> None:

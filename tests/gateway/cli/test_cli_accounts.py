@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from gateway.domain.accounts import keys
+from gateway.domain.accounts import api_keys
 from outbox.ids import Ids
 from tests.gateway.cli.test_cli import EMAIL, one_line
 from tests.support.process import command
@@ -110,11 +110,11 @@ def test_keys_are_listed_without_their_secret_part(run: Run) -> None:
         "USED",
         "EXPIRES",
     ]
-    assert line.split()[:4] == [full[: keys.VISIBLE], "Zapier", "read", "active"]
+    assert line.split()[:4] == [full[: api_keys.VISIBLE], "Zapier", "read", "active"]
     assert line.split()[5] == "-"
-    assert full[keys.VISIBLE :] not in output_of(run, "key", "list", EMAIL, "--json")
+    assert full[api_keys.VISIBLE :] not in output_of(run, "key", "list", EMAIL, "--json")
     listed = json.loads(output_of(run, "key", "list", EMAIL, "--json"))
-    assert listed["visible"] == full[: keys.VISIBLE]
+    assert listed["visible"] == full[: api_keys.VISIBLE]
     assert (listed["scopes"], listed["state"]) == (["read"], "active")
     assert listed["expiresAt"] > listed["createdAt"]
     assert "lastUsedAt" not in listed
@@ -126,7 +126,7 @@ def test_a_key_is_revoked_by_any_of_its_names(run: Run, naming: str) -> None:
     full, other = add_key(run), add_key(run, "kept")
     listed = map(json.loads, output_of(run, "key", "list", EMAIL, "--json").splitlines())
     ids = {key["visible"]: key["id"] for key in listed}
-    visible = full[: keys.VISIBLE]
+    visible = full[: api_keys.VISIBLE]
     same = sum(1 for mine, its in zip(visible, other, strict=False) if mine == its)
     named = {"visible": visible, "beginning": full[: same + 1], "id": ids[visible], "full": full}
     assert output_of(run, "key", "revoke", named[naming]) == (
@@ -142,7 +142,7 @@ def test_a_beginning_of_several_keys_revokes_none(run: Run) -> None:
     visibles: dict[str, list[str]] = {}
     # Of 63 keys two begin with the same of 62 signs.
     while not (several := [found for found in visibles.values() if len(found) > 1]):
-        visible = add_key(run)[: keys.VISIBLE]
+        visible = add_key(run)[: api_keys.VISIBLE]
         visibles.setdefault(visible[:5], []).append(visible)
     said = refused(run, "key", "revoke", several[0][0][:5])
     assert f"several keys begin with {several[0][0][:5]};" in said
@@ -160,10 +160,10 @@ def test_what_names_no_key_says_how_one_is_named(run: Run, text: str) -> None:
 
 
 def test_an_unknown_key_is_named_without_its_secret_part(run: Run) -> None:
-    unknown = keys.make(Ids())
+    unknown = api_keys.make(Ids())
     said = refused(run, "key", "revoke", unknown)
-    assert f"no key {unknown[: keys.VISIBLE]};" in said
-    assert unknown[keys.VISIBLE :] not in said
+    assert f"no key {unknown[: api_keys.VISIBLE]};" in said
+    assert unknown[api_keys.VISIBLE :] not in said
     assert "carteiro key list" in refused(run, "key", "revoke", "f" * 24)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from gateway.domain.webhooks import conditions
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import SCANS_EACH, SCANS_WAITING, Database, Tx
 from outbox.queue.log import delivery_log
 from tests.support.console import CONFIG, Guest

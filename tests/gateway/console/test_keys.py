@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.accounts import keys, sessions
+from gateway.domain.accounts import api_keys, sessions
 from outbox.database.transaction import Row, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.support.console import Guest
@@ -100,8 +100,8 @@ LOST = OutcomeUnknown("connection", "secret detail 4711")
 @pytest.mark.parametrize(
     ("unit", "error", "says"),
     [
-        (keys.add, REFUSED, "Nothing was changed."),
-        (keys.add, LOST, "The change may have been made"),
+        (api_keys.add, REFUSED, "Nothing was changed."),
+        (api_keys.add, LOST, "The change may have been made"),
         # The key is there by now, although its page could not be prepared.
         (sessions.keep_reveal, REFUSED, "The change may have been made"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from gateway.graphql.connections import NEWEST, connection, cursor, stretch
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
-from gateway.records.walk import Stretch, Walk
+from gateway.records.slices import Stretch, Walk
 
 ID = "018f3a5b7c9d1e2f3a4b5c6d"
 

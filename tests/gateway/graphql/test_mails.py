@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import trustme
 
-from gateway.domain import letters
+from gateway.domain import queued_mail
 from gateway.domain.storefront.mail import mails
 from gateway.server.config import Config, Limits, Mail
 from gateway.server.keys import METRICS
@@ -211,14 +211,14 @@ async def test_a_mail_that_fails_is_tried_again_until_it_is_given_up(
     db = shop.db
     mailer = Mailer(db, settings(box), lambda *_: None)
     await queued(db, shop)
-    box.refusals = ["451 later"] * (len(letters.WAITS) + 2)
-    for attempt in range(1, len(letters.WAITS) + 1):
+    box.refusals = ["451 later"] * (len(queued_mail.WAITS) + 2)
+    for attempt in range(1, len(queued_mail.WAITS) + 1):
         await db.write(all_due)
         await mailer.run_once()
         [row] = await db.read(rows)
         assert (row["attempts"], row["failed_at"]) == (attempt, None)
         assert row["error"] == "SMTPRecipientRefused 451"
-        wait = letters.WAITS[attempt - 1] * 1_000_000
+        wait = queued_mail.WAITS[attempt - 1] * 1_000_000
         assert db.clock.wall() + wait - 20_000_000 < row["due_at"] <= db.clock.wall() + wait
         assert not await mailer.any_due()
     await db.write(all_due)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gateway.domain.accounts import keys, tokens, users
+from gateway.domain.accounts import api_keys, tokens, users
 from gateway.server.config import Config, Limits
 from gateway.server.keys import CREDENTIALS, PASSWORDS
 from outbox import database
@@ -25,16 +25,16 @@ async def me(site: Site, headers: Headers) -> tuple[int, dict[str, object], Mapp
 
 def test_keys_have_the_documented_form_and_a_checksum() -> None:
     ids = Ids()
-    made = {keys.make(ids) for _ in range(200)}
+    made = {api_keys.make(ids) for _ in range(200)}
     assert len(made) == 200
     for text in made:
-        assert keys.SHAPE.fullmatch(text)
-        assert keys.well_formed(text)
+        assert api_keys.SHAPE.fullmatch(text)
+        assert api_keys.well_formed(text)
         for at in (4, 13, 55):
             other = "0" if text[at] != "0" else "1"
-            assert not keys.well_formed(text[:at] + other + text[at + 1 :])
+            assert not api_keys.well_formed(text[:at] + other + text[at + 1 :])
     for junk in ("", "crt_", "crt_" + "é" * 8 + "_" + "a" * 43, text + "\n", f" {text}"):
-        assert not keys.well_formed(junk)
+        assert not api_keys.well_formed(junk)
 
 
 async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
@@ -59,7 +59,7 @@ async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
 async def test_missing_and_invalid_credentials(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)
-    stranger = keys.make(Ids())
+    stranger = api_keys.make(Ids())
     cases: list[Headers] = [
         {},
         {"Authorization": "Basic eDp5"},
@@ -143,8 +143,8 @@ async def test_a_key_revoked_on_any_node_stops_working_within_a_second(site: Sit
     key = await site.key(user_id)
     assert (await me(site, {"X-API-Key": key}))[0] == 200
     # Another node or the command line revokes it, so this process gets no signal.
-    [row] = await site.db.read(keys.listed, user_id)
-    await site.db.write(keys.revoke, user_id, row["id"])
+    [row] = await site.db.read(api_keys.listed, user_id)
+    await site.db.write(api_keys.revoke, user_id, row["id"])
     began = site.db.clock.monotonic()
     while (await me(site, {"X-API-Key": key}))[0] == 200:
         assert site.db.clock.monotonic() - began < 1.0
@@ -323,10 +323,10 @@ async def test_the_last_use_is_recorded(site: Site) -> None:
     key = await site.key(user_id)
     await me(site, {"X-API-Key": key})
     await site.app[CREDENTIALS].flush()
-    [row] = await site.db.read(keys.listed, user_id)
+    [row] = await site.db.read(api_keys.listed, user_id)
     assert row["last_used_at"] <= site.db.clock.wall()
-    await site.db.write(keys.touch, [(row["id"], 5)])
-    [again] = await site.db.read(keys.listed, user_id)
+    await site.db.write(api_keys.touch, [(row["id"], 5)])
+    [again] = await site.db.read(api_keys.listed, user_id)
     assert again["last_used_at"] == row["last_used_at"]
 
 

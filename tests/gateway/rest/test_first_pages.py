@@ -7,8 +7,8 @@ import pytest
 
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.records import editions, store
-from gateway.records.editions import Edition
+from gateway.records import list_versions, store
+from gateway.records.list_versions import Edition
 from gateway.records.resource import Resource
 from gateway.rest.document.operations import path_of
 from gateway.rest.first_pages import FIRST_PAGES, First, FirstPages, Key
@@ -149,7 +149,7 @@ async def test_without_the_look_it_is_stale(
     async def unchanged(*_: Any) -> Edition:
         return old.edition
 
-    monkeypatch.setattr(editions, "current", unchanged)
+    monkeypatch.setattr(list_versions, "current", unchanged)
     await ana.put(f"/api/contacts/{made}", {"name": "Eva"})
     stale = (await ana.get(f"/api/contacts?limit={LIMIT}")).body
     assert stale == first

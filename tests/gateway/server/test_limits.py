@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.accounts.levels import OwnLevels
+from gateway.domain.accounts.counter_store import OwnLevels
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.limits import Buckets, RateLimits
@@ -56,7 +56,7 @@ def test_what_is_refused_costs_nothing() -> None:
 
 
 def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.domain.accounts.levels.HOLDERS", 3)
+    monkeypatch.setattr("gateway.domain.accounts.counter_store.HOLDERS", 3)
     levels = OwnLevels()
     bucket = Buckets(rate=1, depth=2, clock=Hand(), levels=levels)
     bucket.take("busy")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.domain import letters
+from gateway.domain import queued_mail
 from gateway.domain.accounts import users
 from gateway.server.config import Config, Mail
 from gateway.server.mailer import Mailer, Result
@@ -110,8 +110,8 @@ async def test_a_mail_that_is_refused_for_now_is_tried_again(post: Post, box: Ma
 
 async def test_a_mail_is_given_up_after_its_last_attempt(post: Post, box: Mailbox) -> None:
     await post.tell("disabled")
-    box.refusals = ["451 later"] * (len(letters.WAITS) + 2)
-    for _ in range(len(letters.WAITS) + 1):
+    box.refusals = ["451 later"] * (len(queued_mail.WAITS) + 2)
+    for _ in range(len(queued_mail.WAITS) + 1):
         await post.mailer.run_once()
         await post.db.write(change, "update notices set due_at = 1 where due_at is not null")
     assert post.counted[-1] == ("disabled", "given_up")

@@ -11,7 +11,7 @@ import pytest
 
 import gateway
 import outbox
-from gateway.domain.accounts import keys, sessions, tokens, users
+from gateway.domain.accounts import api_keys, sessions, tokens, users
 from gateway.domain.accounts.credentials import Credentials
 from gateway.records import once
 from gateway.server.config import Retention
@@ -150,8 +150,13 @@ async def _key(tx: Tx, email: str, *ends: int | None) -> str:
     """A user with keys that end at these times; the user's id."""
     user_id = await users.add(tx, email=email, name="Ana", password_hash="-")
     for end in ends:
-        await keys.add(
-            tx, owner_id=user_id, name="k", text=keys.make(Ids()), scopes=["read"], expires_at=end
+        await api_keys.add(
+            tx,
+            owner_id=user_id,
+            name="k",
+            text=api_keys.make(Ids()),
+            scopes=["read"],
+            expires_at=end,
         )
     return user_id
 
@@ -317,8 +322,8 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
 
 
 async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:
-    await db.write(_key, "ana@example.com", db.clock.wall() - keys.KEPT + DAY, None)
-    assert await db.write(keys.purge, 10) == 0
+    await db.write(_key, "ana@example.com", db.clock.wall() - api_keys.KEPT + DAY, None)
+    assert await db.write(api_keys.purge, 10) == 0
 
 
 async def _grown(tx: Tx) -> dict[str, int]:

@@ -11,7 +11,7 @@ from outbox.queue.order import ordering
 from outbox.queue.state.policy import MOST_RESCUES
 from outbox.queue.upkeep import parking
 from outbox.queue.upkeep.parking import Parked
-from outbox.worker import taking
+from outbox.worker import claimer
 from tests.support.drain import Counted, add_webhook, drain, make, ring, rows
 from tests.support.lines import URL, taken, written
 
@@ -106,7 +106,7 @@ async def test_what_ends_with_the_rescue_of_a_dead_process_is_reported(
 async def test_what_ends_with_the_rescue_of_a_lost_result_is_reported(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(claimer, "CHECK_SECONDS", 0.0)
     key = ring()
     async with drain(db, key) as running:
         webhook_id = await running.webhook(URL)

@@ -16,9 +16,9 @@ from outbox.queue.drain.rescue import release
 from outbox.queue.drain.settle import settle
 from outbox.queue.state import lanes
 from outbox.queue.state.policy import Schedule
-from outbox.worker import Worker, settling, taking, windows
+from outbox.worker import Worker, claimer, settling, windows
+from outbox.worker.claimer import Taking
 from outbox.worker.settling import Settling
-from outbox.worker.taking import Taking
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
@@ -199,7 +199,7 @@ async def test_ready_deliveries_are_sent_while_fan_out_fails(db: Database, db_ur
 async def test_deliveries_claimed_here_but_unknown_are_rescued(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(claimer, "CHECK_SECONDS", 0.2)
     async with inbox() as box, drain(db, ring()) as running:
         hang = asyncio.Event()
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import argon2
 
-from gateway.domain.accounts import keys, tokens, users
+from gateway.domain.accounts import api_keys, tokens, users
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids
@@ -72,7 +72,7 @@ async def random_tokens(target: Target) -> int:
 async def random_keys(target: Target) -> int:
     """Try API keys that do not exist, with a valid checksum."""
     ids = Ids()
-    return await _credentials(target, lambda: {"X-API-Key": keys.make(ids)})
+    return await _credentials(target, lambda: {"X-API-Key": api_keys.make(ids)})
 
 
 async def _tries(target: Target, who: Callable[[int], tuple[str, str]]) -> int:

@@ -6,7 +6,7 @@ one store. Nobody has a row before the first change.
 
 from msgspec import Struct, json
 
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront.visitors import visitor_locks

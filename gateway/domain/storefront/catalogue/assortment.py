@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.sales.products import PRODUCTS
-from gateway.domain.sales.shelves import WHOLE
+from gateway.domain.sales.store_listings import WHOLE
 from gateway.domain.storefront.stores import stores
-from gateway.records import statements, store, walk
+from gateway.records import slices, statements, store
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
 from gateway.records.record import Record
+from gateway.records.slices import NOTHING, Stretch, Walk
 from gateway.records.values.folding import BETWEEN, fold
-from gateway.records.walk import NOTHING, Stretch, Walk
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -49,17 +49,17 @@ async def stretch(
     if BETWEEN in search:
         return NOTHING
     source, args = _shelf(shop, shelf, search)
-    source += walk.bounds(wanted, f"s.{by.column}", by.descending, args, "s.record_id")
-    lane = walk.order(wanted, f"s.{by.column}", by.descending, "s.record_id")
+    source += slices.bounds(wanted, f"s.{by.column}", by.descending, args, "s.record_id")
+    lane = slices.order(wanted, f"s.{by.column}", by.descending, "s.record_id")
     args += (wanted.limit + 1, 0)
     sql = statements.page(
         PRODUCTS,
         f"id in (select s.record_id from {source} order by {lane} limit ${len(args) - 1})",
-        walk.order(wanted, by.column, by.descending),
+        slices.order(wanted, by.column, by.descending),
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
-    return walk.walked(
+    return slices.walked(
         [Record(PRODUCTS, row) for row in rows], wanted,
         lambda found: Place(by.of(found), found.id),
         long,

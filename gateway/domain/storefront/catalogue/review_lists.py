@@ -5,11 +5,11 @@ from typing import Any, cast
 
 from gateway.domain.storefront.catalogue.reviews import REVIEWS
 from gateway.domain.storefront.stores import stores
-from gateway.records import ends, store, walk
+from gateway.records import settled_rows, slices, store
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
 from gateway.records.record import CREATED_AT, Record, Row, records_of
-from gateway.records.walk import Stretch, Walk
+from gateway.records.slices import Stretch, Walk
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -25,12 +25,12 @@ async def first(tx: Tx, product_ids: Sequence[str], wanted: Stretch) -> Mapping[
     Raises query_too_complex above MOST_BYTES together.
     """
     args: list[Any] = [items(product_ids), wanted.limit + 1]
-    position = walk.bounds(wanted, "r.created_at", True, args, "r.id")
-    order = walk.order(wanted, "created_at", True)
+    position = slices.bounds(wanted, "r.created_at", True, args, "r.id")
+    order = slices.order(wanted, "created_at", True)
     newest = (
         "select r.id as found from reviews r"
         " where r.product_id = p.product and r.status = 'published'"
-        f"{position}{ends.seen(REVIEWS, 'r')} order by {order} limit $2"
+        f"{position}{settled_rows.seen(REVIEWS, 'r')} order by {order} limit $2"
     )
     # SQLite has no lateral; PostgreSQL would read all reviews for the form of SQLite.
     source = (
@@ -50,12 +50,14 @@ async def first(tx: Tx, product_ids: Sequence[str], wanted: Stretch) -> Mapping[
                 "query_too_complex",
                 f"The texts of these reviews exceed {MOST_BYTES} bytes; ask for fewer at once.",
             )
-    rows = await tx.all(f"select {ends.columns(REVIEWS)} from {source} order by {order}", *args)
+    rows = await tx.all(
+        f"select {settled_rows.columns(REVIEWS)} from {source} order by {order}", *args
+    )
     by_product: dict[str, list[Row]] = {product_id: [] for product_id in product_ids}
     for row in rows:
         by_product[row["product_id"]].append(cast("Row", row))
     return {
-        product_id: walk.walked(
+        product_id: slices.walked(
             records_of(REVIEWS, found, tx.now, "UTC"), wanted,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )

@@ -6,11 +6,11 @@ It locks the cart, its products by id, the coupon, the contact, and then the num
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.contacts.upsert import upsert
 from gateway.domain.sales import coupons, discounts, placing
 from gateway.domain.sales.discounts import Discount
-from gateway.domain.sales.lines import Line
+from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.placing import Purchase
 from gateway.domain.storefront import carts

@@ -7,7 +7,7 @@ lost the response repeats the request with the old one.
 
 from msgspec import Struct, json
 
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.checkouts.form import Wanted
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Fault, Refusal

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from gateway.domain.letters import Letter, line
+from gateway.domain.queued_mail import Letter, line
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.mail.mails import Kind
 from outbox.database.transaction import Tx

@@ -3,7 +3,7 @@
 from base64 import urlsafe_b64encode
 from typing import Literal
 
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 from outbox.ids import Ids

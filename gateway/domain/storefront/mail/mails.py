@@ -7,8 +7,8 @@ starts: a process that ends in the middle of it leaves the mail to the next atte
 
 from typing import Literal, NamedTuple
 
-from gateway.domain import letters
-from gateway.domain.letters import Queued
+from gateway.domain import queued_mail
+from gateway.domain.queued_mail import Queued
 from outbox.database.transaction import Tx
 
 Kind = Literal["reset", "verify", "secured"]
@@ -70,7 +70,7 @@ async def sent(tx: Tx, mail: Queued) -> None:
 
 async def failed(tx: Tx, mail: Queued, error: str, *, final: bool) -> bool:
     """Plan the next attempt; return whether there is one. `final`: no attempt can succeed."""
-    wait = None if final else letters.wait_after(mail.attempts)
+    wait = None if final else queued_mail.wait_after(mail.attempts)
     if wait is not None:
         await tx.run(
             "update mails set due_at = $2, error = $3 where id = $1 and attempts = $4",

@@ -3,18 +3,18 @@
 A customer sees the orders of the account, and whoever has the token of an order sees that order.
 """
 
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.records import actions, walk
+from gateway.records import actions, slices
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Query
 from gateway.records.record import Record
+from gateway.records.slices import Stretch, Walk
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
-from gateway.records.walk import Stretch, Walk
 from outbox.database.transaction import Tx
 
 _NUMBER = formats.text(40)
@@ -63,7 +63,7 @@ async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None
 async def stretch(tx: Tx, visitor: Visitor, customer_id: str, wanted: Stretch) -> Walk:
     """Return a stretch of the customer's orders, the newest first."""
     store = visitor.store
-    return await walk.walk(
+    return await slices.walk(
         tx, ORDERS, store.owner_id, _of(visitor, customer_id), wanted, visitor.zone
     )
 
@@ -71,7 +71,7 @@ async def stretch(tx: Tx, visitor: Visitor, customer_id: str, wanted: Stretch) -
 async def count(tx: Tx, visitor: Visitor, customer_id: str) -> int:
     """Return the number of the customer's orders."""
     store = visitor.store
-    return await walk.count(tx, ORDERS, store.owner_id, _of(visitor, customer_id), visitor.zone)
+    return await slices.count(tx, ORDERS, store.owner_id, _of(visitor, customer_id), visitor.zone)
 
 
 def _of(visitor: Visitor, customer_id: str) -> Query:

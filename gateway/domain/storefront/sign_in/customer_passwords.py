@@ -7,7 +7,7 @@ its queue: however many sign-ins customers send, a sign-in to the console waits 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gateway.domain.accounts.levels import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
@@ -15,7 +15,7 @@ from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.domain.storefront.visitors.customers import Credential
 from gateway.records.errors import Fault, Refusal
-from outbox.database.places import Crowded, Places
+from outbox.database.fair_limit import Crowded, Places
 from outbox.database.transaction import Database
 
 SHORTEST, LONGEST = 6, 128

@@ -1,6 +1,6 @@
 """Remembers the nonces of stores that require them, so that each signs in only once."""
 
-from gateway.domain.accounts.keys import digest_of
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 

@@ -6,7 +6,7 @@ A try counts before its check, so that parallel tries all count, also those of o
 import hashlib
 import math
 
-from gateway.domain.accounts.levels import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.networks import networks_of
 from gateway.records.errors import Refusal
 from outbox.clock import Clock

@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway.cli.data.passage import departing, fill, must_be_known, own_tables
+from gateway.cli.data.filling import departing, fill, must_be_known, own_tables
 from gateway.cli.data.progress import Progress
 from outbox import database
 from outbox.clock import SystemClock

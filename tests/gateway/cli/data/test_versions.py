@@ -12,7 +12,7 @@ import pytest
 
 import gateway
 import outbox
-from gateway.cli.data import passage
+from gateway.cli.data import filling
 from gateway.server import startup
 from outbox import database
 from outbox.clock import SystemClock
@@ -137,7 +137,7 @@ def test_a_backup_of_a_newer_version_is_refused(
     assert command("backup", "b", folder=tmp_path).returncode == 0
     older = old_sources(tmp_path)
     monkeypatch.setattr(startup, "SOURCES", older)
-    monkeypatch.setattr(passage, "SOURCES", older)
+    monkeypatch.setattr(filling, "SOURCES", older)
     url = f"sqlite:///{tmp_path / 'new.db'}"
     done = command("restore", "b", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
     assert done.returncode == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.accounts import levels
+from gateway.domain.accounts import counter_store
 from gateway.domain.accounts.attempts import DELAYS, FORGOTTEN_SECONDS, Attempts
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
@@ -96,9 +96,9 @@ def test_an_attempt_without_a_check_does_not_count(clock: Hand) -> None:
 
 
 def test_memory_is_limited(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "HOLDERS", 3)
-    kept: dict[str, levels.OwnLevels] = {}
-    tries = Attempts(clock, lambda name: kept.setdefault(name, levels.OwnLevels()))
+    monkeypatch.setattr(counter_store, "HOLDERS", 3)
+    kept: dict[str, counter_store.OwnLevels] = {}
+    tries = Attempts(clock, lambda name: kept.setdefault(name, counter_store.OwnLevels()))
     for n in range(10):
         waits(tries, f"{n}@example.com")
         tries.right("x@example.com", f"192.0.2.{n}")

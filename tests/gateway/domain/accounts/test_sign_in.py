@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.domain.accounts import keys, sessions, tokens
+from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.attempts import DELAYS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
@@ -143,7 +143,7 @@ async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:
         # Revoked and expired keys neither count nor fill the table.
         for _ in range(3):
             for key_id in made:
-                await db.write(keys.revoke, user_id, key_id)
+                await db.write(api_keys.revoke, user_id, key_id)
             made = [(await make())[1] for _ in range(KEYS_MOST)]
         assert (await make())[0] == 409
         assert await db.read(_count, "api_keys") <= 2 * KEYS_MOST + 1

@@ -21,11 +21,11 @@ import pytest
 from outbox.clock import SystemClock
 from outbox.database import open as open_database
 from outbox.database.migrate import migrate
-from outbox.database.postgres.fate import Fates, Mark, mark
+from outbox.database.postgres.commit_outcome import Fates, Mark, mark
 from outbox.database.postgres.server import Server
 from outbox.errors import OutcomeUnknown
 from outbox.ids import Ids
-from tests.outbox.database.postgres.test_fate import begun, deadline
+from tests.outbox.database.postgres.test_commit_outcome import begun, deadline
 from tests.support.cluster import Cluster
 from tests.support.databases import ORDINARY, SOURCES, with_role
 from tests.support.standby import Standby

@@ -13,8 +13,8 @@ import pytest
 from outbox.database import postgres
 from outbox.database.deferred import Deferred
 from outbox.database.postgres import groups
+from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.limits import BODY_SECONDS, GROUP, REQUESTS, Limits, Times
-from outbox.database.postgres.together import together
 from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from outbox.database import sql
-from outbox.database.places import Crowded
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out

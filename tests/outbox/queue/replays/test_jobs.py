@@ -11,8 +11,8 @@ import pytest
 from outbox import database
 from outbox.__main__ import MIGRATIONS
 from outbox.clock import SystemClock
+from outbox.database.fair_limit import Crowded
 from outbox.database.migration_files import read_migrations
-from outbox.database.places import Crowded
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx

@@ -13,8 +13,8 @@ from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from gateway.records.slices import Stretch
 from gateway.records.values.global_ids import global_id
-from gateway.records.walk import Stretch
 from gateway.server.upkeep import BATCHES
 from outbox.database.transaction import Tx
 from tests.support.rest import RestApi

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.accounts.levels import HOLDERS, OwnLevels
+from gateway.domain.accounts.counter_store import HOLDERS, OwnLevels
 from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.records.errors import Refusal
 

@@ -12,7 +12,7 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.sqlite import turns
+from outbox.database.sqlite import write_queue
 from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
@@ -88,7 +88,7 @@ async def test_a_unit_that_comes_a_little_later_joins_the_batch(file: Database) 
     await file.write(watch, ran.append)
     ran.clear()
     first = asyncio.ensure_future(file.write(note, "first"))
-    for _ in range(turns.QUIET_TURNS):
+    for _ in range(write_queue.QUIET_TURNS):
         await asyncio.sleep(0)
     await asyncio.gather(first, file.write(note, "second"))
     assert ran.count("commit") == 1
@@ -142,7 +142,7 @@ async def test_after_a_long_unit_the_thread_runs_all_for_a_while(
         return threading.current_thread().name
 
     assert await file.write(slow) == LOOP
-    rest = 2 * LONG_SECONDS * turns.REST_TIMES
+    rest = 2 * LONG_SECONDS * write_queue.REST_TIMES
     assert await file.write(note, "a") == THREAD
     clock.now += 0.9 * rest
     assert await file.write(note, "b") == THREAD
@@ -189,7 +189,7 @@ async def test_a_long_batch_lets_the_loop_run_between_its_units(
 
     @brief
     async def step(tx: Tx) -> None:
-        clock.now += turns.SLICE_SECONDS / 2
+        clock.now += write_queue.SLICE_SECONDS / 2
         ran.append("unit")
 
     async def beside() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from outbox.database.postgres.fate import Fates, Mark, Session, mark, marking
+from outbox.database.postgres.commit_outcome import Fates, Mark, Session, mark, marking
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text

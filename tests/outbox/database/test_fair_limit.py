@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from outbox.database.places import Crowded, Places
+from outbox.database.fair_limit import Crowded, Places
 
 
 class Crowd:

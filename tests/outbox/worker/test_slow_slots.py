@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.worker.places import Places
+from outbox.worker.slow_slots import Places
 
 OF_WEBHOOK = 63
 OF_OWNER = 64

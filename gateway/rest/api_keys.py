@@ -6,8 +6,8 @@ import msgspec
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from gateway.domain.accounts import keys
-from gateway.domain.accounts.keys import KEY
+from gateway.domain.accounts import api_keys
+from gateway.domain.accounts.api_keys import KEY
 from gateway.records.access import Actor
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
@@ -67,7 +67,7 @@ KEY_EXAMPLE = Key(
 async def list_keys(request: web.Request) -> web.Response:
     """GET /api/keys: list the caller's keys, without their secret part."""
     caller = await _with_token(request)
-    rows = await request.app[DB].read(keys.listed, caller.owner_id)
+    rows = await request.app[DB].read(api_keys.listed, caller.owner_id)
     return respond(Keys([Key(*_key(row)) for row in rows]))
 
 
@@ -89,10 +89,10 @@ async def create_key(request: web.Request) -> web.Response:
     if expires_at is not None and expires_at <= db.clock.wall():
         message = "expiresAt must be in the future."
         raise refusal([Fault("expiresAt", "out_of_range", message)])
-    text = keys.make(request.app[IDS])
+    text = api_keys.make(request.app[IDS])
     row = await db.write(
-        keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
-        scopes=draft.values.get("scopes") or keys.SCOPES, expires_at=expires_at,
+        api_keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
+        scopes=draft.values.get("scopes") or api_keys.SCOPES, expires_at=expires_at,
         most=request.app[CONFIG].limits.keys_per_owner,
     )  # fmt: skip
     return respond(NewKey(*_key(row), key=text), 201, draft)
@@ -108,12 +108,12 @@ async def delete_key(request: web.Request) -> web.Response:
     """DELETE /api/keys/{id}: revoke a key; it stops working within a second on every node."""
     caller = await _with_token(request)
     key_id = request.match_info["id"].lower()
-    row = await request.app[DB].read(keys.one, key_id) if is_id(key_id) else None
+    row = await request.app[DB].read(api_keys.one, key_id) if is_id(key_id) else None
     if row is None:
         raise Refusal("not_found", "There is no API key with this id.")
     if row["owner_id"] != caller.owner_id:
         raise Refusal("forbidden", "This API key belongs to another user.")
-    await request.app[DB].write(keys.revoke, caller.owner_id, key_id)
+    await request.app[DB].write(api_keys.revoke, caller.owner_id, key_id)
     request.app[CREDENTIALS].forget()
     return respond(Revoked("The API key was revoked.", key_id))
 
@@ -133,6 +133,6 @@ def _key(row: Row) -> tuple[Any, ...]:
     """Return the values of a Key."""
     ends = (row["expires_at"], row["last_used_at"])
     return (
-        row["id"], row["name"], row["visible"], sorted(keys.scopes_of(row)),
+        row["id"], row["name"], row["visible"], sorted(api_keys.scopes_of(row)),
         dates.show(row["created_at"]), *(UNSET if at is None else dates.show(at) for at in ends),
     )  # fmt: skip
