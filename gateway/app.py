@@ -23,29 +23,44 @@ from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
 from gateway.rest.first_pages import FIRST_PAGES, FirstPages
 from gateway.rest.routes import add_routes
-from gateway.server import answers, keys, startup
-from gateway.server.address import public_address
-from gateway.server.config import Config
-from gateway.server.delivery import Delivery, doctor_of, rules_of
-from gateway.server.fetching import Fetcher
-from gateway.server.limits import RateLimits
-from gateway.server.mailer import Mailer
-from gateway.server.middleware import frame, surface_of
+from gateway.server import startup
+from gateway.server.app_keys import (
+    CLOCK,
+    CREDENTIALS,
+    DB,
+    DIRECTORY,
+    DOCTOR,
+    GUARD,
+    IDS,
+    KEYRING,
+    PASSWORDS,
+    SIGN_IN,
+)
+from gateway.server.config import CONFIG, Config
+from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
+from gateway.server.http import answers
+from gateway.server.http.address import public_address
+from gateway.server.http.bodies import READING
+from gateway.server.http.connections import FRAME
+from gateway.server.http.exposition import EXPOSITION, Exposition
+from gateway.server.http.middleware import frame, surface_of
+from gateway.server.http.probes import add_probes
+from gateway.server.http.proxies import Proxies
+from gateway.server.http.rate_limits import LIMITS, RateLimits
+from gateway.server.http.route_index import RouteIndex
 from gateway.server.processes.channel import Gone
-from gateway.server.processes.member import Member
+from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
-from gateway.server.proxies import Proxies
-from gateway.server.route_index import RouteIndex
-from gateway.server.storefront import build_storefront
+from gateway.server.storefront import STOREFRONT, build_storefront
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.collector import collector
-from gateway.server.telemetry.exposition import Exposition
-from gateway.server.telemetry.health import Health
-from gateway.server.telemetry.metrics import Metrics
-from gateway.server.telemetry.probes import add_probes
+from gateway.server.telemetry.health import HEALTH, Health
+from gateway.server.telemetry.metrics import METRICS, Metrics
+from gateway.server.telemetry.trace_context import Marks
 from gateway.server.telemetry.traced import TracedDatabase
-from gateway.server.tracing import Marks
-from gateway.server.upkeep import Upkeep
+from gateway.server.upkeep.duties import Upkeep
+from gateway.server.upkeep.fetching import Fetcher
+from gateway.server.upkeep.mailer import Mailer
 from outbox.database import sqlite
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
@@ -100,34 +115,34 @@ def build_app(
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
-    app[keys.FRAME] = frame(
+    app[FRAME] = frame(
         config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
         health=health, refuse=refuse, routes=RouteIndex(app),
         patient=db.engine == "postgres", spans=spans,
     )  # fmt: skip
-    app[keys.CONFIG] = config
-    app[keys.CLOCK] = clock
-    app[keys.IDS] = ids
-    app[keys.DB] = db
-    app[keys.KEYRING] = keyring
-    app[keys.GUARD] = guard
-    app[keys.METRICS] = metrics
-    app[keys.BUILDING] = asyncio.Semaphore(answers.BUILDING)
-    app[keys.READING] = asyncio.Lock()
-    app[keys.ANSWERS] = answers.budget(config.limits)
+    app[CONFIG] = config
+    app[CLOCK] = clock
+    app[IDS] = ids
+    app[DB] = db
+    app[KEYRING] = keyring
+    app[GUARD] = guard
+    app[METRICS] = metrics
+    app[answers.BUILDING] = asyncio.Semaphore(answers.BUILDERS)
+    app[READING] = asyncio.Lock()
+    app[answers.ANSWERS] = answers.budget(config.limits)
     app[FIRST_PAGES] = FirstPages()
-    app[keys.EXPOSITION] = exposition
-    app[keys.HEALTH] = health
+    app[EXPOSITION] = exposition
+    app[HEALTH] = health
     keep: Keep = OwnLevels if member is None else member.levels.of
-    app[keys.LIMITS] = RateLimits(config.limits, clock, metrics, keep, config.server.processes)
-    app[keys.MEMBER] = member
-    app[keys.CREDENTIALS] = credentials
-    app[keys.PASSWORDS] = passwords
-    app[keys.SIGN_IN] = SignIn(db, passwords, metrics, keep)
-    app[keys.STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, keep)
-    app[keys.DIRECTORY] = Directory(db)
-    app[keys.DELIVERY] = delivery
-    app[keys.DOCTOR] = doctor
+    app[LIMITS] = RateLimits(config.limits, clock, metrics, keep, config.server.processes)
+    app[MEMBER] = member
+    app[CREDENTIALS] = credentials
+    app[PASSWORDS] = passwords
+    app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
+    app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, keep)
+    app[DIRECTORY] = Directory(db)
+    app[DELIVERY] = delivery
+    app[DOCTOR] = doctor
 
     async def work() -> None:
         try:

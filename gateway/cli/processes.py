@@ -10,9 +10,9 @@ from msgspec import structs
 
 from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.server.config import Config
-from gateway.server.levels import shared_memory
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import Member
+from gateway.server.processes.shared_counters import shared_memory
 from gateway.server.processes.shares import share_of
 from gateway.server.processes.supervisor import Supervisor
 from gateway.server.program import Role, program_version

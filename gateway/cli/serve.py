@@ -16,15 +16,20 @@ from aiohttp import web
 from gateway.app import build_app
 from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.domain.accounts import sessions
-from gateway.server import keys, startup
-from gateway.server.address import public_address
+from gateway.server import startup
+from gateway.server.app_keys import DB
 from gateway.server.config import Config
-from gateway.server.connections import Runner
-from gateway.server.descriptors import fitted, raise_limit
-from gateway.server.processes.member import Member
+from gateway.server.delivery import DELIVERY
+from gateway.server.http.address import public_address
+from gateway.server.http.connections import Runner
+from gateway.server.http.descriptors import fitted, raise_limit
+from gateway.server.http.exposition import EXPOSITION
+from gateway.server.http.inherited_sockets import SharedSite
+from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
-from gateway.server.shared_site import SharedSite
 from gateway.server.telemetry import logs
+from gateway.server.telemetry.health import HEALTH
+from gateway.server.telemetry.metrics import METRICS
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
@@ -102,12 +107,12 @@ async def _listen(
     app: web.Application, config: Config, role: Role, say: Say, stopping: asyncio.Event
 ) -> None:
     server = config.server
-    metrics = app[keys.METRICS]
+    metrics = app[METRICS]
     grace = max(server.shutdown_seconds - NOTICE_SECONDS - 2.0, 1.0)
     runner = Runner(app, config.limits, lambda why: metrics.rejected("api", why), CUT_SECONDS)
     await runner.setup()
     try:
-        member = app[keys.MEMBER]
+        member = app[MEMBER]
         site: web.TCPSite | SharedSite
         if member is None:
             site = web.TCPSite(runner, server.host or None, server.port, backlog=BACKLOG)
@@ -120,7 +125,7 @@ async def _listen(
             raise CannotStart(cannot_listen(config, error)) from None
         metrics.watch_connections(runner.census)
         address = public_address(config, site.port)
-        greet = partial(_greet, app[keys.DB], address, role, say)
+        greet = partial(_greet, app[DB], address, role, say)
         logs.logger().info(
             "listening", host=server.host, port=site.port, role=role,
             revision=program_revision(),
@@ -131,10 +136,10 @@ async def _listen(
         else:
             await member.serve(greet, stopping)
         logs.logger().info("stopping", grace_s=server.shutdown_seconds)
-        app[keys.HEALTH].draining = True
+        app[HEALTH].draining = True
         if member is not None:
             await member.tell("leaving")
-        delivery = app[keys.DELIVERY]
+        delivery = app[DELIVERY]
         drained = asyncio.create_task(delivery.drain(grace)) if delivery is not None else None
         await asyncio.sleep(NOTICE_SECONDS)
         await site.stop()
@@ -142,7 +147,7 @@ async def _listen(
         if drained is not None:
             await drained
         if member is not None:
-            await member.tell("last", await app[keys.EXPOSITION].text())
+            await member.tell("last", await app[EXPOSITION].text())
     finally:
         await runner.cleanup()
 

@@ -13,7 +13,8 @@ from gateway.console.ranges import offered
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.keys import CONFIG, DB
+from gateway.server.app_keys import DB
+from gateway.server.config import CONFIG
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 from outbox.queue.log import series

@@ -10,7 +10,8 @@ from aiohttp import web
 from gateway.console import charts
 from gateway.console.charts import Chart
 from gateway.console.ranges import Range, chosen, offered
-from gateway.server.keys import CONFIG, DB
+from gateway.server.app_keys import DB
+from gateway.server.config import CONFIG
 from outbox.queue.log import series
 from outbox.queue.log.series import Figures
 

@@ -14,7 +14,7 @@ from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings, replays, webhooks
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
-from gateway.server.keys import DB, REQUEST_ID
+from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx

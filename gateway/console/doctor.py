@@ -11,8 +11,10 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
+from gateway.server.app_keys import DB, DOCTOR, KEYRING
+from gateway.server.config import CONFIG
 from gateway.server.delivery import settings_of
-from gateway.server.keys import CONFIG, DB, DOCTOR, KEYRING, LIMITS
+from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Tx
 from outbox.queue.log.delivery_log import Attempt

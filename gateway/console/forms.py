@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from gateway.records.errors import Refusal
-from gateway.server import bodies
+from gateway.server.http import bodies
 
 URLENCODED = "application/x-www-form-urlencoded"
 MOST_FIELDS = 1_500

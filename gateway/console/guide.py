@@ -14,7 +14,7 @@ from gateway.console import pages, pasted, verification
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import signing
-from gateway.server.keys import DB, KEYRING
+from gateway.server.app_keys import DB, KEYRING
 from outbox.events.body import message
 from outbox.sending.request import sign_standard
 from outbox.webhooks import Webhook

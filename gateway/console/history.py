@@ -14,7 +14,7 @@ from gateway.console.guard import Visitor
 from gateway.console.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import history
-from gateway.server.keys import DB
+from gateway.server.app_keys import DB
 from outbox.events.history import Wanted as WantedEvents
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search

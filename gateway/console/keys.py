@@ -11,7 +11,8 @@ from gateway.console.guard import Visitor
 from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.keys import CONFIG, CREDENTIALS, DB, IDS
+from gateway.server.app_keys import CREDENTIALS, DB, IDS
+from gateway.server.config import CONFIG
 
 LIST = "/console/keys"
 DAY = 86_400_000_000

@@ -9,7 +9,8 @@ from gateway.console import pages
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import record_lines
-from gateway.server.keys import DB, METRICS
+from gateway.server.app_keys import DB
+from gateway.server.telemetry.metrics import METRICS
 from outbox.queue.order import record_lines as queue
 from outbox.webhooks import Webhook
 

@@ -12,7 +12,8 @@ from gateway.console.guard import Visitor
 from gateway.console.text import ENGLISH
 from gateway.domain.webhooks import conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
-from gateway.server.keys import CONFIG, DB, GUARD, KEYRING
+from gateway.server.app_keys import DB, GUARD, KEYRING
+from gateway.server.config import CONFIG
 from outbox.queue.state.policy import Schedule
 from outbox.sending.request import MOST_CUSTOM, Header
 from outbox.webhooks import Draft, Webhook, open_headers

@@ -12,7 +12,7 @@ from gateway.console.boards import Window, window
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
-from gateway.server.keys import DB
+from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.queue.log import series
 from outbox.queue.log.series import Figures, Pending

@@ -19,8 +19,10 @@ from gateway.console.guard import Visitor
 from gateway.console.text import ENGLISH, translate
 from gateway.console.troubles import Troubles
 from gateway.records.errors import Refusal, of_database
-from gateway.server.keys import CALLER, CONFIG, DB, METRICS, REQUEST_ID
+from gateway.server.app_keys import CALLER, DB, REQUEST_ID
+from gateway.server.config import CONFIG
 from gateway.server.telemetry.logs import logger
+from gateway.server.telemetry.metrics import METRICS
 from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable

@@ -10,7 +10,7 @@ from gateway.domain.accounts.users import PROFILE
 from gateway.records.draft import check
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import zones
-from gateway.server.keys import CREDENTIALS, DB
+from gateway.server.app_keys import CREDENTIALS, DB
 from outbox.database.transaction import Row
 
 ADDRESS = "/console/account"

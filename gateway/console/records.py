@@ -21,7 +21,7 @@ from gateway.records.query import Place, Query, costly
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.format import of_json
-from gateway.server.keys import DB, DIRECTORY
+from gateway.server.app_keys import DB, DIRECTORY
 from outbox.database.transaction import Database, Tx
 
 LIMIT = 25

@@ -8,8 +8,10 @@ from gateway.console.guard import Visitor
 from gateway.console.recovery_form import Asked
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
-from gateway.server.keys import CONFIG, DB, METRICS, REQUEST_ID
+from gateway.server.app_keys import DB, REQUEST_ID
+from gateway.server.config import CONFIG
 from gateway.server.telemetry.logs import logger
+from gateway.server.telemetry.metrics import METRICS
 from outbox.queue.replays import jobs
 
 

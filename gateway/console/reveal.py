@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.console.guard import Visitor
 from gateway.domain.accounts import sessions
-from gateway.server.keys import DB, KEYRING
+from gateway.server.app_keys import DB, KEYRING
 from outbox.webhooks.secrets import SealBroken
 
 

@@ -6,7 +6,7 @@ from gateway.console import guide, pages, reveal
 from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import rotation
-from gateway.server.keys import DB, IDS, KEYRING
+from gateway.server.app_keys import DB, IDS, KEYRING
 from outbox.sending.request import SECRET_BYTES, new_secret
 from outbox.webhooks.rotation import OVERLAP
 

@@ -9,8 +9,9 @@ from gateway.console.forms import Form
 from gateway.console.guard import Visitor
 from gateway.domain.webhooks import selections, steering
 from gateway.records.errors import Refusal
-from gateway.server.keys import DB, METRICS, REQUEST_ID
+from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
+from gateway.server.telemetry.metrics import METRICS
 from outbox.ids import is_id
 
 

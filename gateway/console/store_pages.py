@@ -17,7 +17,7 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.server.keys import DB
+from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from aiohttp import web
 
 from gateway.console.guard import SAFE, Visitor
-from gateway.server.keys import DB
+from gateway.server.app_keys import DB
 from outbox.webhooks.troubled import Trouble, Troubled, troubled
 
 SHOWN, COUNTED = 3, 100

@@ -12,7 +12,10 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.keys import CONFIG, DB, IDS, KEYRING, LIMITS, METRICS
+from gateway.server.app_keys import DB, IDS, KEYRING
+from gateway.server.config import CONFIG
+from gateway.server.http.rate_limits import LIMITS
+from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Tx
 from outbox.queue.log import delivery_log, series
 from outbox.queue.log.series import Figures, Pending

@@ -10,7 +10,8 @@ from gateway.graphql.cookies import cookies_of
 from gateway.graphql.origins import VARY, known, must_be_allowed
 from gateway.graphql.responses import HEADERS
 from gateway.records.errors import Refusal
-from gateway.server.keys import CLIENT, LIMITS, RATE_LIMIT
+from gateway.server.http.proxies import CLIENT
+from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 
 
 async def admit(request: web.Request) -> None:

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.server.keys import CLIENT
+from gateway.server.http.proxies import CLIENT
 
 AUTH = "authJwtClient"
 CART = "cartSession"

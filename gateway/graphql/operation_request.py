@@ -10,8 +10,8 @@ from aiohttp import web
 from gateway.graphql.negotiation import JSON
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
-from gateway.server import bodies
-from gateway.server.keys import READING
+from gateway.server.http import bodies
+from gateway.server.http.bodies import READING
 
 IN_TURN_BYTES = 8_192
 """A body from this size on is parsed in turn, so that the loop is free between any two of them."""

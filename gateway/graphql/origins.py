@@ -9,9 +9,10 @@ from aiohttp import web
 from gateway.domain.storefront.stores.directory import Directory, is_hostname_of, origins_of
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.keys import CLIENT, CONFIG, DIRECTORY
+from gateway.server.app_keys import DIRECTORY
+from gateway.server.config import CONFIG
+from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
-from gateway.server.proxies import Client
 
 VARY = {"Vary": "Origin"}
 EXPOSED = (

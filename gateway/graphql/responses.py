@@ -9,7 +9,7 @@ from aiohttp import web
 from gateway.graphql.errors import extensions
 from gateway.graphql.negotiation import chosen
 from gateway.records.errors import Refusal
-from gateway.server.keys import REQUEST_ID
+from gateway.server.app_keys import REQUEST_ID
 
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("GRAPHQL_HEADERS")
 """The headers that every response to this request has, set while it is examined."""

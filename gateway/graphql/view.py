@@ -15,7 +15,7 @@ from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
 from gateway.graphql.responses import HEADERS, respond
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
-from gateway.server.keys import METRICS
+from gateway.server.telemetry.metrics import METRICS
 
 DOCUMENTS = web.AppKey("DOCUMENTS", Documents)
 ALLOW = "GET, HEAD, OPTIONS, POST"

@@ -15,8 +15,10 @@ from gateway.graphql.loaders import Loaders
 from gateway.graphql.origins import must_be_allowed_by
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.keys import CLIENT, DB, DIRECTORY, LIMITS, REQUEST_ID, STOREFRONT
-from gateway.server.storefront import Storefront
+from gateway.server.app_keys import DB, DIRECTORY, REQUEST_ID
+from gateway.server.http.proxies import CLIENT
+from gateway.server.http.rate_limits import LIMITS
+from gateway.server.storefront import STOREFRONT, Storefront
 from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
 

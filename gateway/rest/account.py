@@ -14,7 +14,10 @@ from gateway.rest.body import read_draft
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.structs import respond
-from gateway.server.keys import CLIENT, CONFIG, CREDENTIALS, DB, IDS, LIMITS, SIGN_IN
+from gateway.server.app_keys import CREDENTIALS, DB, IDS, SIGN_IN
+from gateway.server.config import CONFIG
+from gateway.server.http.proxies import CLIENT
+from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Row
 
 LATER = "2030-01-31T00:00:00.000Z"

@@ -8,9 +8,9 @@ from aiohttp import web
 from gateway.domain.accounts.credentials import Scheme
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.answers import must_have_room
-from gateway.server.keys import CALLER, CREDENTIALS, LIMITS, RATE_LIMIT
-from gateway.server.limits import Kind
+from gateway.server.app_keys import CALLER, CREDENTIALS
+from gateway.server.http.answers import must_have_room
+from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT, Kind
 from outbox.database.transaction import belongs_to
 
 # Credentials are checked in this order; every credential of a request must be valid.

@@ -12,8 +12,8 @@ from gateway.records.resource import Form
 from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
-from gateway.server import bodies
-from gateway.server.keys import READING
+from gateway.server.http import bodies
+from gateway.server.http.bodies import READING
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 IGNORED_SHOWN = 10

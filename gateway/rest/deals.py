@@ -19,7 +19,7 @@ from gateway.rest.errors import JSON
 from gateway.rest.params import expected_of
 from gateway.rest.records import show, show_change
 from gateway.rest.wire import View, quoted
-from gateway.server.keys import DB
+from gateway.server.app_keys import DB
 
 
 class StageStats(Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.records.errors import Refusal
-from gateway.server.keys import REQUEST_ID
+from gateway.server.app_keys import REQUEST_ID
 
 JSON = "application/json"
 STATUS: Mapping[str, int] = {

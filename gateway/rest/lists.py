@@ -18,8 +18,8 @@ from gateway.records.query import Page
 from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
 from gateway.rest.wire import shown, view
-from gateway.server.answers import Flow
-from gateway.server.keys import BUILDING, DB
+from gateway.server.app_keys import DB
+from gateway.server.http.answers import BUILDING, Flow
 from outbox.database.transaction import P, T, Tx
 
 AT_ONCE = 50

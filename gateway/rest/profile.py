@@ -17,7 +17,10 @@ from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.structs import respond
-from gateway.server.keys import CLIENT, CONFIG, CREDENTIALS, DB, LIMITS, PASSWORDS
+from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS
+from gateway.server.config import CONFIG
+from gateway.server.http.proxies import CLIENT
+from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask its administrator for an account."

@@ -26,8 +26,8 @@ from gateway.rest.params import cursor_of, expected_of, once_of, query_of
 from gateway.rest.replays import Response, keep, respond, respond_to_write, restore
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
-from gateway.server import bodies
-from gateway.server.keys import DB, DIRECTORY
+from gateway.server.app_keys import DB, DIRECTORY
+from gateway.server.http import bodies
 from outbox.database.transaction import Tx, brief
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]

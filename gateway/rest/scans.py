@@ -9,9 +9,9 @@ from aiohttp import web
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.rest.auth import charge
-from gateway.server.inbound import Connection
-from gateway.server.keys import DB
-from gateway.server.limits import COSTS, Costly
+from gateway.server.app_keys import DB
+from gateway.server.http.inbound import Connection
+from gateway.server.http.rate_limits import COSTS, Costly
 from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Tx
 

@@ -11,7 +11,7 @@ from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.structs import respond
-from gateway.server.keys import DB
+from gateway.server.app_keys import DB
 from outbox.webhooks import Webhook
 
 

@@ -3,6 +3,8 @@
 outbox.worker.run runs the drain; outbox.worker defines its work and restarts it after a fault.
 """
 
+from aiohttp import web
+
 from gateway.server.config import Config, Egress
 from gateway.server.telemetry.journal import DeliveryJournal
 from gateway.server.telemetry.spans import Spans
@@ -62,3 +64,6 @@ def settings_of(config: Config) -> WorkerSettings:
 def doctor_of(config: Config, guard: Guard, clock: Clock, ids: Ids) -> Doctor:
     """Return a doctor that sends as the installation does."""
     return Doctor(guard, clock, ids, settings_of(config), Sender(guard, clock))
+
+
+DELIVERY: web.AppKey[Delivery | None] = web.AppKey("DELIVERY")

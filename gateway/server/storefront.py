@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
+from aiohttp import web
+
 from gateway.domain.accounts.counter_store import Keep, OwnLevels
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
-from gateway.server.fetching import Fetcher
-from gateway.server.mailer import Mailer
+from gateway.server.upkeep.fetching import Fetcher
+from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import KeyRing
 
@@ -25,6 +27,9 @@ class Storefront:
     providers: Providers
     mails: bool
     """Whether the installation sends mails."""
+
+
+STOREFRONT = web.AppKey("STOREFRONT", Storefront)
 
 
 def build_storefront(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp import web
 
-from gateway.server.keys import KEYRING
+from gateway.server.app_keys import KEYRING
 from tests.browser.conftest import sign_in, window
 from tests.browser.test_console import CONTRAST, UNNAMED
 from tests.browser.test_narrow import DESKTOP, MISPLACED, PHONE, SMALL

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from gateway.domain.accounts import users
+from gateway.server.app_keys import PASSWORDS
 from gateway.server.config import Service
-from gateway.server.keys import PASSWORDS
 from outbox.database.transaction import Database
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, send_test

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from gateway.server.keys import KEYRING
+from gateway.server.app_keys import KEYRING
 from tests.browser.conftest import sign_in, window
 from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook
 from tests.browser.test_history import WIDE

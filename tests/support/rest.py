@@ -10,8 +10,8 @@ import aiohttp
 from multidict import CIMultiDictProxy
 
 from gateway.domain.accounts import users
+from gateway.server.app_keys import CREDENTIALS
 from gateway.server.config import Config, Limits
-from gateway.server.keys import CREDENTIALS
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 

@@ -11,9 +11,9 @@ from aiohttp import web
 from gateway.app import build_app
 from gateway.domain.accounts import api_keys, users
 from gateway.server.config import Config
-from gateway.server.connections import Runner
-from gateway.server.keys import METRICS
+from gateway.server.http.connections import Runner
 from gateway.server.program import Role
+from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import new_key_line, parse_keys
 

@@ -13,8 +13,8 @@ from typing import Any
 from gateway.__main__ import main
 from outbox.database.fair_limit import Places
 
-CONNECTIONS: Any = import_module("gateway.server.connections")
-COSTS: Any = import_module("gateway.server.limits").COSTS
+CONNECTIONS: Any = import_module("gateway.server.http.connections")
+COSTS: Any = import_module("gateway.server.http.rate_limits").COSTS
 _take, _leave = Places.take, Places.leave
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain.storefront.sign_in import idp_tokens
 from gateway.domain.storefront.visitors import compact_jws
 from gateway.server.config import Config, Egress, Limits
-from gateway.server.keys import STOREFRONT
+from gateway.server.storefront import STOREFRONT
 from tests.support.engines import Engine
 from tests.support.forged import forged, forged_sessions
 from tests.support.issuer import CLIENT, Issuer, issuing

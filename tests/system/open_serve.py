@@ -12,7 +12,7 @@ from typing import Any
 from gateway.__main__ import main
 from gateway.domain.accounts.attempts import Attempts
 from gateway.domain.accounts.passwords import Passwords
-from gateway.server.limits import RateLimits
+from gateway.server.http.rate_limits import RateLimits
 from outbox.database.fair_limit import Places
 
 WAITING = 64

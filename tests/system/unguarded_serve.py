@@ -19,9 +19,9 @@ from gateway.graphql import documents
 from gateway.records import query, statements
 from gateway.records.values import strictjson
 from gateway.rest import body
-from gateway.server import admission, early, inbound
-from gateway.server.admission import Admission
-from gateway.server.budgets import Budget
+from gateway.server.http import admission, early_responses, inbound
+from gateway.server.http.admission import Admission
+from gateway.server.http.budgets import Budget
 
 
 async def any_form(request: web.Request) -> Form:
@@ -56,7 +56,7 @@ def keep_all_places() -> None:
     """Let connections keep their places, and reserve none for probes."""
     Admission._make_room = lambda self: False  # type: ignore[method-assign]
     admission.PROBES = 0
-    early.PROBE = re.compile(b"$^")
+    early_responses.PROBE = re.compile(b"$^")
 
 
 def take_any_number_of_values() -> None:

@@ -13,8 +13,8 @@ from gateway.cli.commands import Say
 from gateway.cli.listening.forwarding import Forwarding, How, Unverified
 from gateway.cli.listening.source import Address, Entry, Source
 from gateway.console.display import size, took
-from gateway.server.address import public_address
 from gateway.server.config import Config
+from gateway.server.http.address import public_address
 from outbox.clock import Clock, SystemClock
 from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id

@@ -15,7 +15,7 @@ from gateway.graphql import ids
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
-from gateway.server.keys import LIMITS
+from gateway.server.http.rate_limits import LIMITS
 
 LIMITS_QUANTITIES = "2026-11-01"
 """From this date on, more than the stock has is limited with a warning; before it is refused."""

@@ -6,10 +6,11 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
+from aiohttp import web
 
-from gateway.server.levels import SharedLevels
 from gateway.server.processes.channel import Gone, Handler, open_channel
 from gateway.server.processes.child import ANSWER_SECONDS, VARIABLE, Start
+from gateway.server.processes.shared_counters import SharedLevels
 
 NODE_SECONDS = ANSWER_SECONDS + 1.0
 PATIENCE_SECONDS = 1.0
@@ -97,3 +98,6 @@ class Member:
     async def _asked(self, name: str, body: bytes = b"") -> bytes:
         async with asyncio.timeout(NODE_SECONDS):
             return await self._channel.call(name, body)
+
+
+MEMBER: web.AppKey[Member | None] = web.AppKey("MEMBER")

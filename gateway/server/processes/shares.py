@@ -9,7 +9,8 @@ from gateway.server.program import Role
 def share_of(config: Config, role: Role) -> Config:
     """Return the configuration of one process: an equal part of each bound, rounded up.
 
-    Rates are not divided: all processes take from the same buckets (gateway.server.levels).
+    Rates are not divided: all processes take from the same buckets
+    (gateway.server.processes.shared_counters).
     """
     count = config.server.processes
     limits = config.limits

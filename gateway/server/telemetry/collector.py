@@ -11,7 +11,7 @@ from gateway.server.telemetry import logs
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.span_queue import Exporter, SpanQueue
 from gateway.server.telemetry.spans import Spans
-from gateway.server.tracing import Marks
+from gateway.server.telemetry.trace_context import Marks
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Protocol
 
+from aiohttp import web
+
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.worker import skew
@@ -127,3 +129,6 @@ def _room(file: Path) -> int:
         return shutil.disk_usage(os.path.dirname(file) or ".").free
     except OSError:
         return LEAST_FREE
+
+
+HEALTH = web.AppKey("HEALTH", Health)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Literal
 
+from aiohttp import web
+
 from gateway.domain.accounts.credentials import Outcome as AuthOutcome
 from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.instruments import Instruments, Reason, Surface
@@ -207,3 +209,6 @@ class Metrics(Instruments):
 
     def redirect_refused(self) -> None:
         self._redirects.inc()
+
+
+METRICS = web.AppKey("METRICS", Metrics)

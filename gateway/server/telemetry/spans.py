@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from gateway.server.telemetry.metrics import METHODS
 from gateway.server.telemetry.served import Served
-from gateway.server.tracing import Marks, Trace
+from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome

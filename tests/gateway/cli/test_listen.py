@@ -22,8 +22,8 @@ from aiohttp import ClientSession, web
 from gateway.cli.listening import forwarding
 from gateway.cli.listening.listen import listen
 from gateway.cli.listening.source import Address, Source
+from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
-from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
 from outbox.errors import OutboxError
 from outbox.ids import Ids

@@ -14,9 +14,9 @@ from gateway.domain.webhooks import replays
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
+from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
 from gateway.server.config import Database as Settings
-from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
+from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
-from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database
 from outbox.queue.log import delivery_log
 from outbox.queue.log.delivery_log import Delivery

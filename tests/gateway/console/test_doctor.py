@@ -13,8 +13,8 @@ from aiohttp import web
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
+from gateway.server.app_keys import DOCTOR, KEYRING
 from gateway.server.config import Config, Egress, Limits, Retry
-from gateway.server.keys import DOCTOR, KEYRING
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.kept_headers import restored
 from tests.gateway.console.test_deliveries import EVIL

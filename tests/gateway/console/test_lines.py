@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.server.keys import KEYRING
+from gateway.server.app_keys import KEYRING
 from outbox.queue.order import record_lines
 from tests.support.console import Guest
 from tests.support.drain import add_webhook, rows

@@ -1,6 +1,6 @@
 """The pages that rotate a webhook's signing secret."""
 
-from gateway.server.keys import KEYRING
+from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest
 

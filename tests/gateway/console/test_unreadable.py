@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.keys import KEYRING
+from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database, Row, Tx
 from outbox.ids import Ids
 from outbox.webhooks.secrets import new_key_line, parse_keys

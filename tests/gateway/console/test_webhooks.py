@@ -11,8 +11,9 @@ from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.rest.webhooks import record as record_of
+from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
-from gateway.server.keys import KEYRING, METRICS
+from gateway.server.telemetry.metrics import METRICS
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import Guest, guest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.visitors import customer_sessions
-from gateway.server.keys import STOREFRONT
+from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Tx
 from tests.support.shop import Answer, Browser, Shop
 

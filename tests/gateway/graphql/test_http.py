@@ -10,8 +10,9 @@ from graphql import get_introspection_query
 from gateway.graphql import execution
 from gateway.graphql.negotiation import GRAPHQL, HTML, JSON, chosen
 from gateway.graphql.view import DOCUMENTS
+from gateway.server.app_keys import DIRECTORY
 from gateway.server.config import Config, Limits
-from gateway.server.keys import DIRECTORY, METRICS
+from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from tests.support.log_lines import Lines

@@ -12,7 +12,7 @@ from joserfc.jwk import RSAKey
 from gateway.domain.storefront.sign_in import idp_keys
 from gateway.domain.storefront.sign_in.idp_tokens import GOOGLE, _is_trusted
 from gateway.server.config import Config, Egress, Limits, Mail
-from gateway.server.keys import STOREFRONT
+from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.support.forged import forged, forged_sessions

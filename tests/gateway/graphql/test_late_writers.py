@@ -22,7 +22,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.keys import KEYRING
+from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx
 from tests.support.carts import sell
 from tests.support.checkouts import BUYER, RULES, sign_up

@@ -15,8 +15,8 @@ import trustme
 from gateway.domain import queued_mail
 from gateway.domain.storefront.mail import mails
 from gateway.server.config import Config, Limits, Mail
-from gateway.server.keys import METRICS
-from gateway.server.mailer import Mailer
+from gateway.server.telemetry.metrics import METRICS
+from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database, Row, Tx
 from tests.gateway.graphql.test_accounts import log_in, sign_up, user_of
 from tests.support.mailbox import Mailbox, mailbox

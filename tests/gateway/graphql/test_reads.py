@@ -1,7 +1,7 @@
 """The number of reads of a list is fixed: the same for two products and for fifty."""
 
 from gateway.graphql.ids import global_id
-from gateway.server.keys import DIRECTORY
+from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
 from tests.gateway.graphql.test_reviews import customer, review

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.graphql.ids import global_id, record_id
-from gateway.server.keys import DIRECTORY
+from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.support.carts import sell
 from tests.support.counted import Counted

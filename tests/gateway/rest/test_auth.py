@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
+from gateway.server.app_keys import CREDENTIALS, PASSWORDS
 from gateway.server.config import Config, Limits
-from gateway.server.keys import CREDENTIALS, PASSWORDS
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gateway.rest.routes import ROUTES
+from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
-from gateway.server.keys import KEYRING
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.document import answer_faults
 from tests.support.drain import add_webhook

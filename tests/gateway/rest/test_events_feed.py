@@ -211,7 +211,7 @@ async def test_page_sizes(api: RestApi, ana: Person, limit: str, size: int) -> N
 
 
 async def test_test_events_are_left_out(api: RestApi, ana: Person) -> None:
-    from gateway.server.keys import KEYRING
+    from gateway.server.app_keys import KEYRING
 
     webhook_id, _ = await add_webhook(
         api.db, api.site.app[KEYRING], "https://hooks.example.com/", "contact.created",

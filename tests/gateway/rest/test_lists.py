@@ -10,9 +10,9 @@ from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records import store
 from gateway.rest.lists import MOST_BYTES
-from gateway.server.answers import FLOWING
-from gateway.server.budgets import Budget
 from gateway.server.config import Config, Limits
+from gateway.server.http.answers import FLOWING
+from gateway.server.http.budgets import Budget
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person
 from tests.support.site import Site, serving

@@ -8,9 +8,10 @@ import pytest
 
 from gateway.domain.sales.quotes import EARLIEST, TRANSITIONS, expire_quotes
 from gateway.domain.sales.transitions import move
+from gateway.server.app_keys import CREDENTIALS
 from gateway.server.config import Retention
-from gateway.server.keys import CREDENTIALS, METRICS
-from gateway.server.upkeep import BATCHES, Upkeep
+from gateway.server.telemetry.metrics import METRICS
+from gateway.server.upkeep.duties import BATCHES, Upkeep
 from tests.support.rest import Person, RestApi
 
 NOWHERE = "0" * 24

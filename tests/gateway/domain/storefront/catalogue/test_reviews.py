@@ -15,7 +15,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.slices import Stretch
 from gateway.records.values.global_ids import global_id
-from gateway.server.upkeep import BATCHES
+from gateway.server.upkeep.duties import BATCHES
 from outbox.database.transaction import Tx
 from tests.support.rest import RestApi
 from tests.support.shop import Shop, open_shop

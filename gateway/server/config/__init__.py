@@ -1,0 +1,303 @@
+"""The configuration: every key with its type and default; reads files and environment.
+
+The order of precedence: the environment (`CARTEIRO_SERVER__PORT=80`), the installation's file
+(`config.local.toml`), `config.toml`, the defaults below, which equal those of config.toml. A secret
+may also be given as `…_FILE`, the path of a file with the value. config.toml documents each key.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
+
+import msgspec
+from aiohttp import web
+from msgspec import Meta, Struct
+
+from gateway.server.config import fault_texts
+from gateway.server.config.checks import CHECKS, NORMAL, together
+
+PREFIX = "CARTEIRO_"
+FILE_VARIABLE = "CARTEIRO_CONFIG"
+FILES = ("config.toml", "config.local.toml")
+"""The files to read when none is named: documented defaults and the installation's settings."""
+
+Words = tuple[str, ...]
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+
+
+class Service(Struct, frozen=True):
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"\A[A-Za-z][A-Za-z0-9_-]{0,39}\Z",
+            description="1 to 40 letters, digits, - and _, a letter first",
+        ),
+    ] = "Carteiro"
+
+
+class Server(Struct, frozen=True):
+    host: str = "127.0.0.1"
+    port: Port = 8080
+    public_url: str = ""
+    trusted_proxies: Words = LOOPBACK
+    cors_origins: Words = ()
+    processes: Annotated[int, Meta(ge=1, le=64)] = 1
+    shutdown_seconds: Annotated[float, Meta(ge=1, le=300)] = 15.0
+
+
+class Database(Struct, frozen=True):
+    url: str = "sqlite:///data/carteiro.db"
+    direct_url: str = ""
+    synchronous: Literal["full", "normal"] = "full"
+    synchronous_commit: Literal["on", "remote_apply", "remote_write", "local"] = "on"
+    pool_size: Annotated[int, Meta(ge=2, le=200)] = 10
+    disk_bytes: Count = 0
+
+
+class Secrets(Struct, frozen=True):
+    key_file: str = ""
+    keys: str = ""
+
+
+class Delivery(Struct, frozen=True):
+    slots: Annotated[int, Meta(ge=1, le=10_000)] = 256
+    total_seconds: Annotated[float, Meta(ge=1, le=30)] = 15.0
+
+
+class Retry(Struct, frozen=True):
+    schedule: Annotated[
+        tuple[Annotated[float, Meta(ge=0, le=2_592_000)], ...], Meta(max_length=50)
+    ] = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+
+
+class Egress(Struct, frozen=True):
+    allow_http: bool = False
+    allow: Words = ()
+
+
+class Limits(Struct, frozen=True):
+    body_bytes: Positive = 1_048_576
+    url_bytes: Positive = 8_192
+    header_seconds: Seconds = 10.0
+    body_seconds: Seconds = 30.0
+    keep_alive_seconds: Seconds = 75.0
+    request_bytes: Positive = 67_108_864
+    answer_bytes: Positive = 134_217_728
+    connections: Positive = 1_000
+    connections_per_address: Positive = 500
+    read_per_second: Count = 100
+    write_per_second: Count = 50
+    burst: Positive = 4
+    sign_in_per_minute: Count = 10
+    storefront_per_minute: Count = 300
+    forms_per_minute: Count = 10
+    webhooks_per_owner: Count = 50
+    keys_per_owner: Count = 50
+
+
+class Auth(Struct, frozen=True):
+    signup: Literal["closed", "open"] = "closed"
+    token_hours: Annotated[int, Meta(ge=1, le=720)] = 12
+
+
+class Storefront(Struct, frozen=True):
+    graphiql: bool = True
+    order_days: Annotated[int, Meta(ge=1, le=365)] = 3
+
+
+class Console(Struct, frozen=True):
+    session_hours: Annotated[int, Meta(ge=1, le=8_760)] = 336
+
+
+class Metrics(Struct, frozen=True):
+    allow: Words = LOOPBACK + PRIVATE
+    hosts: Words = ()
+    token: str = ""
+    webhook_series: Annotated[int, Meta(ge=0, le=10_000)] = 500
+
+
+class Retention(Struct, frozen=True):
+    deliveries_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+    events_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+
+
+class Logging(Struct, frozen=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    deliveries_per_second: Count = 1_000
+
+
+class Tracing(Struct, frozen=True):
+    accept: bool = True
+    endpoint: str = ""
+    headers: Words = ()
+    sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
+
+
+class Mail(Struct, frozen=True):
+    host: str = ""
+    port: Port = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    username: str = ""
+    password: str = ""
+    from_address: str = ""
+    timeout_seconds: Annotated[float, Meta(ge=1, le=120)] = 10.0
+
+
+class Config(Struct, frozen=True):
+    """All sections, under the names of their headings in config.toml."""
+
+    service: Service = Service()
+    server: Server = Server()
+    database: Database = Database()
+    secrets: Secrets = Secrets()
+    delivery: Delivery = Delivery()
+    retry: Retry = Retry()
+    egress: Egress = Egress()
+    limits: Limits = Limits()
+    auth: Auth = Auth()
+    storefront: Storefront = Storefront()
+    console: Console = Console()
+    metrics: Metrics = Metrics()
+    retention: Retention = Retention()
+    logging: Logging = Logging()
+    tracing: Tracing = Tracing()
+    mail: Mail = Mail()
+
+
+CONFIG = web.AppKey("CONFIG", Config)
+
+
+SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
+SECRET_KEYS = frozenset(
+    {"database.url", "database.direct_url", "metrics.token", "mail.password", "tracing.headers"}
+)
+"""Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
+
+
+class ConfigFaults(Exception):
+    """An invalid configuration; `faults` lists all errors, a line each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -> Config:
+    """Read the file, the `local` file that overrides it, and the environment.
+
+    Raise ConfigFaults with all faults.
+    """
+    faults: list[str] = []
+    given = _from_file(path, faults) if path else {}
+    given |= _from_file(local, faults) if local else {}
+    given |= _from_environment(env, faults)
+    sections: dict[str, Any] = {}
+    for section, kind in SECTIONS.items():
+        keys = get_type_hints(kind, include_extras=True)
+        values = {}
+        for key, hint in keys.items():
+            name = f"{section}.{key}"
+            if name in given:
+                value, source = given[name]
+                variable = source.startswith(PREFIX)
+                try:
+                    # A file contains typed values; a variable contains text to parse.
+                    value = _typed(value, hint) if variable else value
+                    value = msgspec.convert(value, hint, strict=not variable)
+                    check = CHECKS.get(name)
+                    if check is not None:
+                        check(value)
+                    if name in NORMAL:
+                        value = NORMAL[name](value)
+                except msgspec.ValidationError:
+                    secret = name in SECRET_KEYS
+                    wrong = fault_texts.wrong_value(hint, value, secret=secret)
+                    faults.append(f"{name}: {wrong} (from {source})")
+                except ValueError as error:
+                    faults.append(f"{name}: {error} (from {source})")
+                else:
+                    values[key] = value
+        sections[section] = kind(**values)
+    faults += together(sections)
+    if faults:
+        raise ConfigFaults(faults)
+    return Config(**sections)
+
+
+def environment_name(section: str, key: str) -> str:
+    """Return the name of the variable that overrides a key."""
+    return f"{PREFIX}{section.upper()}__{key.upper()}"
+
+
+def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        faults.append(f"{path}: cannot be read: {error.strerror}")
+        return {}
+    except ValueError as error:  # bad TOML, or bytes that are not UTF-8
+        faults.append(f"{path}: not valid TOML: {error}")
+        return {}
+    given = {}
+    for section, table in document.items():
+        if section not in SECTIONS or not isinstance(table, dict):
+            faults.append(fault_texts.unknown_section(section, section, path.name, SECTIONS))
+            continue
+        for key, value in table.items():
+            if key in get_type_hints(SECTIONS[section]):
+                given[f"{section}.{key}"] = (value, path.name)
+            else:
+                faults.append(_unknown(section, key, path.name))
+    return given
+
+
+def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tuple[Any, str]]:
+    given: dict[str, tuple[Any, str]] = {}
+    for variable in sorted(env):
+        # A name without "__" is not a setting: Kubernetes sets CARTEIRO_PORT and the like.
+        if not variable.startswith(PREFIX) or "__" not in variable:
+            continue
+        section, _, key = variable.removeprefix(PREFIX).lower().partition("__")
+        value = env[variable]
+        keys = get_type_hints(SECTIONS[section]) if section in SECTIONS else {}
+        secret = key.removesuffix("_file")
+        if key in keys:
+            given[f"{section}.{key}"] = (value, variable)
+        elif key.endswith("_file") and f"{section}.{secret}" in SECRET_KEYS:
+            if environment_name(section, secret) in env:
+                faults.append(f"{section}.{secret}: set twice, directly and by {variable}")
+            try:
+                given[f"{section}.{secret}"] = (Path(value).read_text("utf-8").strip(), variable)
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+                faults.append(f"{section}.{secret}: {value} cannot be read: {why} ({variable})")
+        else:
+            faults.append(_unknown(section, key, variable))
+    return given
+
+
+def _unknown(section: str, key: str, source: str) -> str:
+    keys = {name: list(get_type_hints(kind)) for name, kind in SECTIONS.items()}
+    return fault_texts.unknown_key(section, key, source, keys)
+
+
+def _typed(text: str, hint: Any) -> Any:
+    """Parse a variable: commas separate list items, spaces around values are ignored."""
+    inner = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+    if get_origin(inner) is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if inner is bool:
+        if (word := text.strip().lower()) not in YES + NO:
+            raise msgspec.ValidationError
+        return word in YES
+    return text.strip()
+
+
+YES, NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")

@@ -1,0 +1,1 @@
+"""Connections, requests and responses: their limits, and the frame of every request."""

@@ -1,0 +1,141 @@
+"""Sends large responses at the speed of the client and limits the memory of unsent responses.
+
+The limit is `[limits] answer_bytes`, of which one caller may use an eighth. The connection gives
+the bytes back when it has sent the response (gateway.server.http.connections).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Protocol
+
+from aiohttp import web
+
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import CALLER
+from gateway.server.config import Limits
+from gateway.server.http.budgets import Budget
+from outbox.errors import DatabaseUnavailable
+
+PIECE = 65_536
+SMALL = 16_384
+"""Responses up to this size do not count: a connection has only one of them at a time."""
+FLOWING = 1_048_576
+"""The most memory, in bytes, of a response that is read from the database while it is sent."""
+SHARE = 8
+BUILDERS = 16
+"""Lists that are built at the same time; each may need megabytes before it counts."""
+
+
+class Carrier(Protocol):
+    """The connection that sends a response."""
+
+    left: int
+    """Bytes of the response that are not written yet."""
+
+    def hold(self, holder: str, size: int) -> None:
+        """Give `size` bytes back to the budget when the response is sent or abandoned."""
+
+
+class Whole(web.Response):
+    """A response in memory that is written in pieces as the client reads."""
+
+    def __init__(self, carrier: Carrier, made: web.Response, body: bytes) -> None:
+        super().__init__(status=made.status, headers=made.headers, body=body)
+        self.cookies.update(made.cookies)
+        self._carrier = carrier
+        self._bytes = body
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        view = memoryview(self._bytes)
+        place = 0
+        while len(view) - place > PIECE:
+            self._carrier.left = len(view) - place
+            await self.write(view[place : place + PIECE])
+            place += PIECE
+        self._carrier.left = 0
+        self.body = bytes(view[place:])
+        await super().write_eof(data)
+
+
+class Flow(web.StreamResponse):
+    """A response that is read from the database as the client reads it."""
+
+    def __init__(self, pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> None:
+        super().__init__(headers=headers)
+        self._pieces = pieces
+        self._carrier: Carrier | None = None
+
+    def carried_by(self, carrier: Carrier) -> None:
+        """Set the connection that sends the response."""
+        self._carrier = carrier
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        async with aclosing(self._pieces) as pieces:
+            # A response to HEAD has no connection and no body.
+            if self._carrier is not None:
+                # The remaining size is unknown; assume that it is large.
+                self._carrier.left = FLOWING
+                await self._write(pieces)
+                self._carrier.left = 0
+        await super().write_eof(data)
+
+    async def _write(self, pieces: AsyncGenerator[bytes, None]) -> None:
+        try:
+            async for piece in pieces:
+                for place in range(0, len(piece), PIECE):
+                    await self.write(piece[place : place + PIECE])
+        except DatabaseUnavailable as fault:
+            # The client notices the error because the response is incomplete.
+            raise ConnectionError("the database failed in the middle of a response") from fault
+
+
+def budget(limits: Limits) -> Budget:
+    """Return the budget for unsent responses."""
+    return Budget(limits.answer_bytes, max(limits.answer_bytes // SHARE, FLOWING))
+
+
+def must_have_room(request: web.Request, holder: str) -> None:
+    """Raise unavailable when the unsent responses of `holder` use its whole share."""
+    if request.app[ANSWERS].spent(holder):
+        raise _full()
+
+
+def carried(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+    """Return the response to send, counted in the budget of its caller. Raise unavailable.
+
+    The response to a write is sent even if the budget is used up. Responses to unknown callers
+    are small or the same bytes for all, so they do not count.
+    """
+    if isinstance(response, Flow):
+        size = FLOWING
+    elif type(response) is web.Response and isinstance(response.body, bytes):
+        size = len(response.body)
+    else:
+        return response
+    if size <= SMALL or request.method == "HEAD":
+        return response
+    carrier: Carrier = request.protocol  # type: ignore[assignment] # ours are gateway.server.http.connections'
+    if CALLER in request:
+        holder = request[CALLER].owner_id
+        safe = request.method == "GET" and request.path.startswith("/api/")
+        if not request.app[ANSWERS].take(holder, size, must=not safe):
+            raise _full()
+        carrier.hold(holder, size)
+    if isinstance(response, Flow):
+        response.carried_by(carrier)
+    elif size > PIECE and isinstance(response, web.Response) and isinstance(response.body, bytes):
+        return Whole(carrier, response, response.body)
+    return response
+
+
+def _full() -> Refusal:
+    return Refusal(
+        "unavailable",
+        "Too many responses are unread; read them, then send the request again.",
+        facts={"retry_after": 1},
+    )
+
+
+ANSWERS = web.AppKey("ANSWERS", Budget)
+BUILDING = web.AppKey("BUILDING", asyncio.Semaphore)

@@ -1,0 +1,300 @@
+"""A client connection with limits for the size of requests and the speed of the client.
+
+aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second.
+"""
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.web_protocol import RequestHandler, RequestPayloadError
+
+from gateway.domain.accounts.networks import share_of
+from gateway.server.app_keys import CALLER
+from gateway.server.http import early_responses, one_write
+from gateway.server.http.connection_state import Shared
+from gateway.server.http.early_responses import FULL, LONG_HEAD, PROBE_LINE, SLOW, status_of
+from gateway.server.telemetry.instruments import Reason
+from gateway.server.telemetry.logs import logger
+
+PROBE_SECONDS = 2.0
+HEAD_BYTES = 32_768
+SLICE_BYTES = 16_384
+DROPPED_BYTES = 1_048_576
+"""Bytes of a body that are read and dropped after an early response, so that it arrives."""
+MUCH_BYTES = 262_144
+LEAST_RATE = 16_384
+"""The lowest speed of a client, in bytes per second, while MUCH_BYTES or more wait for it."""
+UNSENT_BYTES = 131_072
+
+
+class Connection(RequestHandler):
+    """A client connection and the times since which the server waits for it."""
+
+    __slots__ = (
+        "_asked", "_body", "_marks", "_owed", "_rate_from", "_received", "_shared", "_taken",
+        "_writing", "address", "for_probes", "head_bytes", "head_since", "headed_at",
+        "idle_since", "left", "on_lost", "stalled_since",
+    )  # fmt: skip
+
+    def __init__(self, manager: web.Server, shared: Shared, **kw: Any) -> None:
+        super().__init__(manager, **kw)
+        self._shared = shared
+        self.address = ""
+        self.for_probes = False
+        self.head_since: float | None = None
+        self.head_bytes = self.left = 0
+        self.headed_at = 0.0
+        self.idle_since = 0.0
+        self.stalled_since: float | None = None
+        self.on_lost: Callable[[], object] | None = None
+        """Called when the client disconnects, to end work for this client only."""
+        self._asked = b""
+        self._body: StreamReader | None = None
+        self._writing: AbstractStreamWriter | None = None
+        self._rate_from: tuple[float, int] | None = None
+        self._owed: list[tuple[str, int]] = []
+        # Bytes received, bytes counted in the budget, and the end of each waiting head.
+        self._received = self._taken = 0
+        self._marks: deque[int] = deque()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        peer = transport.get_extra_info("peername")
+        self.address = share_of(str(peer[0])) if peer else ""
+        self.head_since = self.idle_since = self._loop.time()
+        self.for_probes = not self._shared.admission.admit(self, self.address)
+        # Without this, unread megabytes in the kernel's buffer count as sent.
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            wire = transport.get_extra_info("socket")
+            with suppress(OSError):
+                wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._shared.admission.release(self, self.address)
+        self._shared.requests.give(self.address, self._taken)
+        self._taken = 0
+        self._give_back()
+        super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
+
+    def data_received(self, data: bytes) -> None:
+        if self.for_probes and not self._request_count:
+            data = self._only_probes(data)
+        if len(data) <= SLICE_BYTES:
+            self._take_in(data)
+            return
+        # In slices, so that the check of the head's size comes soon after the limit.
+        for place in range(0, len(data), SLICE_BYTES):
+            self._take_in(data[place : place + SLICE_BYTES])
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        self._writing = request.writer
+        if self.for_probes and not resp.prepared:
+            resp.force_close()
+        try:
+            # After a refused upgrade aiohttp parses again what came with it.
+            if self._upgraded or not await one_write.send(request, resp):
+                return await super().finish_response(request, resp, start_time)
+            request._finish()
+            return resp, False
+        except ConnectionError:
+            return resp, True
+        finally:
+            self._writing = self._rate_from = None
+            self.left = 0
+            self.idle_since = self._loop.time()
+            self._give_back()
+            self._let_go()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        # aiohttp calls this also behind a complete body, when its parser has nothing left.
+        if self._reading_paused or self._body is None or not self._body.is_eof():
+            super().resume_reading(resume_parser)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.stalled_since = self._loop.time()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.stalled_since = None
+
+    def hold(self, holder: str, size: int) -> None:
+        """Give `size` bytes back to the budget when the response is sent or abandoned."""
+        self._owed.append((holder, size))
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is in progress or waiting."""
+        return self._request_in_progress or bool(self._messages)
+
+    @property
+    def waited_since(self) -> float | None:
+        """The time since which the server waits for this client; None while the server works."""
+        if self.stalled_since is not None:
+            return self.stalled_since
+        if not self.busy:
+            return self.idle_since
+        request = self._current_request
+        if request is not None and not request.content.is_eof() and CALLER not in request:
+            return self.headed_at
+        return None
+
+    def overdue(self, now: float) -> bool:
+        """Return whether the client is too slow to send a head or body, or to read a response."""
+        limits = self._shared.limits
+        if self.stalled_since is not None and now - self.stalled_since > limits.body_seconds:
+            return True
+        if self._crawls(now, limits.body_seconds):
+            return True
+        if self.head_since is not None and not self.busy:
+            seconds = PROBE_SECONDS if self.for_probes else limits.header_seconds
+            return now - self.head_since > seconds
+        request = self._current_request
+        return (
+            request is not None
+            and not request.content.is_eof()
+            and now - self.headed_at > limits.body_seconds
+        )
+
+    def idle_past(self, now: float, seconds: float) -> bool:
+        """Return whether the connection has been idle for more than `seconds`."""
+        return not self.busy and self.head_since is None and now - self.idle_since > seconds
+
+    def cut(self, response: bytes = SLOW) -> None:
+        """Close the connection, with `response` unless another response has begun."""
+        transport = self.transport
+        if transport is None:
+            return
+        if self.stalled_since is not None:
+            # Unread data would block an orderly close forever.
+            transport.abort()
+            return
+        if self._writing is None or not self._writing.output_size:
+            transport.write(response)
+        self.force_close()
+
+    def evict(self) -> None:
+        """Close the connection to free its place."""
+        if self.busy or self.head_since is not None:
+            self.cut(FULL)
+        else:
+            # Between two requests the client expects no response.
+            self.force_close()
+
+    def _take_in(self, data: bytes) -> None:
+        if self._force_close:
+            return
+        size, in_body = len(data), self._body is not None and not self._body.is_eof()
+        if self.head_bytes and not in_body:
+            end = data.find(b"\r\n\r\n")
+            if self.head_bytes + (size if end < 0 else end) > HEAD_BYTES:
+                self._refuse(LONG_HEAD, "too_large")
+                return
+        # A small request is always accepted, however large the bodies of other clients are.
+        little = self._taken + size <= SLICE_BYTES
+        if not self._shared.requests.take(self.address, size, must=little):
+            self._refuse(FULL, "rate_limited")
+            return
+        self._taken += size
+        self._received += size
+        count = self._request_count
+        super().data_received(data)
+        if self._request_count != count:
+            self.head_since = None
+            self.headed_at = self._loop.time()
+            self.head_bytes = 0
+            self._marks.extend([self._received] * (self._request_count - count))
+            self._body = self._messages[-1][1]
+            if self.for_probes:
+                self.close()
+        elif not in_body:
+            self.head_bytes += size
+            if self.head_since is None and not self.busy:
+                self.head_since = self._loop.time()
+        elif not self.busy and self._taken > DROPPED_BYTES:
+            # The rest of a body after an early response; DROPPED_BYTES of it are already read.
+            self.force_close()
+
+    def _refuse(self, response: bytes, why: Reason) -> None:
+        self._shared.refused(why)
+        self.cut(response)
+
+    def _only_probes(self, data: bytes) -> bytes:
+        """Return the received start of a probe's request once its first line is complete."""
+        self._asked += data
+        line, end, _ = self._asked.partition(b"\n")
+        if early_responses.PROBE.fullmatch(line.rstrip(b"\r")) and end:
+            asked, self._asked = self._asked, b""
+            return asked
+        if end or len(line) > PROBE_LINE:
+            self._refuse(FULL, "rate_limited")
+        return b""
+
+    def _crawls(self, now: float, seconds: float) -> bool:
+        """Return whether much data waits for the client and it reads slower than LEAST_RATE."""
+        writer, transport = self._writing, self.transport
+        buffered = transport.get_write_buffer_size() if transport is not None else 0
+        if writer is None or self.left + buffered < MUCH_BYTES:
+            self._rate_from = None
+            return False
+        sent = writer.output_size - buffered
+        if self._rate_from is None:
+            self._rate_from = (now, sent)
+            return False
+        began, then = self._rate_from
+        if now - began < seconds:
+            return False
+        self._rate_from = (now, sent)
+        return sent - then < LEAST_RATE * (now - began)
+
+    def _give_back(self) -> None:
+        for holder, size in self._owed:
+            self._shared.answers.give(holder, size)
+        self._owed.clear()
+
+    def _let_go(self) -> None:
+        """Release the bytes of a request after its response."""
+        if self._marks:
+            self._marks.popleft()
+        kept = self._received - self._marks[0] if self._marks else self.head_bytes
+        if kept < self._taken:
+            self._shared.requests.give(self.address, self._taken - kept)
+            self._taken = kept
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Log a fault that aiohttp found outside our middleware."""
+        error = kw.get("exc_info")
+        # An incomplete body already has a response; draining the body fails again.
+        if not isinstance(error, RequestPayloadError):
+            logger().error("connection_failed", exc_info=error or True)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Return a bare status for a parser error or a fault outside the middleware."""
+        if request.writer.output_size:
+            raise ConnectionError("a response has already begun")
+        status = status_of(exc, message or "") if status == 400 else status
+        if status < 500 or status == 501:
+            self._shared.refused("bad_request")
+        elif exc is not None and not isinstance(exc, ConnectionError):
+            # Disconnecting clients are normal and have their own log line.
+            logger().error("request_failed", error_kind=type(exc).__name__, exc_info=exc)
+        headers = {"Server": "Carteiro", "X-Content-Type-Options": "nosniff"}
+        response = web.Response(status=status, headers=headers)
+        response.force_close()
+        return response

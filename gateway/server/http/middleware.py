@@ -1,0 +1,272 @@
+"""The frame of every request: its route, ids, error responses, log line and metrics.
+
+It is no middleware of aiohttp, whose chain of wrappers costs time in every request.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from aiohttp.web_protocol import RequestPayloadError
+
+from gateway.records.errors import Refusal, of_database
+from gateway.server.app_keys import CALLER, REQUEST_ID
+from gateway.server.config import Config
+from gateway.server.http import cors
+from gateway.server.http.answers import carried
+from gateway.server.http.proxies import CLIENT, Proxies
+from gateway.server.http.rate_limits import RATE_LIMIT
+from gateway.server.http.route_index import RouteIndex
+from gateway.server.telemetry.health import Health
+from gateway.server.telemetry.instruments import Reason, Surface
+from gateway.server.telemetry.logs import logger, record_writer
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.served import Served
+from gateway.server.telemetry.spans import Spans
+from gateway.server.telemetry.trace_context import Marks
+from outbox.clock import Clock
+from outbox.database.transaction import Commits, Patience, commits, patience
+from outbox.errors import DatabaseUnavailable
+from outbox.events import Cause, cause
+
+# At most 64 characters that cannot break a log line, a header or a query.
+WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
+Refuse = Callable[[Refusal, web.Request, int | None], web.StreamResponse]
+"""Returns the response of a refusal; the status overrides that of its code unless None."""
+Finish = Callable[[web.Request, web.StreamResponse, str, str], None]
+HTTPS_ONLY = "max-age=31536000"
+"""Browsers use only https for a year."""
+CLIENT_LEFT = 499
+"""The logged status of a request whose client disconnected before the response."""
+ADVICE = "Repeat it with the same Idempotency-Key, or look before repeating."
+"""What to do when the outcome of a write is unknown."""
+REASONS: dict[str, Reason] = {
+    "unauthenticated": "auth",
+    "conflicting_credentials": "auth",
+    "forbidden": "forbidden",
+    "origin_not_allowed": "csrf",
+    "invalid_api_version": "bad_request",
+    "rate_limited": "rate_limited",
+    "payload_too_large": "too_large",
+    "invalid_json": "bad_request",
+    "validation_error": "bad_request",
+    "invalid_reference": "bad_request",
+    "invalid_cnpj": "bad_request",
+    "unsupported_media_type": "bad_request",
+}
+# Errors that aiohttp raises, as codes of our closed list.
+CODES = {
+    400: ("validation_error", "The request is not valid HTTP."),
+    404: ("not_found", "This address does not exist."),
+    405: ("method_not_allowed", "This method is not allowed; see the Allow header."),
+    413: ("payload_too_large", "The body is too large."),
+    415: ("unsupported_media_type", "Send the body as application/json."),
+    501: (
+        "validation_error",
+        "The Transfer-Encoding must be chunked; or send the body with Content-Length.",
+    ),
+    417: ("validation_error", "The Expect header is not supported."),
+}
+
+
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+PROBES = frozenset({"/livez", "/readyz", "/metrics"})
+
+
+def surface_of(path: str) -> Surface:
+    """Return the part of the product that serves a path."""
+    if path in PROBES:
+        return "probe"
+    if path.startswith("/console") and path[8:9] in ("", "/"):
+        return "console"
+    return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"
+
+
+def frame(
+    *,
+    config: Config,
+    clock: Clock,
+    marks: Marks,
+    metrics: Metrics,
+    proxies: Proxies,
+    health: Health,
+    refuse: Refuse,
+    routes: RouteIndex,
+    patient: bool,
+    spans: Spans | None = None,
+) -> Handler:
+    """Return the handler of all requests: it runs that of the route, answers errors, logs, counts.
+
+    `refuse` renders refusals that no door has rendered. With `patient` the units of a request share
+    one patience with the database.
+    """
+    now = clock.monotonic
+    finish = _finish(config, health)
+    log = record_writer("request")
+    active = metrics.active
+    listen_to_traces = config.tracing.accept
+    well_formed = WELL_FORMED.fullmatch
+
+    async def framed(request: web.Request) -> web.StreamResponse:
+        began = now()
+        headers = request.headers
+        handler = routes.find(request)
+        if handler is None:
+            handler = await routes.resolve(request)
+        if "Expect" in headers:
+            await routes.expected(request)
+        request_id = headers.get("X-Request-Id")
+        if request_id is None or well_formed(request_id) is None:
+            request_id = marks.request_id()
+        trace = marks.begin(headers.get("traceparent") if listen_to_traces else None)
+        client = proxies.client(request.remote or "", request.scheme, request.host, headers)
+        request[REQUEST_ID] = request_id
+        request[CLIENT] = client
+        path = request.path
+        surface = surface_of(path)
+        method = request.method
+        if method not in READS or spans is not None:
+            # Only writes store events; a read needs its cause for the spans of its transactions.
+            # Those of a probe must have none: they lack their parent, as a probe has no span.
+            cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
+        # The requests of a connection share a context.
+        commits.set(None if method in READS else Commits())
+        if patient:
+            patience.set(Patience(owner=client.address))
+        active[surface] += 1
+        status = CLIENT_LEFT
+        failure: Exception | None = None
+        try:
+            try:
+                coding = headers.get("Transfer-Encoding")
+                if coding is not None and coding.strip().lower() != "chunked":
+                    raise web.HTTPNotImplemented
+                response = carried(request, await handler(request))
+            except Exception as error:  # noqa: BLE001 - every error gets a response
+                failure = error
+                response = answer_to(error, request, surface, refuse)
+                _count(metrics, surface, error, response.status)
+                if isinstance(response, web.HTTPException):
+                    # aiohttp expects that an HTTPException is raised, not returned.
+                    status = response.status
+                    finish(request, response, path, request_id)
+                    raise response from None
+            status = response.status
+            if not response.prepared:
+                finish(request, response, path, request_id)
+            return response
+        finally:
+            active[surface] -= 1
+            seconds = now() - began
+            found = request.match_info.route
+            resource = found.resource
+            # A route for any method only refuses methods, so it counts as unmatched.
+            route = "unmatched"
+            if resource is not None and found.method != "*":
+                route = resource.canonical
+            metrics.request(surface, route, method, status, seconds)
+            if log is not None or status >= 500 or spans is not None:
+                caller = request.get(CALLER)
+                served = Served(
+                    surface, method, route, path, status, round(seconds * 1000, 3), request_id,
+                    trace.trace_id, trace.span_id, client.address,
+                    None if caller is None else caller.key_id or caller.owner_id,
+                )  # fmt: skip
+                if spans is not None and surface != "probe":
+                    spans.request(trace, served, began, seconds)
+                if status >= 500:
+                    _log_failure(served, failure)
+                elif log is not None and (surface != "probe" or status >= 400):
+                    # A proxy asks three times a second: its answers would bury the other lines.
+                    # Whoever gets the id of a write finds it in the log, also after a kill.
+                    log(served, method not in READS)
+
+    return framed
+
+
+def answer_to(
+    error: Exception, request: web.Request, surface: Surface, refuse: Refuse
+) -> web.StreamResponse:
+    """Return the response for an error of a handler: `error` itself if it is a response."""
+    if isinstance(error, web.HTTPException):
+        if error.status < 400 or surface == "console":
+            return error
+        code, text = CODES.get(error.status, ("validation_error", error.reason))
+        allow = error.headers.get("Allow")
+        if error.status == 405 and request.method == "OPTIONS":
+            headers = {} if allow is None else {"Allow": allow}
+            return web.Response(status=204, headers=headers | cors.preflight(request.headers))
+        facts = {} if allow is None else {"allow": allow}
+        # 417 and the like keep their own status under the nearest code of the list.
+        return refuse(Refusal(code, text, facts=facts), request, error.status)
+    if isinstance(error, ConnectionError):
+        raise error
+    return refuse(_refusal_of(error), request, None)
+
+
+def _refusal_of(error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, DatabaseUnavailable):
+        return of_database(error, commits.get(), ADVICE)
+    if isinstance(error, RequestPayloadError):
+        return Refusal("invalid_json", "The body is incomplete or malformed.")
+    return Refusal("internal_error", "Internal server error; report it with the requestId.")
+
+
+def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) -> None:
+    """Count a refused request by reason."""
+    if isinstance(error, Refusal):
+        reason = REASONS.get(error.code)
+        if reason is not None:
+            metrics.rejected(surface, reason)
+    elif status in (400, 413):
+        metrics.rejected(surface, "too_large" if status == 413 else "bad_request")
+
+
+def _finish(config: Config, health: Health) -> Finish:
+    """Return the function that adds to a response what all responses have."""
+    constant = {}
+    if config.server.public_url.startswith("https:"):
+        constant["Strict-Transport-Security"] = HTTPS_ONLY
+    # It replaces aiohttp's header, which contains names and versions of libraries.
+    constant["Server"] = config.service.name
+    origins = config.server.cors_origins
+
+    def finish(
+        request: web.Request, response: web.StreamResponse, path: str, request_id: str
+    ) -> None:
+        if not request.content.is_eof():
+            # The server would read the rest of the body as the next request.
+            response.force_close()
+        headers = response.headers
+        headers["X-Request-Id"] = request_id
+        headers.setdefault("X-Content-Type-Options", "nosniff")
+        if path.startswith("/api/") and "Cache-Control" not in headers:
+            headers["Cache-Control"] = "private, no-cache"
+            headers["Vary"] = "Authorization, X-API-Key"
+        headers.update(constant)
+        limit = request.get(RATE_LIMIT)
+        if limit is not None:
+            headers["RateLimit"], headers["RateLimit-Policy"] = limit
+        if origins:
+            cors.allow(request.headers.get("Origin"), path, headers, origins)
+        if health.draining:
+            # Clients with pooled connections then connect elsewhere before this socket closes.
+            response.force_close()
+
+    return finish
+
+
+def _log_failure(served: Served, failure: BaseException | None) -> None:
+    fields: dict[str, Any] = msgspec.to_builtins(served)
+    if isinstance(failure, DatabaseUnavailable):
+        logger().warning("request", error_kind=f"db_{failure.kinds[-1]}", **fields)
+    elif failure is None or isinstance(failure, Refusal | web.HTTPException):
+        logger().warning("request", **fields)
+    else:
+        # The text of an exception may contain data of a client, so only the log gets it.
+        logger().error("request", error_kind=type(failure).__name__, exc_info=failure, **fields)

@@ -1,0 +1,223 @@
+"""Rate limits: token buckets for callers and addresses, and the RateLimit headers.
+
+Levels are those of this process, or shared by the processes of a node
+(gateway.server.processes.shared_counters). gateway.server.http.connections limits time and size of
+connections.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+from aiohttp import web
+
+from gateway.domain.accounts.counter_store import Keep, Levels, OwnLevels
+from gateway.domain.accounts.credentials import AuthObserver
+from gateway.domain.accounts.networks import WORTHS, networks_of
+from gateway.records.errors import Refusal
+from gateway.server.config import Limits
+from outbox.clock import Clock
+
+Kind = Literal["read", "write"]
+Costly = Literal["filtered", "searched", "reported"]
+COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
+"""The cost in tokens of reads that scan more than a page: a list with filters or another order, a
+search (or the feed of selected events), a report."""
+EXAMINATIONS = 8
+"""Examinations of receivers at the same time, of all accounts."""
+EXAMINING_SECONDS = 60.0
+"""Longer than an examination takes; then the account of a process that has died may start one."""
+
+
+class Buckets:
+    """One bucket per holder: `rate` new tokens per second up to `depth`. Rate 0 is no limit."""
+
+    def __init__(
+        self, rate: float, depth: float, clock: Clock, levels: Levels | None = None
+    ) -> None:
+        self.rate = rate
+        self.depth = depth
+        self._clock = clock
+        self._levels = levels or OwnLevels()
+
+    def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
+        """Take tokens; return the rest (negative: too few) and the seconds until there are enough.
+
+        A request for more than `depth` takes `depth` tokens.
+        """
+        if not self.rate:
+            return self.depth, 0.0
+        wanted = min(float(tokens), self.depth)
+        now = self._clock.monotonic()
+        level, then = self._levels.get(holder) or (self.depth, now)
+        level = min(self.depth, level + (now - then) * self.rate)
+        if level < wanted:
+            return -1.0, (wanted - level) / self.rate
+        self._levels.put(holder, level - wanted, now)
+        return level - wanted, 0.0
+
+    def give_back(self, holder: str) -> None:
+        """Return a token that was taken."""
+        if (found := self._levels.get(holder)) is not None:
+            level, then = found
+            self._levels.put(holder, min(self.depth, level + 1), then)
+
+
+class RateLimits:
+    """The limits of `[limits]` in config.toml."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        observer: AuthObserver,
+        keep: Keep = OwnLevels,
+        processes: int = 1,
+    ) -> None:
+        def buckets(name: str, rate: float, depth: float) -> Buckets:
+            return Buckets(rate, depth, clock, keep(name))
+
+        def by_worth(name: str, per_minute: int) -> dict[int, Buckets]:
+            return {
+                worth: buckets(f"{name} {worth}", per_minute * worth / 60, per_minute * worth)
+                for worth in WORTHS
+            }
+
+        self._observer = observer
+        reads, writes = limits.read_per_second, limits.write_per_second
+        self._callers = {
+            "read": buckets("read", reads, reads * limits.burst),
+            "write": buckets("write", writes, writes * limits.burst),
+        }
+        self.policies: dict[str, str] = {
+            kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
+        }
+        self._examining = buckets("examination", 1 / EXAMINING_SECONDS, 1)
+        self._examinations = max(1, EXAMINATIONS // processes)
+        visits = limits.storefront_per_minute
+        self._visits = by_worth("visit", visits)
+        self.policies["storefront"] = f'"storefront";q={visits};w=60'
+        forms = limits.forms_per_minute
+        self._forms = buckets("form", forms / 60, forms)
+        self._codes = buckets("code", forms / 60, forms)
+        self._sign_in = by_worth("sign in", limits.sign_in_per_minute)
+
+    def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
+        """Count an API call; return the `RateLimit` header, None without a limit.
+
+        Raise rate_limited.
+        """
+        buckets = self._callers[kind]
+        if not buckets.rate:
+            return None
+        left, wait = buckets.take(holder, tokens)
+        if left >= 0:
+            # The bucket may contain a burst, but the header promises the rest of this second.
+            return f'"{kind}";r={int(min(left, buckets.rate - 1))};t=1'
+        retry = math.ceil(wait)
+        raise Refusal(
+            "rate_limited",
+            f"The limit is {buckets.rate:g} {kind}s per second; try again after {retry} s.",
+            facts={
+                "retry_after": retry,
+                "rate_limit": f'"{kind}";r=0;t={retry}',
+                "rate_limit_policy": self.policies[kind],
+            },
+        )
+
+    def test(self, owner_id: str, tokens: int = 1) -> None:
+        """Count a test event of an account in the console like a write. Raise rate_limited."""
+        # Apart from the writes of the API, which an integration of the account may need.
+        self.call("write", f"console {owner_id}", tokens)
+
+    @contextmanager
+    def examination(self, owner_id: str) -> Iterator[None]:
+        """Count an examination of a receiver, as many tokens as a second allows of test events.
+
+        An account runs one at a time, the node EXAMINATIONS: each holds a connection for as long as
+        the receiver takes. Raise rate_limited.
+        """
+        if not self._examinations or self._examining.take(owner_id)[0] < 0:
+            raise Refusal(
+                "rate_limited", "Another examination is running; try again when it has ended.",
+                facts={"retry_after": 1},
+            )  # fmt: skip
+        self._examinations -= 1
+        try:
+            self.test(owner_id, max(1, int(self._callers["write"].rate)))
+            yield
+        finally:
+            self._examinations += 1
+            self._examining.give_back(owner_id)
+
+    def visit(self, session: str | None, address: str, requests: int = 1) -> tuple[str, str] | None:
+        """Count storefront requests; return its RateLimit headers, None without a limit.
+
+        Visitors of one address each have a session of their own, but a client can invent sessions,
+        so all sessions of an address share a bucket of ten times the size. Raise rate_limited.
+        """
+        own, shared = self._visits[1], self._visits[WORTHS[-1]]
+        if not own.rate:
+            return None
+        left, wait = own.take(address if session is None else f"{address} {session}", requests)
+        if left >= 0 and session is not None:
+            all_left, wait = shared.take(address, requests)
+            left = min(left, all_left)
+        policy = self.policies["storefront"]
+        if left >= 0:
+            return f'"storefront";r={int(left)};t=60', policy
+        retry = math.ceil(wait)
+        raise Refusal(
+            "rate_limited",
+            f"The limit is {own.depth:g} requests per minute; try again after {retry} s.",
+            facts={
+                "retry_after": retry,
+                "rate_limit": f'"storefront";r=0;t={retry}',
+                "rate_limit_policy": policy,
+            },
+        )
+
+    def sign_in(self, address: str) -> None:
+        """Count a sign-in attempt from an address and its networks.
+
+        Raise rate_limited.
+        """
+        # The narrowest network first, so that a refused attempt does not count for its neighbours.
+        for network, worth in networks_of(address):
+            left, wait = self._sign_in[worth].take(network)
+            if left < 0:
+                self._observer.authenticated("password", "throttled")
+                raise Refusal(
+                    "rate_limited",
+                    "Too many sign-in attempts from this address; try again later.",
+                    facts={"retry_after": math.ceil(wait)},
+                )
+
+    def form(self, share: str) -> None:
+        """Count a public form from an address. Raise rate_limited."""
+        left, wait = self._forms.take(share)
+        if left < 0:
+            raise Refusal(
+                "rate_limited",
+                "Too many forms from this address; try again later.",
+                facts={"retry_after": math.ceil(wait)},
+            )
+
+    def coupon(self, share: str) -> None:
+        """Count a coupon code from an address, against guessing. Raise rate_limited."""
+        left, wait = self._codes.take(share)
+        if left < 0:
+            raise Refusal(
+                "rate_limited",
+                "Too many unknown coupon codes from this address; try again later.",
+                facts={"retry_after": math.ceil(wait)},
+            )
+
+    def coupon_known(self, share: str) -> None:
+        """Take back the count of a code that exists: only guesses count."""
+        self._codes.give_back(share)
+
+
+LIMITS = web.AppKey("LIMITS", RateLimits)
+RATE_LIMIT: web.RequestKey[tuple[str, str]] = web.RequestKey("RATE_LIMIT")

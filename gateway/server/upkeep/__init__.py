@@ -1,0 +1,1 @@
+"""Periodic duties of the web side: readings, housekeeping, mail."""

@@ -1,0 +1,257 @@
+"""Periodic duties of the web side: readings for the metrics, and housekeeping.
+
+The leader runs the duties of the whole installation (outbox.worker.duties). Each process runs the
+duties that concern its own memory and machine.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gateway.domain.accounts import api_keys, sessions, tokens
+from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.catalogue import RESOURCES
+from gateway.domain.sales import order_verbs, quotes
+from gateway.domain.storefront import carts
+from gateway.domain.storefront.campaigns import modal_coupons
+from gateway.domain.storefront.catalogue import reviews
+from gateway.domain.storefront.checkouts import repeats
+from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.storefront.sign_in import nonces
+from gateway.domain.storefront.visitors import customer_sessions
+from gateway.records import once
+from gateway.records.dependants import Dependants
+from gateway.server import config
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.webhook_series import IDLE_SECONDS
+from gateway.server.upkeep.mailer import Mailer
+from outbox.database import times
+from outbox.database.disk import measure
+from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.errors import DatabaseUnavailable
+from outbox.events.marks import Marks
+from outbox.queue.log.gauges import Readings
+from outbox.queue.order import ordering
+from outbox.queue.replays import jobs
+from outbox.queue.state import notices
+from outbox.queue.upkeep import retention
+from outbox.queue.upkeep.erasure import Erasure
+from outbox.queue.upkeep.retention import Retention
+from outbox.worker.duties import Duties
+from outbox.worker.recovering import Recovering
+from outbox.worker.scheduler import Scheduler
+
+READING_SECONDS = 5.0
+FLUSH_SECONDS = 60.0
+RETENTION_SECONDS = 3600.0
+MARK_SECONDS = 60.0
+LINES_SECONDS = 300.0
+SIZES_SECONDS = 15.0
+LOOP_SECONDS = 0.25
+PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A duty in batches, which ends when a batch is not full."""
+
+    name: str
+    seconds: float
+    unit: Callable[[Tx, int], Awaitable[int]]
+    most: int
+    """The maximum number of rows in a transaction."""
+    table: str | None = None
+    """The table from which it deletes rows, by the clock that is behind."""
+
+
+BATCHES = (
+    Batches("quotes", 60.0, quotes.expire_quotes, 20),
+    Batches("carts", 3600.0, carts.purge, 200, "carts"),
+    Batches("orders", 60.0, order_verbs.expire, 1),
+    Batches("coupons", 3600.0, modal_coupons.purge, 100, "coupons"),
+    Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
+    Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
+    Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
+    Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
+    Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
+    Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
+    Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
+    Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
+    Batches("nonces", 3600.0, nonces.purge, 200, "used_nonces"),
+    Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
+    Batches("notices", 3600.0, notices.purge, 200, "notices"),
+    Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
+    Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),
+)
+
+
+class Upkeep:
+    """The duties of the web side, run by the engine's scheduler."""
+
+    def __init__(
+        self,
+        db: Database,
+        metrics: Metrics,
+        credentials: Credentials,
+        file: Path | None,
+        kept: config.Retention,
+        mailer: Mailer | None = None,
+        disk_bytes: int = 0,
+    ) -> None:
+        self._db = db
+        self._clock = db.clock
+        self._metrics = metrics
+        self._credentials = credentials
+        self._file = file
+        self._disk_bytes = disk_bytes
+        self._readings: Readings | None = None
+        self._retention = Retention(
+            db,
+            deliveries_days=kept.deliveries_days,
+            events_days=kept.events_days,
+            ledger=metrics,
+        )
+        self.duties = Duties(db, db.leadership())
+        for batches in BATCHES:
+            self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
+        dependants = Dependants(db, RESOURCES)
+        self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
+        self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        erasure = Erasure(db, metrics)
+        self.duties.when(erasure.any_open, "erasures", erasure.run_once)
+        recovering = Recovering(db, metrics)
+        self.duties.when(recovering.any_running, "jobs", recovering.run_once)
+        self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db, metrics).run_once)
+        self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
+        self.duties.when(
+            partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db)
+        )
+        if mailer is not None:
+            self.duties.when(mailer.any_due, "mails", mailer.run_once)
+        self._scheduler = Scheduler(db.clock)
+        self._looks = False
+        """Whether the scheduler runs the duties; without the leadership they do nothing."""
+        self._lag: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start what each process does for itself."""
+        # Until it leads, this process has no readings.
+        self._metrics.gauges(None)
+        self._scheduler.every(FLUSH_SECONDS, "last-used", self._credentials.flush)
+        if self._file is None:
+            await self._measure_server()
+            self._scheduler.every(SIZES_SECONDS, "sizes", self._measure_server)
+        self._scheduler.start()
+        self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
+
+    async def start_duties(self) -> None:
+        """Stand for leader; take the first readings, then start the periodic duties."""
+        self.duties.start()
+        try:
+            await self.read_gauges()
+        finally:
+            if not self._looks:
+                self._looks = True
+                self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
+                self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
+
+    async def stop_duties(self) -> None:
+        """Stand for leader no more; this process stays ready to start the duties again."""
+        await self.duties.stop()
+        await self.read_gauges()
+
+    async def stop(self) -> None:
+        """Stop, and save the data that is only in memory."""
+        self._scheduler.stop()
+        await self.duties.stop()
+        if self._lag is not None:
+            self._lag.cancel()
+        await self._credentials.flush()
+
+    async def read_gauges(self) -> None:
+        """Count waiting deliveries if this node leads, measure the files, and time both."""
+        if self._file is not None:
+            self._measure(self._file)
+        if not self.duties.leadership.leads:
+            self._readings = None
+            self._metrics.gauges(None)
+            return
+        began = self._clock.monotonic()
+        try:
+            # A new leader starts again: its old counts may be out of date.
+            if self._readings is None:
+                self._readings = Readings(self._db)
+                await self._remember(self._readings)
+            reading = await self._readings.take(self._metrics.choose)
+        except Exception:
+            self._metrics.collection_errors[("database",)].inc()
+            raise
+        finally:
+            self._metrics.collection_seconds.labels("database").set(self._clock.monotonic() - began)
+        if self._readings.complete:
+            self._metrics.gauges(reading)
+
+    async def _remember(self, readings: Readings) -> None:
+        """Restore the metric series of recently active webhooks after a restart."""
+        series = self._metrics.webhooks
+        since = self._clock.wall() - round(IDLE_SECONDS * 1_000_000)
+        series.admit(await readings.recent(since, series.most), self._clock.monotonic())
+
+    async def _read_on(self) -> None:
+        """Take a reading; a new leader continues, with pauses, until its counts are complete."""
+        await self.read_gauges()
+        while self._readings is not None and not self._readings.complete:
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self.read_gauges()
+
+    def _measure(self, file: Path) -> None:
+        began = self._clock.monotonic()
+        metrics = self._metrics
+        try:
+            metrics.file_bytes.set(file.stat().st_size)
+            wal = Path(f"{file}-wal")
+            metrics.wal_bytes.set(wal.stat().st_size if wal.exists() else 0)
+            metrics.free_bytes.set(shutil.disk_usage(os.path.dirname(file) or ".").free)
+        except OSError:
+            metrics.collection_errors[("files",)].inc()
+        metrics.collection_seconds.labels("files").set(self._clock.monotonic() - began)
+
+    async def _measure_server(self) -> None:
+        """Measure the databases of the PostgreSQL server."""
+        metrics = self._metrics
+        try:
+            sizes = await self._db.scan(DUTIES, measure)
+        except DatabaseUnavailable:
+            metrics.collection_errors[("files",)].inc()
+            return
+        metrics.file_bytes.set(sizes.database)
+        if sizes.wal is not None:
+            metrics.wal_bytes.set(sizes.wal)
+        if self._disk_bytes:
+            metrics.free_bytes.set(self._disk_bytes - sizes.databases - (sizes.wal or 0))
+
+    async def run_all(self, batches: Batches) -> None:
+        """Run a unit in small transactions until it has nothing left to do."""
+        while True:
+            if batches.table is None:
+                count = await self._db.write(batches.unit, batches.most)
+            else:
+                count = await self._db.write(times.by_earlier, batches.unit, batches.most)
+                self._metrics.purged(batches.table, count)
+            if count < batches.most:
+                break
+            await asyncio.sleep(PAUSE_SECONDS)
+        if batches.table is not None:
+            self._metrics.swept(batches.table)
+
+    async def _watch_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + LOOP_SECONDS
+            await asyncio.sleep(LOOP_SECONDS)
+            self._metrics.loop_lag(max(0.0, loop.time() - due))

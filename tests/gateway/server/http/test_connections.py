@@ -1,0 +1,409 @@
+"""Slow, idle and too many clients, over plain sockets."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import structlog
+
+from gateway.server.config import Config, Limits
+from gateway.server.http.admission import PROBES, Admission
+from gateway.server.http.answers import FLOWING
+from gateway.server.http.budgets import Budget
+from gateway.server.http.connection_state import Shared
+from gateway.server.http.inbound import Connection
+from gateway.server.telemetry.metrics import METRICS
+from outbox.database.transaction import Database
+from tests.support.site import Site, serving
+
+pytestmark = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+FAST = Limits(header_seconds=0.4, body_seconds=0.8, keep_alive_seconds=1.5)
+HEAD = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+BODY = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"
+
+
+@pytest.fixture
+async def fast(db: Database) -> AsyncIterator[Site]:
+    async with serving(db, Config(limits=FAST)) as site:
+        yield site
+
+
+@asynccontextmanager
+async def connected(site: Site) -> AsyncIterator[Streams]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):  # the server may have cut it
+            await writer.wait_closed()
+
+
+async def drip(writer: asyncio.StreamWriter, data: bytes, every: float) -> None:
+    for byte in data:
+        writer.write(bytes([byte]))
+        await asyncio.sleep(every)
+
+
+def rejected(site: Site, reason: str) -> float:
+    value = site.app[METRICS].registry.get_sample_value(
+        "http_requests_rejected_total", {"surface": "api", "reason": reason}
+    )
+    return value or 0.0
+
+
+async def test_a_client_that_goes_away_is_no_fault_of_ours(site: Site) -> None:
+    active = site.app[METRICS].active
+    with structlog.testing.capture_logs() as lines:
+        async with connected(site) as (_, writer):
+            writer.write(BODY + b"{")
+            await until(lambda: active["api"] == 1)
+            writer.transport.abort()
+            await until(lambda: active["api"] == 0)
+    assert [line for line in lines if line["log_level"] == "error"] == []
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Give way to the server until it has got so far."""
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])
+async def test_a_head_that_does_not_come(fast: Site, first: bytes) -> None:
+    # The server's time begins with the connection, so ours begins before it.
+    began = asyncio.get_running_loop().time()
+    async with connected(fast) as (reader, writer):
+        writer.write(first)
+        assert b" 408 " in await reader.read()
+        # Below the ten seconds that are the default.
+        assert 0.3 < asyncio.get_running_loop().time() - began < 8
+    assert rejected(fast, "slow") == 1
+
+
+@pytest.mark.slow
+async def test_a_head_that_drips(fast: Site) -> None:
+    async with connected(fast) as (reader, writer):
+        dripping = asyncio.create_task(drip(writer, b"GET / HTTP/1.1\r\nX: " + b"x" * 900, 0.01))
+        # The first line alone: drips that cross the answer may reset the connection behind it.
+        assert b" 408 " in await reader.readline()
+        dripping.cancel()
+
+
+@pytest.mark.slow
+async def test_a_head_that_drips_on_a_used_connection(fast: Site) -> None:
+    async with connected(fast) as (reader, writer):
+        writer.write(HEAD)
+        assert b" 200 " in await reader.readuntil(b"}")
+        writer.write(HEAD[:10])
+        assert b" 408 " in await reader.read()
+
+
+@pytest.mark.slow
+async def test_a_body_that_drips(fast: Site) -> None:
+    async with connected(fast) as (reader, writer):
+        dripping = asyncio.create_task(drip(writer, BODY + b" " * 99, 0.02))
+        said = await reader.readline()
+        assert b" 408 " in said
+        dripping.cancel()
+    assert rejected(fast, "slow") == 1
+
+
+@pytest.mark.slow
+async def test_an_idle_connection_is_kept_and_then_closed(fast: Site) -> None:
+    async with connected(fast) as (reader, writer):
+        writer.write(HEAD)
+        await reader.readuntil(b"}")
+        # Longer than a head may take: between requests only the keep-alive counts.
+        await asyncio.sleep(0.9)
+        writer.write(HEAD)
+        assert b" 200 " in await reader.readuntil(b"}")
+        began = asyncio.get_running_loop().time()
+        assert await reader.read() == b""
+        assert asyncio.get_running_loop().time() - began < 4
+    assert rejected(fast, "slow") == 0
+
+
+@pytest.mark.slow
+async def test_a_client_that_does_not_read(fast: Site) -> None:
+    async with connected(fast) as (_, writer):
+        transport = writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        requests = 0
+        # Pipelined until nothing goes through any more: both sides' buffers are full.
+        while not writer.transport.is_closing() and requests < 20_000:
+            writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 10)
+            requests += 10
+            await asyncio.sleep(0)
+        began = asyncio.get_running_loop().time()
+        while rejected(fast, "slow") == 0:
+            assert asyncio.get_running_loop().time() - began < 10
+            await asyncio.sleep(0.05)
+        writer.transport.abort()
+
+
+NOT_A_PROBE = b"GET /api/me HTTP/1.1\r\nHost: a\r\n\r\n"
+KEY_BODY = b'{"email":"a@example.com","password":"' + b"x" * 40_000
+
+
+async def opened(site: Site, address: str, says: bytes = HEAD) -> Streams:
+    """A connection from an address of loopback that has asked something, if anything."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port, local_addr=(address, 0))
+    if says:
+        writer.write(says)
+        assert b" 200 " in await reader.readuntil(b"}")
+    return reader, writer
+
+
+async def test_one_address_gets_its_share_and_others_theirs(db: Database) -> None:
+    limits = Limits(connections=4, connections_per_address=3)
+    async with serving(db, Config(limits=limits)) as site:
+        held = [await opened(site, "127.0.0.1") for _ in range(3)]
+        async with connected(site) as (reader, writer):
+            writer.write(NOT_A_PROBE)
+            assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
+        held.append(await opened(site, "127.0.0.2"))
+        assert site.runner.census() == {"active": 0, "idle": 4}
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        while site.runner.census()["idle"]:
+            await asyncio.sleep(0.01)
+        # What was held is free again.
+        async with site.http.get("/livez") as answer:
+            assert answer.status == 200
+
+
+async def test_when_full_who_holds_most_loses_what_waited_longest(db: Database) -> None:
+    limits = Limits(connections=4, connections_per_address=3)
+    async with serving(db, Config(limits=limits)) as site:
+        first, second, third = [await opened(site, "127.0.0.1", b"") for _ in range(3)]
+        other = await opened(site, "127.0.0.2")
+        # Asking again puts it behind the others.
+        first[1].write(HEAD)
+        await first[0].readuntil(b"}")
+        newcomers = [await opened(site, f"127.0.0.{n}") for n in (3, 4)]
+        for reader, writer in (second, third):
+            assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
+            writer.close()
+        for reader, writer in (first, other, *newcomers):
+            writer.write(HEAD)
+            assert b" 200 " in await reader.readuntil(b"}")
+            writer.close()
+
+
+async def test_an_idle_connection_that_makes_room_is_told_nothing(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(connections=1))) as site:
+        reader, writer = await opened(site, "127.0.0.1")
+        newcomer = await opened(site, "127.0.0.2")
+        await reader.read(1000)
+        assert await reader.read() == b""
+        for one in (writer, newcomer[1]):
+            one.close()
+
+
+async def test_a_body_of_somebody_unknown_makes_room_too(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(connections=1))) as site:
+        reader, writer = await opened(site, "127.0.0.1", b"")
+        writer.write(BODY + b"{")
+        await until(lambda: site.app[METRICS].active["api"] == 1)
+        newcomer = await opened(site, "127.0.0.2")
+        assert b" 503 " in await reader.readline()
+        for one in (writer, newcomer[1]):
+            one.close()
+
+
+async def test_probes_have_places_of_their_own(db: Database) -> None:
+    limits = Limits(connections=2, connections_per_address=1)
+    async with serving(db, Config(limits=limits)) as site:
+        held = await opened(site, "127.0.0.1")
+        for path in ("livez", "readyz", "metrics?name[]=x"):
+            reader, writer = await opened(site, "127.0.0.1", b"")
+            # In two parts: only then is it seen that the line is no other.
+            writer.write(f"GET /{path} HTT".encode())
+            await asyncio.sleep(0)
+            writer.write(b"P/1.1\r\nHost: localhost\r\n\r\n" + NOT_A_PROBE)
+            said = await reader.read()
+            assert said.startswith(b"HTTP/1.1 200 OK")
+            assert b"\r\nConnection: close\r\n" in said
+            assert said.count(b"HTTP/1.1 ") == 1
+            writer.close()
+        for line in (b"GET /livezz HTTP/1.1\r\n", b"POST /livez HTTP/1.1\r\n", b"x" * 600,
+                     b"GET /api/me HTTP/1.1\n"):  # fmt: skip
+            reader, writer = await opened(site, "127.0.0.1", b"")
+            writer.write(line)
+            assert (await reader.read()).startswith(b"HTTP/1.1 503 "), line
+            writer.close()
+        held[1].close()
+
+
+async def test_places_for_probes_are_for_the_latest(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(connections_per_address=1))) as site:
+        held = [await opened(site, "127.0.0.1")]
+        held += [await opened(site, "127.0.0.1", b"") for _ in range(PROBES + 20)]
+        reader, writer = await opened(site, "127.0.0.1", b"")
+        writer.write(HEAD)
+        assert b" 200 " in await reader.readline()
+        for _, one in (*held, (reader, writer)):
+            one.close()
+
+
+@pytest.mark.slow
+async def test_keep_alive_shortens_as_places_run_out(db: Database) -> None:
+    limits = Limits(connections=4, keep_alive_seconds=600)
+    async with serving(db, Config(limits=limits)) as site:
+        held = [await opened(site, "127.0.0.1") for _ in range(4)]
+        began = asyncio.get_running_loop().time()
+        await held[0][0].read(1000)
+        assert await held[0][0].read() == b""
+        assert asyncio.get_running_loop().time() - began < 10
+        for _, writer in held:
+            writer.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"".join(b"X%d: %s\r\n" % (n, b"x" * 7_000) for n in range(6)), 431),
+        (b"X: " + b"x" * 17_000 + b"\r\n", 431),
+        (b"".join(b"X%d: x\r\n" % n for n in range(140)), 431),
+        (b"Transfer-Encoding: foo\r\n", 501),
+        (b"Transfer-Encoding: chunked, gzip\r\n", 501),
+        (b"Transfer-Encoding: gzip, chunked\r\n", 501),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", 400),
+        (b"".join(b"X%d: %s\r\n" % (n, b"x" * 7_000) for n in range(4)), 200),
+    ],
+)
+async def test_heads(fast: Site, head: bytes, status: int) -> None:
+    line, end = b"GET /livez", b""
+    if b"Encoding" in head:
+        line, end = b"POST /api/auth/token", b"0\r\n\r\n"
+    async with connected(fast) as (reader, writer):
+        writer.write(line + b" HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n" + end)
+        assert int((await reader.readline())[9:12]) == status
+
+
+async def test_a_head_that_does_not_end_is_too_large(db: Database) -> None:
+    async with serving(db) as site, connected(site) as (reader, writer):
+        writer.write(HEAD + b"GET / HTTP/1.1\r\n")
+        await reader.readuntil(b"}")
+        for n in range(6):
+            writer.write(b"X%d: %s\r\n" % (n, b"x" * 7_000))
+        assert b" 431 " in await reader.readline()
+        assert rejected(site, "too_large") == 1
+
+
+async def test_requests_that_do_not_end_are_bounded_in_all(db: Database) -> None:
+    """Of 400,000 bytes one address may hold the half; small requests are always taken."""
+    limits = Limits(request_bytes=400_000, sign_in_per_minute=0)
+    async with serving(db, Config(limits=limits)) as site:
+        head = BODY.replace(b"100", b"60000")
+        held = []
+        for address in ("127.0.0.2",) + ("127.0.0.1",) * 5:
+            reader, writer = await opened(site, address, b"")
+            writer.write(head + KEY_BODY)
+            held.append((reader, writer))
+        refused = await asyncio.wait(
+            [asyncio.create_task(reader.readline()) for reader, _ in held[1:]],
+            return_when=asyncio.FIRST_COMPLETED, timeout=30,
+        )  # fmt: skip
+        said = [task.result() for task in refused[0]]
+        assert said
+        assert all(b" 503 " in line for line in said)
+        assert not held[0][0].at_eof()
+        async with site.http.get("/livez") as answer:
+            assert answer.status == 200
+        for task in refused[1]:
+            task.cancel()
+        for _, writer in held:
+            writer.close()
+
+
+async def test_what_is_answered_is_held_no_longer(db: Database) -> None:
+    limits = Limits(request_bytes=200_000, sign_in_per_minute=0)
+    async with serving(db, Config(limits=limits)) as site, connected(site) as (reader, writer):
+        # Pipelined, and more in all than may be held.
+        body = KEY_BODY + b'"}'
+        one = BODY.replace(b"100", str(len(body)).encode()) + body
+        for _ in range(8):
+            writer.write(one + one)
+            for _ in range(2):
+                assert b" 400 " in await reader.readline()
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                await reader.readexactly(length)
+
+
+@pytest.mark.timed
+async def test_the_rest_of_a_refused_body_is_not_read_for_ever(db: Database) -> None:
+    async with serving(db) as site, connected(site) as (_, writer):
+        writer.write(b"POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(30):
+                for _ in range(2_000):
+                    writer.write(b"x" * 65_536)
+                    await writer.drain()
+        assert writer.transport.is_closing()
+
+
+class Wire:
+    """What a client has not read yet, of what was written for it."""
+
+    def __init__(self) -> None:
+        self.output_size = 0
+        self.buffered = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.buffered
+
+
+@pytest.mark.parametrize(
+    ("left", "a_second", "cut"),
+    [
+        (FLOWING, 16_000, True),
+        (FLOWING, 17_000, False),
+        (300_000, 0, True),
+        (100_000, 0, False),
+    ],
+)
+async def test_who_lets_much_wait_reads_at_a_least_rate(
+    fast: Site, left: int, a_second: int, cut: bool
+) -> None:
+    limits = Limits()
+    shared = Shared(limits, Admission(1, 1), Budget(1, 1), Budget(1, 1), lambda why: None)
+    server = fast.runner.server
+    assert server is not None
+    connection: Any = Connection(server, shared, loop=asyncio.get_running_loop())
+    wire = connection.transport = connection._writing = Wire()
+    connection.left, wire.buffered = left, 65_536
+    found = []
+    for second in range(62):
+        found.append(connection.overdue(float(second)))
+        wire.output_size += a_second
+        # A burst at the beginning buys no time later.
+        wire.output_size += 2_000_000 * (second == 0)
+    assert not any(found[:30])
+    assert any(found) == cut
+    connection.transport = None
+
+
+async def test_a_body_behind_one_of_very_many_chunks_arrives(site: Site) -> None:
+    """The parser pauses at 4,097 chunks that wait, and continues at the next body."""
+    head = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    body = b"1\r\n \r\n" * 4_097 + b"0\r\n\r\n"
+    async with connected(site) as (reader, writer):
+        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+        async with asyncio.timeout(20):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 400")
+            await reader.readuntil(b"}")
+        writer.write(head + b"Content-Length: 2\r\n\r\n{}")
+        async with asyncio.timeout(20):
+            assert b"HTTP/1.1 400" in await reader.readuntil(b"\r\n\r\n")

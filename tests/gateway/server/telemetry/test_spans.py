@@ -1,0 +1,307 @@
+"""Spans of requests, units and attempts, as a collector decodes them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+import structlog
+from aiohttp import web
+
+from gateway.server.app_keys import DB, KEYRING
+from gateway.server.config import Config, Tracing
+from gateway.server.telemetry.metrics import METRICS
+from gateway.server.telemetry.spans import LONGEST_PATH
+from outbox.database.transaction import Database
+from tests.support.drain import add_webhook
+from tests.support.otlp import Exported, trace_collector
+from tests.support.process import environment
+from tests.support.receiver import Receiver, receiver
+from tests.support.rest import UNLIMITED, Person, RestApi
+from tests.support.site import Site, serving
+
+CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CLOCKS = 20_000_000
+"""Nanoseconds that may pass between the readings of two clocks on a busy machine."""
+LOCAL = msgspec.convert({"egress": {"allow_http": True, "allow": ["127.0.0.0/8"]}}, Config)
+
+
+def configured(**tracing: object) -> Config:
+    return msgspec.structs.replace(
+        UNLIMITED, egress=LOCAL.egress, tracing=msgspec.convert(tracing, Tracing)
+    )
+
+
+@asynccontextmanager
+async def traced(
+    db: Database, **tracing: object
+) -> AsyncIterator[tuple[Site, Person, Receiver, str]]:
+    """Serve with a webhook of one person; the last value is its id."""
+    async with receiver() as inbox, serving(db, configured(**tracing), role="all") as site:
+        ana = await RestApi(site).person()
+        webhook_id, _ = await add_webhook(
+            db, site.app[KEYRING], f"{inbox.url}/hook", "contact.created", owner=ana.user_id
+        )
+        yield site, ana, inbox, webhook_id
+
+
+async def create(site: Site, ana: Person, **headers: str) -> str:
+    """Create a contact; return the request id of the response."""
+    given = ana.headers | {name.replace("_", "-"): v for name, v in headers.items()}
+    async with site.http.post("/api/contacts", json={"name": "Bia"}, headers=given) as answer:
+        assert answer.status == 201
+        assert "traceparent" not in answer.headers
+        return answer.headers["X-Request-Id"]
+
+
+def counted(site: Site, result: str) -> float:
+    value = site.app[METRICS].registry.get_sample_value("tracing_spans_total", {"result": result})
+    assert value is not None
+    return value
+
+
+async def test_a_write_is_one_trace_from_the_client_to_the_receiver(db: Database) -> None:
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, webhook):
+            request_id = await create(site, ana, traceparent=CLIENT)
+            [arrived] = await inbox.wait(1)
+        spans = [span for span in collector.spans if span.trace_id == TRACE]
+    [request] = [span for span in spans if span.kind == "server"]
+    assert request.name == "POST /api/contacts"
+    assert request.parent_id == "00f067aa0ba902b7"
+    assert request.attributes["carteiro.request_id"] == request_id
+    assert request.attributes["http.response.status_code"] == 201
+    assert not request.failed
+    units = [span for span in spans if span.kind == "internal"]
+    assert [span.name for span in units if span.name.startswith("write")] == ["write create"]
+    assert {span.parent_id for span in units} == {request.span_id}
+    for span in units:
+        assert request.began - CLOCKS <= span.began <= span.ended <= request.ended + CLOCKS
+    [attempt] = [span for span in spans if span.kind == "client"]
+    seen = dict(arrived.headers)
+    assert seen["traceparent"] == f"00-{TRACE}-{attempt.span_id}-01"
+    assert attempt.parent_id == request.span_id
+    assert attempt.attributes["messaging.message.id"] == seen["webhook-id"]
+    assert attempt.attributes["carteiro.webhook_id"] == webhook
+    assert attempt.attributes["carteiro.outcome"] == "success"
+    assert attempt.attributes["carteiro.request_id"] == request_id
+    assert attempt.ended > attempt.began >= request.began
+    assert {span.service["service.name"] for span in spans} == {"Carteiro"}
+    assert counted_all(spans)
+
+
+def counted_all(spans: list[Exported]) -> bool:
+    return len({span.span_id for span in spans}) == len(spans)
+
+
+async def test_each_span_has_its_parent_so_probes_leave_none(db: Database) -> None:
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
+            for path in ("/livez", "/readyz", "/metrics"):
+                async with site.http.get(path, headers={"traceparent": CLIENT}) as answer:
+                    assert answer.status == 200
+            async with site.http.get("/readyz") as answer:
+                assert answer.status == 200
+            await create(site, ana)
+            await inbox.wait(1)
+    assert collector.spans
+    assert [span.name for span in collector.spans if span.trace_id == TRACE] == []
+    ids = {span.span_id for span in collector.spans}
+    assert [
+        span.name for span in collector.spans if span.kind != "server" and span.parent_id not in ids
+    ] == []
+
+
+async def refusal(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=404)
+
+
+async def test_a_failed_attempt_is_an_error(db: Database) -> None:
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=collector.url + "/v1/traces") as (site, ana, inbox, _):
+            inbox.answer = refusal
+            await create(site, ana, traceparent=CLIENT)
+            await inbox.wait(1)
+            # The process ends only after the result is recorded.
+        [attempt] = [span for span in collector.spans if span.kind == "client"]
+    assert attempt.failed
+    assert attempt.attributes["error.type"] == "http_4xx"
+    assert attempt.attributes["http.response.status_code"] == 404
+    assert attempt.attributes["carteiro.state"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("given", "sample", "recorded"),
+    [
+        (CLIENT, 0.0, True),  # the client has decided
+        (CLIENT[:-2] + "00", 1.0, False),
+        ("00-malformed-01", 1.0, True),
+        ("00-malformed-01", 0.0, False),
+    ],
+)
+async def test_only_sampled_traces_are_exported(
+    db: Database, given: str, sample: float, recorded: bool
+) -> None:
+    async with trace_collector() as collector:
+        endpoint = f"{collector.url}/v1/traces"
+        async with traced(db, endpoint=endpoint, sample=sample) as (site, ana, inbox, _):
+            before = len(collector.spans)
+            request_id = await create(site, ana, traceparent=given)
+            [arrived] = await inbox.wait(1)
+        found = [
+            span for span in collector.spans[before:]
+            if span.attributes.get("carteiro.request_id") == request_id
+        ]  # fmt: skip
+    flags = dict(arrived.headers)["traceparent"].rpartition("-")[2]
+    assert (flags, {span.kind for span in found}) == (
+        ("01", {"server", "client"}) if recorded else ("00", set())
+    )
+    assert "malformed" not in str(arrived.headers)
+    assert (dict(arrived.headers)["traceparent"].split("-")[1] == TRACE) == (
+        given != "00-malformed-01"
+    )
+
+
+async def test_headers_for_the_collector_are_sent(db: Database) -> None:
+    async with trace_collector() as collector:
+        endpoint, headers = (
+            f"{collector.url}/v1/traces",
+            ["X-Team: one:two", "Authorization: Bearer t"],
+        )
+        async with traced(db, endpoint=endpoint, headers=headers) as (site, ana, *_):
+            await create(site, ana)
+        assert {(h["x-team"], h["authorization"]) for h in collector.headers} == {
+            ("one:two", "Bearer t")
+        }
+
+
+@pytest.mark.timed
+async def test_a_collector_that_is_away_costs_one_warning(db: Database) -> None:
+    def told() -> list[structlog.typing.EventDict]:
+        return [line for line in lines if "trace" in line["event"]]
+
+    with structlog.testing.capture_logs() as lines:
+        async with traced(db, endpoint="http://127.0.0.1:9/v1/traces") as (site, ana, inbox, _):
+            for _ in range(5):
+                await create(site, ana)
+            await inbox.wait(5)
+            async with asyncio.timeout(20):
+                while not told():
+                    await asyncio.sleep(0.05)
+            began = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - began < 3
+        [only] = told()
+    assert (only["event"], only["log_level"]) == ("traces_not_exported", "warning")
+    assert "refused" in only["error"]
+    assert counted(site, "exported") == 0
+    assert counted(site, "dropped") > 10
+
+
+async def test_a_collector_that_comes_back_gets_the_spans_that_waited(db: Database) -> None:
+    async with trace_collector() as collector:
+        collector.status = 400
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
+            await create(site, ana, traceparent=CLIENT)
+            await inbox.wait(1)
+            await collector.asked(2)
+            collector.status = 200
+            await collector.until(3)
+        assert {span.kind for span in collector.spans if span.trace_id == TRACE} == {
+            "server", "internal", "client",
+        }  # fmt: skip
+    assert counted(site, "dropped") == 0
+
+
+@pytest.mark.timed
+async def test_a_collector_that_hangs_holds_nothing_up(db: Database) -> None:
+    async with trace_collector() as collector:
+        collector.hold = asyncio.Event()
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
+            await create(site, ana)
+            await collector.asked(1)
+            for _ in range(5):
+                await create(site, ana)
+            await inbox.wait(6)
+            began = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - began < 5
+        collector.hold.set()
+    assert counted(site, "dropped") > 5
+
+
+async def test_without_an_endpoint_no_part_of_the_product_is_wrapped(db: Database) -> None:
+    async with serving(db, configured(), role="all") as site:
+        assert site.app[DB] is db
+        assert "spans" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_a_span_keeps_little_of_what_a_client_chooses(db: Database) -> None:
+    """Thousands of spans may wait in the memory, also of clients that are not known."""
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, _, _, _):
+            path = "/" + "a" * 6_000
+            async with site.http.request("PROPFIND", path) as answer:
+                assert answer.status == 404
+            [span] = await collector.until(1)
+    assert span.name == "_OTHER unmatched"
+    assert span.attributes["http.request.method"] == "_OTHER"
+    assert span.attributes["url.path"] == path[:LONGEST_PATH]
+
+
+async def test_units_of_the_drain_have_no_span(db: Database) -> None:
+    """Only those of requests: a batch belongs to many traces."""
+    async with trace_collector() as collector:
+        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
+            assert site.app[DB] is not db
+            await create(site, ana)
+            await inbox.wait(1)
+        requests = {span.span_id for span in collector.spans if span.kind == "server"}
+    units = [span for span in collector.spans if span.kind == "internal"]
+    assert units
+    assert {span.parent_id for span in units} <= requests
+
+
+def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from gateway.__main__ import main\n"
+        "from gateway import app\n"
+        "real = app.collector\n"
+        "def seen(*args):\n"
+        "    assert real(*args) is None\n"
+        "    found = [name for name in sys.modules if name.startswith('opentelemetry')]\n"
+        "    raise SystemExit(f'loaded: {found}' if found else 7)\n"
+        "app.collector = seen\n"
+        "main(['serve'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path),
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 7, done.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "check-config"])
+def test_an_endpoint_without_the_package_is_one_line(tmp_path: Path, command: str) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['opentelemetry'] = None\n"
+        "from gateway.__main__ import main\n"
+        f"sys.exit(main(['{command}']))\n"
+    )
+    settings = environment(tmp_path, CARTEIRO_TRACING__ENDPOINT="http://127.0.0.1:4318")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=settings,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("carteiro: tracing.endpoint needs the packages of carteiro[tracing]")
+    assert "Traceback" not in done.stderr

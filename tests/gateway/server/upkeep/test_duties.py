@@ -1,0 +1,408 @@
+"""Everything that has a time to live has a duty that takes it away."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import gateway
+import outbox
+from gateway.domain.accounts import api_keys, sessions, tokens, users
+from gateway.domain.accounts.credentials import Credentials
+from gateway.records import once
+from gateway.server.config import Retention
+from gateway.server.startup import SOURCES
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.upkeep.duties import BATCHES, Batches, Upkeep
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database import times
+from outbox.database.plans import by_index
+from outbox.database.transaction import Database, Tx
+from outbox.events import marks
+from outbox.ids import Ids
+from outbox.queue.state import figures
+from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep.retention import DAY
+from tests.outbox.queue.upkeep.test_retention import Past
+from tests.support.plans import buffers
+from tests.support.rows import add_webhooks, pause, webhook_id
+from tests.support.waiting import until
+
+Unit = Callable[..., Awaitable[Any]]
+REMOVES = re.compile(r"_?(prune|purge|expire)")
+
+# Each table is in one of the two: whoever adds one decides whether its rows have an end.
+TEMPORARY = {
+    "deliveries": "retention",
+    "attempts": "retention",
+    "events": "retention",
+    "figures": "retention",
+    "jobs": "ended-jobs",
+    "event_marks": "event-marks",
+    "idempotency": "idempotency",
+    "tokens": "tokens",
+    "sessions": "sessions",
+    "first_account_links": "first-account-links",
+    "api_keys": "api-keys",
+    "customer_sessions": "customer-sessions",
+    "customer_tokens": "customer-tokens",
+    "used_nonces": "nonces",
+    "mails": "given-up-mails",
+    "notices": "notices",
+    "carts": "carts",
+    "coupons": "coupons",
+    "quotes": "quotes",
+    "orders": "orders",
+    "checkouts": "checkouts",
+    "review_quotas": "review-quotas",
+    "webhooks": "webhook-secrets",
+    "pending_ends": "dependants",
+    "chain_gaps": "retention",
+    "chain_ends": "retention",
+    "erasures": "erasures",
+}
+CONTINUING = {"jobs", "lines", "turning"}
+"""Duties that take nothing away: they continue what a process has left undone."""
+LASTING = {
+    "outbox_state": "one row",
+    "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
+    "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
+    "forgotten": "one row a webhook, gone with it",
+    "duties": "one row a duty",
+    "remainders": "at most one row an owner, gone when fan-out has done his events",
+    "wakes": "a note goes when its lane is looked at, within seconds",
+    "passes": "a pass goes with its claim, or when the circuit opens or closes or the webhook goes",
+    "users": "an account stays until it is removed",
+    "tallies": "running totals of an owner",
+    "counters": "numbers given out",
+    "pipelines": "a setting of an owner",
+    "deal_totals": "running totals of an owner",
+    "contacts": "records stay until they are deleted",
+    "contact_tags": "as its record",
+    "companies": "records stay until they are deleted",
+    "deals": "records stay until they are deleted",
+    "deal_contacts": "as its record",
+    "tasks": "records stay until they are deleted",
+    "activities": "records stay until they are deleted",
+    "products": "records stay until they are deleted",
+    "product_skus": "as its record",
+    "product_categories": "as its record",
+    "invoices": "records stay until they are deleted",
+    "stores": "records stay until they are deleted",
+    "order_tokens": "as its order",
+    "stock_reservations": "goes when its order ends",
+    "product_slugs": "as its record",
+    "product_shelves": "as its record",
+    "categories": "records stay until they are deleted",
+    "category_slugs": "as its record",
+    "category_names": "as its record",
+    "reviews": "records stay until they are deleted",
+    "review_claims": "as its record",
+    "review_totals": "running totals of a product, gone with it",
+    "ebooks": "records stay until they are deleted",
+    "store_hosts": "as its record",
+    "customers": "records stay until they are deleted",
+    "customer_emails": "as its record",
+    "customer_addresses": "as its record",
+    "customer_identities": "as its record",
+    "coupon_codes": "as its record",
+    "coupon_uses": "as its order",
+    "discount_modals": "records stay until they are deleted",
+    "modal_coupons": "as its coupon",
+}
+
+
+class Recording:
+    """A database that remembers which units ran on it."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.units: set[Unit] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    async def write(self, unit: Unit, *args: Any) -> Any:
+        self.units.add(args[0] if unit is times.by_earlier else unit)
+        return await self._db.write(unit, *args)
+
+
+def units() -> dict[str, Unit]:
+    """Every unit of both packages whose name says that it takes something away."""
+    found = {}
+    for package in (outbox, gateway):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.endswith("__main__"):
+                continue
+            for name, what in vars(importlib.import_module(module.name)).items():
+                own = inspect.iscoroutinefunction(what) and what.__module__ == module.name
+                if own and REMOVES.match(name) and next(iter(inspect.signature(what).parameters)):
+                    found[f"{module.name}.{name}"] = what
+    return found
+
+
+async def _key(tx: Tx, email: str, *ends: int | None) -> str:
+    """A user with keys that end at these times; the user's id."""
+    user_id = await users.add(tx, email=email, name="Ana", password_hash="-")
+    for end in ends:
+        await api_keys.add(
+            tx,
+            owner_id=user_id,
+            name="k",
+            text=api_keys.make(Ids()),
+            scopes=["read"],
+            expires_at=end,
+        )
+    return user_id
+
+
+async def _everything_old(db: Database) -> None:
+    """One row of each kind whose time is over."""
+    past = Past(db)
+    user_id = await db.write(_key, "ana@example.com", 1)
+    await db.write(add_webhooks, 1, 2)
+    await db.write(pause, 2)
+    await past.event(31)
+    await past.delivery(62, "delivered", 31)
+    await past.delivery(62, "ready", webhook=2)
+
+    async def rows(tx: Tx) -> None:
+        await tx.run(
+            "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, 1, 1)",
+            b"t", user_id,
+        )  # fmt: skip
+        await sessions.start(tx, user_id, "token", lifetime=-DAY, address="", agent="")
+        await tx.run(
+            "insert into first_account_links (digest, created_at, expires_at) values ($1, 1, 1)",
+            b"l",
+        )
+        await tx.run(
+            "insert into idempotency (owner_id, key, operation, fingerprint, created_at)"
+            " values ($1, 'k', 'POST /api/contacts', $2, 1)",
+            user_id, b"f",
+        )  # fmt: skip
+        await tx.run(
+            "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, 'contact')",
+            user_id, "0" * 24,
+        )  # fmt: skip
+        customer_id = tx.new_id()
+        await tx.run(
+            "insert into customers (id, owner_id, version, created_at, store_id, name,"
+            " email_verified, accepts_marketing, folded, sort_name)"
+            " values ($1, $2, 1, 1, $2, 'Ana', false, false, '', '')",
+            customer_id, user_id,
+        )  # fmt: skip
+        await tx.run(
+            "insert into customer_sessions (id, customer_id, created_at, expires_at)"
+            " values ('s', $1, 1, 1)",
+            customer_id,
+        )
+        await tx.run(
+            "insert into customer_tokens (digest, customer_id, kind, created_at, expires_at)"
+            " values ($1, $2, 'reset', 1, 1)",
+            b"t", customer_id,
+        )  # fmt: skip
+        await tx.run(
+            "insert into used_nonces (store_id, digest, expires_at) values ('s', $1, 1)", b"n"
+        )
+        await tx.run(
+            "insert into jobs (id, owner_id, webhook_id, user_id, kind, state, ends, since_at,"
+            " until_at, place, last_seq, rate, total, created_at, paced_at, finished_at)"
+            " values ('j', $1, $2, $1, 'backfill', 'done', '[]', 1, 1, 1, 1, 1, 1, 1, 1, 1)",
+            user_id, webhook_id(1),
+        )  # fmt: skip
+        await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
+        await marks.store(tx, -2 * marks.BLOCK, b"", b"")
+        await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
+        await tx.run(
+            "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
+            " values ('m', $1, 'reset', 1, 7, 1)",
+            customer_id,
+        )
+        await tx.run(
+            "insert into notices (id, owner_id, webhook_id, kind, reason, created_at, attempts)"
+            " values ('n', $1, 'w', 'failing', 'timeout', 1, 1)",
+            user_id,
+        )
+        await tx.run(
+            "insert into carts (id, owner_id, store_id, digest, state, lines, created_at,"
+            " touched_at, expires_at) values ($1, $2, $1, $3, 'active', '[]', 1, 1, 1)",
+            "1" * 24, user_id, b"c",
+        )  # fmt: skip
+        await tx.run(
+            "insert into coupons (id, owner_id, version, created_at, store_id, code, ends_at,"
+            " active, uses, modal_id, folded) values ($1, $2, 1, 1, $1, 'C', 1, true, 0, $1, 'c')",
+            "1" * 24, user_id,
+        )  # fmt: skip
+        await tx.run(
+            "insert into checkouts (store_id, visitor, key, fingerprint, order_id, sealed,"
+            " created_at) values ('s', 'v', 'k', $1, 'o', $1, 1)",
+            b"x",
+        )
+        await tx.run(
+            "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
+            " values ('gone', 1, 9, $1)",
+            b"d",
+        )
+        await tx.run("insert into chain_ends (webhook_id, place, digest) values ('gone', 9, 'd')")
+        await erasure_requests.request(tx, user_id, ["record"])
+        await tx.run(
+            "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
+            webhook_id(1),
+        )
+
+    await db.write(rows)
+
+
+async def _left(tx: Tx) -> dict[str, int]:
+    left = {}
+    for table in TEMPORARY:
+        row = await tx.one(f"select count(*) as n from {table}")
+        assert row is not None
+        left[table] = row["n"]
+    row = await tx.one("select count(*) as n from webhooks where old_secret is not null")
+    assert row is not None
+    return left | {"old secrets": row["n"]}
+
+
+async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
+    """Look once, as the scheduler does, and wait for all that began."""
+    recording: Any = Recording(db)
+    metrics = Metrics(clock=db.clock, webhook_series=5, build={"version": "1"})
+    upkeep = Upkeep(recording, metrics, Credentials(db, metrics), None, Retention())
+    leadership = upkeep.duties.leadership
+    leadership.start()
+    await until(lambda: leadership.leads, 20)
+    await upkeep.duties.look()
+    await upkeep.duties.idle()
+    await upkeep.duties.stop()
+    return upkeep, metrics, recording.units
+
+
+async def test_every_unit_that_takes_something_away_is_run_by_a_duty(db: Database) -> None:
+    await _everything_old(db)
+    _, _, ran = await _run_all(db)
+    assert len(units()) >= 10
+    assert {name for name, unit in units().items() if unit not in ran} == set()
+
+
+async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -> None:
+    await _everything_old(db)
+    before = await db.read(_left)
+    assert all(before[table] for table in before if table not in ("quotes", "orders"))
+    upkeep, metrics, _ = await _run_all(db)
+    after = await db.read(_left)
+    value = metrics.registry.get_sample_value
+    for table in TEMPORARY.keys() - {
+        "quotes",
+        "orders",
+        "webhooks",
+        "deliveries",
+        "attempts",
+        "pending_ends",
+        "chain_gaps",
+        "chain_ends",
+        "erasures",
+    }:
+        assert after[table] == 0, table
+        labels = {"table": table}
+        assert value("retention_purged_total", labels) == 1, table
+        assert value("retention_last_success_timestamp_seconds", labels), table
+    for name in ("old secrets", "pending_ends", "chain_gaps", "chain_ends", "erasures"):
+        assert after[name] == 0, name
+    # The parked one has just ended, and is kept in the log as such.
+    assert (after["deliveries"], after["attempts"]) == (1, 1)
+    assert value("webhook_deliveries_finished_total", {"result": "cancelled"}) == 1
+    assert set(TEMPORARY.values()) | CONTINUING == set(upkeep.duties.names)
+
+
+async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:
+    await db.write(_key, "ana@example.com", db.clock.wall() - api_keys.KEPT + DAY, None)
+    assert await db.write(api_keys.purge, 10) == 0
+
+
+async def _grown(tx: Tx) -> dict[str, int]:
+    """What the statements touch that remove some of many rows, told that there are none."""
+    for table in ("idempotency", "tokens"):
+        await tx.run(f"alter table {table} set (autovacuum_enabled = off)")
+        await tx.run(f"analyze {table}")
+    user_id = await users.add(tx, email="a@example.com", name="Ana", password_hash="-")
+    await tx.run(
+        "insert into idempotency (owner_id, key, operation, fingerprint, created_at)"
+        " select $1, 'k' || n, 'POST /', '', n from generate_series(1, 50000) as n",
+        user_id,
+    )
+    await tx.run(
+        "insert into tokens (digest, owner_id, created_at, expires_at)"
+        " select decode(md5(cast(n as text)), 'hex'), $1, 1, n from generate_series(1, 50000) as n",
+        user_id,
+    )
+    await by_index(tx)
+    return await buffers(tx, "answers", once.PRUNE, (60_000, 10)) | await buffers(
+        tx, "tokens", tokens.PURGE, (60_000, 10)
+    )
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_what_is_removed_is_reached_by_an_index(db: Database) -> None:
+    touched = await db.write(_grown)
+    assert max(touched.values()) <= 200, touched
+
+
+def tables() -> dict[str, str]:
+    """Every table of the migrations with its columns."""
+    text = "\n".join(path.read_text() for _, folder in SOURCES for path in folder.glob("*.sql"))
+    return dict(re.findall(r"^create table (\w+) \((.*?)^\)", text, re.M | re.S))
+
+
+def test_every_table_is_declared_to_last_or_to_have_an_end() -> None:
+    assert TEMPORARY.keys() & LASTING.keys() == set()
+    assert tables().keys() == TEMPORARY.keys() | LASTING.keys()
+
+
+def test_no_lasting_table_has_a_column_that_ends() -> None:
+    ending = re.compile(r"^\s+(\w+_until|expires_at|lapses_at)\b", re.M)
+    found = {name for name in LASTING if ending.search(tables()[name])}
+    # Both are told of above.
+    assert found == {"lanes", "nodes"}
+
+
+def test_batches_are_small() -> None:
+    assert all(0 < batches.most <= 500 for batches in BATCHES)
+
+
+class Ahead(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
+@pytest.mark.parametrize("hours", [-48, 48])
+async def test_what_is_deleted_is_past_its_time_by_both_clocks(db_url: str, hours: int) -> None:
+    clock = Ahead()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    moments: list[int] = []
+
+    async def unit(tx: Tx, limit: int) -> int:
+        moments.append(tx.now)
+        return 0
+
+    metrics = Metrics(clock=clock, webhook_series=5, build={"version": "1"})
+    upkeep = Upkeep(db, metrics, Credentials(db, metrics), None, Retention())
+    right = clock.wall()
+    clock.offset = hours * 3_600_000_000
+    await upkeep.run_all(Batches("mails", 1.0, unit, 5, "mails"))
+    expected = right + min(clock.offset, 0)
+    assert abs(moments[0] - expected) < 60_000_000
+    # Events that a unit makes have the wall time.
+    await upkeep.run_all(Batches("quotes", 1.0, unit, 5))
+    assert abs(moments[1] - clock.wall()) < 60_000_000
+    await db.close()
