@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.cli import tables
-from gateway.console.display import lasting, took
+from gateway.console.frame.display import lasting, took
 from gateway.records.values import dates
 from outbox.queue.state.policy import JITTER, Schedule
 from outbox.sending.steps import Step

@@ -2,25 +2,12 @@
 
 from aiohttp import web
 
-from gateway.console import (
-    beside,
-    deliveries,
-    doctor,
-    guide,
-    history,
-    keys,
-    lines,
-    login,
-    options,
-    overview,
-    profile,
-    recoveries,
-    rotation,
-    steering,
-    store_pages,
-    webhooks,
-)
-from gateway.console.pages import Handler, action, form_only, not_found, page, set_up, static
+from gateway.console.account import api_keys, login, profile
+from gateway.console.deliveries import deliveries, history, recoveries, steering
+from gateway.console.frame import static_files
+from gateway.console.frame.pages import Handler, action, form_only, not_found, page, set_up
+from gateway.console.overview import day_and_week, overview, store_pages
+from gateway.console.webhooks import doctor, guide, options, record_lines, rotation, webhooks
 
 
 def _is_page(resource: web.AbstractResource) -> bool:
@@ -38,10 +25,10 @@ def add_console(app: web.Application) -> None:
 
     forms: list[str] = []
     get("/", page(login.home, public=True))
-    get("/console/static/{name:.+}", static)
+    get("/console/static/{name:.+}", static_files.serve)
 
     get("/console", page(overview.index))
-    get("/console/charts", page(beside.show))
+    get("/console/charts", page(day_and_week.show))
     get("/console/sign-in", page(login.sign_in_page, public=True))
     post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
     post("/console/sign-out", action(login.sign_out))
@@ -87,7 +74,7 @@ def add_console(app: web.Application) -> None:
     post("/console/deliveries/{id}/cancel", action(steering.cancel))
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
-    post("/console/deliveries/{id}/skip", action(lines.skip))
+    post("/console/deliveries/{id}/skip", action(record_lines.skip))
 
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
@@ -105,10 +92,10 @@ def add_console(app: web.Application) -> None:
     post("/console/reviews/{id}/publish", action(store_pages.publish))
     post("/console/reviews/{id}/reject", action(store_pages.reject))
 
-    get("/console/keys", page(keys.index))
-    post("/console/keys", action(keys.create))
-    get("/console/keys/{id}/revoke", page(keys.revoke_page))
-    post("/console/keys/{id}/revoke", action(keys.revoke))
+    get("/console/keys", page(api_keys.index))
+    post("/console/keys", action(api_keys.create))
+    get("/console/keys/{id}/revoke", page(api_keys.revoke_page))
+    post("/console/keys/{id}/revoke", action(api_keys.revoke))
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))

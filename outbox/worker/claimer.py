@@ -1,4 +1,7 @@
-"""Take work for one worker: fan-out, claims and the release of unused claims."""
+"""Take work for one worker: fan-out, claims and the release of unused claims.
+
+It is one module because one loop decides which of the three comes next.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import get_type_hints
 from prometheus_client.metrics import MetricWrapperBase
 
 from gateway.cli.command_line import COMMANDS
-from gateway.console.text import ENGLISH
+from gateway.console.texts import ENGLISH
 from gateway.domain.catalogue import EVENTS
 from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS

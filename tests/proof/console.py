@@ -12,8 +12,11 @@ from tests.proof.outcome import Line, Outcome
 async def charts(seed: int) -> Outcome:
     """Compare figures with the log, read the charts in a browser, and time a page by a million."""
     outcome = Outcome()
-    exact = ("tests/outbox/queue/state/test_figures.py", "tests/gateway/console/test_overview.py")
-    await select(outcome, *exact, "tests/gateway/console/test_charts.py", at_least=50)
+    exact = (
+        "tests/outbox/queue/state/test_figures.py",
+        "tests/gateway/console/overview/test_overview.py",
+    )
+    await select(outcome, *exact, "tests/gateway/console/frame/test_charts.py", at_least=50)
     await select(outcome, "tests/browser/test_charts.py", at_least=5)
     timed = await console_charts(FULL)
     outcome.figures |= timed.figures

@@ -27,7 +27,7 @@ async def doctor(seed: int) -> Outcome:
         for number, url in enumerate((all_of_them[-1].url.replace("https", "http"), *REFUSED)):
             refused = Patient(f"refused-address-{number}", url, "egress", "blocked", "not allowed")
             await _examine(outcome, refused, CLOSED)
-    await select(outcome, "tests/gateway/console/test_doctor.py", at_least=20)
+    await select(outcome, "tests/gateway/console/webhooks/test_doctor.py", at_least=20)
     return outcome
 
 

@@ -20,8 +20,11 @@ async def recover(seed: int) -> Outcome:
     for engine in ENGINES:
         outcome.add(engine, await run_recover(COUNT, engine, seed))
         await _goes_red(outcome, engine, seed)
-    jobs = ("tests/outbox/queue/replays/test_jobs.py", "tests/gateway/console/test_recoveries.py")
-    await select(outcome, *jobs, "tests/gateway/console/test_steering.py", at_least=100)
+    jobs = (
+        "tests/outbox/queue/replays/test_jobs.py",
+        "tests/gateway/console/deliveries/test_recoveries.py",
+    )
+    await select(outcome, *jobs, "tests/gateway/console/deliveries/test_steering.py", at_least=100)
     return outcome
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from aiohttp import web
 
 from gateway.__main__ import main
-from gateway.console import forms
-from gateway.console.forms import Form
+from gateway.console.frame import forms
+from gateway.console.frame.forms import Form
 from gateway.graphql import documents
 from gateway.records import query, statements
 from gateway.records.values import strictjson

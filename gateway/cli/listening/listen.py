@@ -12,7 +12,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say
 from gateway.cli.listening.forwarding import Forwarding, How, Unverified
 from gateway.cli.listening.source import Address, Entry, Source
-from gateway.console.display import size, took
+from gateway.console.frame.display import size, took
 from gateway.server.config import Config
 from gateway.server.http.address import public_address
 from outbox.clock import Clock, SystemClock

@@ -3,6 +3,7 @@
 The order of precedence: the environment (`CARTEIRO_SERVER__PORT=80`), the installation's file
 (`config.local.toml`), `config.toml`, the defaults below, which equal those of config.toml. A secret
 may also be given as `…_FILE`, the path of a file with the value. config.toml documents each key.
+It is one module because an operator looks for every key and its default in one place.
 """
 
 import tomllib

@@ -11,7 +11,7 @@ import pytest
 from gateway.__main__ import read_config
 from gateway.server.config import SECTIONS, Config, ConfigFaults, load
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 FILE = ROOT / "config.toml"
 
 

@@ -1,0 +1,103 @@
+"""The pages of API keys: list, create (shown once), revoke."""
+
+import re
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from gateway.console.frame import error_pages, guard, pages, reveal, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.domain.accounts import api_keys
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values.patterns import NOT_TEXT
+from gateway.server.app_keys import CREDENTIALS, DB, IDS
+from gateway.server.config import CONFIG
+
+LIST = "/console/keys"
+DAY = 86_400_000_000
+DAYS = (30, 90, 365)
+LONGEST_NAME = 100
+SCOPES = ("read", "write")
+EMPTY = ("", SCOPES, "")
+
+
+async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """List all keys, with the form for a new one and the key just created, if any."""
+    shown = await reveal.now(request, visitor, LIST)
+    return await _page(request, visitor, shown=shown)
+
+
+async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Create a key; the page then shows it once."""
+    name, scopes, days = form.text("name").strip(), tuple(form.all("scopes")), form.text("expires")
+    faults = _faults(name, scopes, days)
+    if faults:
+        return await _page(request, visitor, typed=(name, scopes, days), faults=faults, status=400)
+    database = request.app[DB]
+    text = api_keys.make(request.app[IDS])
+    try:
+        await database.write(
+            api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
+            expires_at=database.clock.wall() + int(days) * DAY if days else None,
+            most=request.app[CONFIG].limits.keys_per_owner,
+        )  # fmt: skip
+    except Refusal as full:
+        faults = [Fault("name", full.code, full.message)]
+        return await _page(
+            request,
+            visitor,
+            typed=(name, scopes, days),
+            faults=faults,
+            status=error_pages.status_of(full),
+        )
+    await reveal.later(request, visitor, LIST, text)
+    return pages.to(LIST, "key_created")
+
+
+async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask for confirmation before a key is revoked."""
+    key = await request.app[DB].read(api_keys.one, pages.id_of(request))
+    if key is None or key["owner_id"] != visitor.actor.owner_id:
+        raise Refusal("not_found", "error.not_found_help")
+    return templates.render(request, visitor, "revoke.html", {"key": key})
+
+
+async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Revoke a key; it stops working at once."""
+    key_id = pages.id_of(request)
+    if not await request.app[DB].write(api_keys.revoke, visitor.actor.owner_id, key_id):
+        raise Refusal("not_found", "error.not_found_help")
+    request.app[CREDENTIALS].forget()
+    return pages.to(LIST, "revoked")
+
+
+async def _page(
+    request: web.Request,
+    visitor: Visitor,
+    *,
+    shown: str | None = None,
+    typed: tuple[str, Sequence[str], str] = EMPTY,
+    faults: Sequence[Fault] = (),
+    status: int = 200,
+) -> web.Response:
+    found = await request.app[DB].read(api_keys.listed, visitor.actor.owner_id)
+    context = {
+        "keys": [(key, sorted(api_keys.scopes_of(key))) for key in found], "shown": shown,
+        "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
+        "faults": {fault.field: fault.message for fault in faults},
+        "origin": guard.origin_of(request),
+    }  # fmt: skip
+    return templates.render(request, visitor, "keys.html", context, status=status)
+
+
+def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
+    faults = []
+    if not name or len(name) > LONGEST_NAME or NOT_TEXT.search(name):
+        text = f"Enter a name of at most {LONGEST_NAME} characters."
+        faults.append(Fault("name", "required", text))
+    if not scopes or not set(scopes) <= set(SCOPES):
+        faults.append(Fault("scopes", "required", "Select at least one scope."))
+    if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):
+        faults.append(Fault("expires", "out_of_range", "Select when the key expires."))
+    return faults

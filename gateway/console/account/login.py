@@ -1,0 +1,188 @@
+"""The pages for signing in and out, the first account, and ending sessions."""
+
+from aiohttp import web
+
+from gateway.console.frame import guard, pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.domain.accounts import sessions, users
+from gateway.domain.accounts.new_passwords import LONGEST, SHORTEST, fault_of
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values import formats
+from gateway.records.values.format import Wrong
+from gateway.records.values.patterns import NOT_TEXT
+from gateway.server.app_keys import DB, PASSWORDS, SIGN_IN
+from gateway.server.config import CONFIG
+from gateway.server.http.rate_limits import LIMITS
+from outbox.database.transaction import Tx
+
+HOME = "/console"
+
+
+async def home(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Redirect the console's root address to its first page."""
+    return pages.to(HOME)
+
+
+async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the sign-in form; redirect a user who is already signed in."""
+    where = _inside(request.query.get("next", ""))
+    if visitor.session is not None:
+        return pages.to(where)
+    return _sign_in_form(request, visitor, where, "")
+
+
+def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | None:
+    """Count an attempt of this address; return a response when there are too many.
+
+    It runs before the form is read.
+    """
+    try:
+        request.app[LIMITS].sign_in(guard.client_of(request).address)
+    except Refusal as slow:
+        return _slow(request, visitor, _inside(request.query.get("next", "")), "", slow)
+    return None
+
+
+async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Check email and password; a wrong password and an unknown email get the same response."""
+    where = _inside(form.text("next"))
+    email = form.text("email")
+    password = form.text("password").encode("utf-8", "replace").decode()
+    address = guard.client_of(request).address
+    try:
+        user_id = await request.app[SIGN_IN].check(email, password, address)
+    except Refusal as slow:
+        if slow.code != "rate_limited":
+            raise
+        return _slow(request, visitor, where, email, slow)
+    if user_id is None:
+        return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401)
+    return await _welcome(request, visitor, user_id, where)
+
+
+async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """End this browser's session."""
+    if visitor.session is not None:
+        await request.app[DB].write(sessions.end, visitor.session.owner_id, visitor.session.id)
+    return _goodbye(request, "signed_out")
+
+
+async def first_account_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the form of the one-time link that `serve` prints."""
+    token = request.query.get("token", "")
+    open_ = await request.app[DB].read(sessions.first_account_open, token)
+    return _first_account_form(request, visitor, token, open_)
+
+
+async def first_account(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Create the first account and sign in with it."""
+    token, email, name = form.text("token"), form.text("email").strip(), form.text("name").strip()
+    password = form.text("password")
+    if not await request.app[DB].read(sessions.first_account_open, token):
+        return _first_account_form(request, visitor, token, False, status=403)
+    faults = _account_faults(email, name, password)
+    if faults:
+        typed = {"email": email, "name": name}
+        return _first_account_form(request, visitor, token, True, faults, typed, 400)
+    hashed = await request.app[PASSWORDS].hash(password)
+    try:
+        user_id = await request.app[DB].write(_create_first, token, email, name, hashed)
+    except Refusal:
+        return _first_account_form(request, visitor, token, False, status=403)
+    return await _welcome(request, visitor, user_id, HOME)
+
+
+async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """End one of the user's sessions."""
+    session_id = request.match_info["id"]
+    await request.app[DB].write(sessions.end, visitor.actor.owner_id, session_id)
+    if visitor.session is not None and visitor.session.id == session_id:
+        return _goodbye(request, "signed_out")
+    return pages.to("/console/account", "session_ended")
+
+
+async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """End all sessions of the user."""
+    await request.app[DB].write(sessions.end_all, visitor.actor.owner_id)
+    return _goodbye(request, "signed_out_everywhere")
+
+
+async def _create_first(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
+    await sessions.take_first_account(tx, token)
+    return await users.add(tx, email=email, name=name, password_hash=password_hash)
+
+
+async def _welcome(
+    request: web.Request, visitor: Visitor, user_id: str, where: str
+) -> web.StreamResponse:
+    token = await guard.sign_in(request, visitor, user_id)
+    response = pages.to(where)
+    guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
+    return response
+
+
+def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
+    response = pages.to("/console/sign-in", done)
+    guard.give_cookie(request, response, guard.new_token(request), None)
+    return response
+
+
+def _slow(
+    request: web.Request, visitor: Visitor, where: str, email: str, slow: Refusal
+) -> web.Response:
+    """Return the form again, with the time to wait."""
+    wait = str(slow.facts.get("retry_after", 60))
+    response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
+    response.headers["Retry-After"] = wait
+    return response
+
+
+def _sign_in_form(
+    request: web.Request,
+    visitor: Visitor,
+    where: str,
+    email: str,
+    fault: str = "",
+    wait: str = "",
+    status: int = 200,
+) -> web.Response:
+    context = {"next": where, "email": email, "fault": fault, "wait": wait}
+    return templates.render(request, visitor, "sign_in.html", context, status=status)
+
+
+def _first_account_form(
+    request: web.Request,
+    visitor: Visitor,
+    token: str,
+    is_open: bool,
+    faults: list[Fault] | None = None,
+    typed: dict[str, str] | None = None,
+    status: int = 200,
+) -> web.Response:
+    context = {
+        "token": token, "open": is_open, "shortest": SHORTEST, "longest": LONGEST,
+        "faults": {fault.field: fault.message for fault in faults or ()},
+        "typed": typed or {"email": "", "name": ""},
+    }  # fmt: skip
+    return templates.render(request, visitor, "first_account.html", context, status=status)
+
+
+def _inside(where: str) -> str:
+    """Return `where` if it is an address of this console, else the first page."""
+    plain = where.isascii() and where.isprintable() and "\\" not in where
+    return where if plain and where.startswith("/console/") else HOME
+
+
+def _account_faults(email: str, name: str, password: str) -> list[Fault]:
+    faults = []
+    try:
+        formats.email().check(email)
+    except Wrong as wrong:
+        faults.append(Fault("email", wrong.code, wrong.message))
+    if not name or len(name) > 200 or NOT_TEXT.search(name):
+        faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
+    text = fault_of(password, email)
+    if text is not None:
+        faults.append(Fault("password", "unfit", text))
+    return faults

@@ -1,0 +1,69 @@
+"""The forms that steer deliveries: try one now, cancel some, replay a selection."""
+
+from collections import Counter
+
+from aiohttp import web
+
+from gateway.console.frame import pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.domain.webhooks import selections, steering
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import DB, REQUEST_ID
+from gateway.server.telemetry.logs import logger
+from gateway.server.telemetry.metrics import METRICS
+from outbox.ids import is_id
+
+
+async def try_now(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Make a waiting delivery the next one of its webhook."""
+    delivery_id = pages.id_of(request)
+    await request.app[DB].write(steering.try_now, visitor.actor, delivery_id)
+    return pages.to(f"/console/deliveries/{delivery_id}", "hastened")
+
+
+async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Cancel a delivery that waits."""
+    delivery_id = pages.id_of(request)
+    if not await _cancel(request, visitor, [delivery_id]):
+        raise Refusal("conflict", "error.not_waiting")
+    return pages.to(f"/console/deliveries/{delivery_id}", "cancelled")
+
+
+async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Replay or cancel the selected deliveries; ask first where a receiver gets an event twice.
+
+    The fields: `delivery` (repeated), `act` (replay or cancel), `back` (the page with the list) and
+    `confirmed`, which names the question that the user has confirmed.
+    """
+    ids = [one.lower() for one in form.all("delivery")]
+    if not all(map(is_id, ids)):
+        raise Refusal("not_found", "error.not_found_help")
+    back = _back(form.text("back"))
+    if form.text("act") == "cancel":
+        await _cancel(request, visitor, ids)
+        return pages.to(back, "selection_cancelled")
+    selection, made = await request.app[DB].write(
+        selections.replay_all, visitor.actor, ids, form.text("confirmed")
+    )
+    if not made:
+        context = {"selection": selection, "back": back}
+        return templates.render(request, visitor, "selection.html", context)
+    for old, new in zip(sorted(selection.ids), made, strict=True):
+        logger().info("replayed", request_id=request[REQUEST_ID], delivery_id=new, replay_of=old)
+    return pages.to(back, "selection_replayed")
+
+
+async def _cancel(request: web.Request, visitor: Visitor, ids: list[str]) -> int:
+    if len(ids) > selections.MOST:
+        raise Refusal("validation_error", f"Select at most {selections.MOST} deliveries at a time.")
+    webhooks = Counter(await request.app[DB].write(steering.cancel, visitor.actor, ids))
+    for webhook_id in webhooks.elements():
+        request.app[METRICS].delivery_finished(webhook_id, "cancelled", None)
+    return webhooks.total()
+
+
+def _back(path: str) -> str:
+    """Return the page to go back to: one of ours, never an address of somebody else."""
+    ours = path.startswith("/console/") and path.isascii() and path.isprintable()
+    return path if ours and "\\" not in path else "/console/webhooks"

@@ -1,0 +1,1 @@
+"""What all pages share: templates, wrappers, forms, charts and the pages of records."""

@@ -1,0 +1,123 @@
+"""Draw figures as SVG paths: stacked bars, a line of rates, lines of durations; and their axes.
+
+A chart is as wide as its number of steps times STEP_WIDTH, and 100 high. The page stretches it, so
+texts are no part of it. A line is flat over each step, because a figure is that of a whole step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import floor, log10
+
+from gateway.console.frame.display import took
+from outbox.queue.log.series import Figures
+
+STEP_WIDTH = 10
+LEAST_HEIGHT = 2
+"""A bar of one failure among thousands of successes is still seen."""
+TOPS = (2, 4, 6, 10)
+"""The last label of an axis is one of these times a power of ten; half of it is a whole number."""
+SHORT = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing: its axis from top to bottom, the heights of its lines, and a path per series."""
+
+    name: str
+    width: int
+    ticks: Sequence[str]
+    paths: Sequence[tuple[str, str]]
+
+    @property
+    def grid(self) -> Sequence[float]:
+        """The heights at which the labels of the axis stand."""
+        last = len(self.ticks) - 1
+        return [round(100 * place / last, 1) for place in range(last + 1)]
+
+
+def attempts(steps: Sequence[Figures]) -> Chart:
+    """Draw the attempts of each step as a bar: the successful ones, and on them the failed ones."""
+    most = max((step.succeeded + step.failed for step in steps), default=0)
+    top = _top(most)
+    good, bad = [], []
+    for place, step in enumerate(steps):
+        low = _height(step.succeeded, top)
+        high = _height(step.failed, top)
+        low = min(low, 100 - high)
+        good.append(_bar(place, 0, low))
+        bad.append(_bar(place, low, high))
+    ticks = (short(top), short(top // 2), "0")
+    paths = (("good", "".join(good)), ("bad", "".join(bad)))
+    return Chart("attempts", len(steps) * STEP_WIDTH, ticks, paths)
+
+
+def rate(steps: Sequence[Figures]) -> Chart:
+    """Draw the part of the attempts that succeeded."""
+    heights = [None if step.rate is None else 100 * step.rate for step in steps]
+    ticks = ("100 %", "50 %", "0 %")
+    return Chart("rate", len(steps) * STEP_WIDTH, ticks, (("good", _line(heights)),))
+
+
+def durations(steps: Sequence[Figures]) -> Chart:
+    """Draw the median and the 95th percentile of durations, on an axis of powers of ten."""
+    medians = [step.duration(0.5) for step in steps]
+    slow = [step.duration(0.95) for step in steps]
+    known = [value for value in (*medians, *slow) if value]
+    least = floor(log10(min(known, default=10_000)))
+    most = max(floor(log10(max(known, default=10_000) - 1)) + 1, least + 1)
+    ticks = [power(exponent) for exponent in range(most, least - 1, -1)]
+
+    def heights(values: Sequence[int | None]) -> list[float | None]:
+        scale = 100 / (most - least)
+        return [
+            None if value is None else max(0.0, log10(max(value, 1)) - least) * scale
+            for value in values
+        ]
+
+    paths = (("slow", _line(heights(slow))), ("median", _line(heights(medians))))
+    return Chart("durations", len(steps) * STEP_WIDTH, ticks, paths)
+
+
+def short(count: int) -> str:
+    """Return a number for an axis: `40`, `2k`, `1.5M`."""
+    for size, letter in SHORT:
+        if count >= size:
+            return f"{count / size:g}{letter}"
+    return str(count)
+
+
+def power(exponent: int) -> str:
+    """Return ten to this power of microseconds as text: `10 ms`, `1 s`."""
+    return took(10**exponent).replace(".0 ms", " ms").replace(".00 s", " s")
+
+
+def _top(most: int) -> int:
+    size = int("1" + "0" * (len(str(most)) - 1))
+    tops = [top * size for top in (1, *TOPS)]
+    return next(top for top in tops if top >= max(most, 2))
+
+
+def _height(count: int, top: int) -> float:
+    return max(100 * count / top, LEAST_HEIGHT) if count else 0
+
+
+def _bar(place: int, low: float, high: float) -> str:
+    if not high:
+        return ""
+    return f"M{place * STEP_WIDTH + 1} {100 - low:.4g}v{-high:.4g}h{STEP_WIDTH - 2}v{high:.4g}z"
+
+
+def _line(heights: Sequence[float | None]) -> str:
+    return "".join(_pieces(heights))
+
+
+def _pieces(heights: Sequence[float | None]) -> Iterator[str]:
+    drawing = False
+    for place, height in enumerate(heights):
+        if height is not None:
+            y = f"{100 - min(height, 100):.4g}"
+            yield f"V{y}" if drawing else f"M{place * STEP_WIDTH} {y}"
+            yield f"h{STEP_WIDTH}"
+        drawing = height is not None

@@ -1,0 +1,45 @@
+"""The pages of refused requests."""
+
+from aiohttp import web
+
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.templates import render
+from gateway.console.texts import ENGLISH
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import REQUEST_ID
+from gateway.server.telemetry.metrics import METRICS
+
+FORGED = ("error.csrf_help", "error.origin_help")
+STATUS = {
+    "unauthenticated": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
+    "conflict": 409, "payload_too_large": 413, "unsupported_media_type": 415, "rate_limited": 429,
+    "internal_error": 500, "unavailable": 503, "outcome_unknown": 503,
+}  # fmt: skip
+FACT_HEADERS = {
+    "retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding",
+}  # fmt: skip
+
+
+def status_of(refusal: Refusal) -> int:
+    """Return the status for a refusal; the default is 400."""
+    return STATUS.get(refusal.code, 400)
+
+
+def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
+    """Render a refusal as a page. Its message is a key of the catalogue or a sentence."""
+    title = "error.csrf" if refusal.message == "error.csrf_help" else f"error.{refusal.code}"
+    if refusal.code == "forbidden":
+        request.app[METRICS].rejected(
+            "console", "csrf" if refusal.message in FORGED else "forbidden"
+        )
+    context = {
+        "title": title if title in ENGLISH else "error.other",
+        "key": refusal.message if refusal.message in ENGLISH else None,
+        "message": refusal.message,
+        "request_id": request.get(REQUEST_ID, ""),
+    }
+    response = render(request, visitor, "error.html", context, status=status_of(refusal))
+    for fact, header in FACT_HEADERS.items():
+        if fact in refusal.facts:
+            response.headers[header] = str(refusal.facts[fact])
+    return response

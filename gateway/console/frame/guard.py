@@ -1,0 +1,132 @@
+"""Recognises the visitor of a page and checks that a form comes from one of our pages.
+
+The browser has one random token in a cookie. After sign-in the token is the key of a session;
+before it, only the CSRF token is derived from it, as a digest.
+"""
+
+import base64
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from gateway.console.frame import forms
+from gateway.console.frame.forms import Form
+from gateway.domain.accounts import sessions
+from gateway.domain.accounts.sessions import Session
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import DB, IDS
+from gateway.server.config import CONFIG
+from gateway.server.http.proxies import CLIENT, Client
+from gateway.server.origins import spelled
+from outbox.database.transaction import Commits, belongs_to, commits
+
+SAFE = frozenset({"GET", "HEAD"})
+HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """The visitor of a page; `fresh` means that the browser has no cookie yet."""
+
+    token: str
+    fresh: bool
+    session: Session | None
+
+    @property
+    def csrf(self) -> str:
+        """The CSRF token for every form of this browser."""
+        return hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
+
+    @property
+    def actor(self) -> Actor:
+        """The signed-in user. Raise unauthenticated when there is none."""
+        if self.session is None:
+            raise Refusal("unauthenticated", "Sign in first.")
+        return Actor(self.session.owner_id, "session", zone=self.session.zone)
+
+
+def client_of(request: web.Request) -> Client:
+    """Return the client of the request, as trusted proxies report it."""
+    client: Client = request[CLIENT]
+    return client
+
+
+def origin_of(request: web.Request) -> str:
+    """Return the scheme and host of this console as the browser sees them."""
+    client = client_of(request)
+    return spelled(request.app[CONFIG].server.public_url or f"{client.scheme}://{client.host}")
+
+
+def on_our_host(request: web.Request) -> bool:
+    """Return whether the request names the host of public_url, if that is set."""
+    public = request.app[CONFIG].server.public_url
+    # The default port depends on the public scheme, not on the scheme between proxy and server.
+    scheme = public.partition("://")[0]
+    return not public or spelled(f"{scheme}://{client_of(request).host}") == spelled(public)
+
+
+def cookie_name(request: web.Request) -> str:
+    """Return the cookie's name; `__Host-` binds it to this host and requires https."""
+    return "__Host-carteiro" if origin_of(request).startswith("https:") else "carteiro"
+
+
+async def recognise(request: web.Request) -> Visitor:
+    """Return the visitor of a request; record from time to time that the session is in use."""
+    token = request.cookies.get(cookie_name(request), "")
+    if not 20 <= len(token) <= 100 or not token.isascii():
+        return Visitor(new_token(request), True, None)
+    database = request.app[DB]
+    session = await database.read(sessions.find, token)
+    if session is not None:
+        belongs_to(session.owner_id)
+    if session is not None and session.stale(database.clock.wall()):
+        await database.write(sessions.seen, session.id)
+        # This is not what the visitor asks for.
+        commits.set(Commits())
+    return Visitor(token, False, session)
+
+
+def new_token(request: web.Request) -> str:
+    """Return 256 random bits as text."""
+    return base64.urlsafe_b64encode(request.app[IDS].token(32)).decode().rstrip("=")
+
+
+def give_cookie(
+    request: web.Request, response: web.StreamResponse, token: str, seconds: int | None
+) -> None:
+    """Set the browser's token, for `seconds` or until the browser closes (None)."""
+    response.set_cookie(
+        cookie_name(request), token, max_age=seconds, path="/", httponly=True, samesite="Lax",
+        secure=origin_of(request).startswith("https:"),
+    )  # fmt: skip
+
+
+async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
+    """Start a session with a new token, and end the previous session of this browser."""
+    token = new_token(request)
+    lifetime = request.app[CONFIG].console.session_hours * HOUR
+    agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
+    database = request.app[DB]
+    await database.write(
+        sessions.start, user_id, token, lifetime=lifetime,
+        address=client_of(request).address, agent=agent,
+    )  # fmt: skip
+    if visitor.session is not None:
+        await database.write(sessions.end, visitor.session.owner_id, visitor.session.id)
+    return token
+
+
+async def form_of(request: web.Request, visitor: Visitor) -> Form:
+    """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
+    origin = request.headers.get("Origin")
+    elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+    if elsewhere if origin is None else spelled(origin) != origin_of(request):
+        raise Refusal("forbidden", "error.origin_help")
+    form = await forms.read(request)
+    token = form.text("csrf_token").encode("utf-8", "replace")
+    if not hmac.compare_digest(token, visitor.csrf.encode()):
+        raise Refusal("forbidden", "error.csrf_help")
+    return form

@@ -1,0 +1,147 @@
+"""Wraps the handlers of pages and forms: who the visitor is, errors, and response headers."""
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote
+
+from aiohttp import web
+
+from gateway.console.frame import guard, static_files, templates, troubles
+from gateway.console.frame.error_pages import refused
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.templates import TROUBLES
+from gateway.records.errors import Refusal, of_database
+from gateway.server.app_keys import CALLER, REQUEST_ID
+from gateway.server.telemetry.logs import logger
+from outbox.database.fair_limit import Crowded
+from outbox.database.transaction import commits
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import is_id
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Page = Callable[[web.Request, Visitor], Awaitable[web.StreamResponse]]
+Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
+Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
+
+# pico.css draws its check marks and chevrons from data: images.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not no-referrer: under it browsers send `Origin: null` with our own forms.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def set_up(app: web.Application) -> None:
+    """Give an application the templates and the list of static files."""
+    app[static_files.FILES] = static_files.files()
+    app[templates.ENVIRONMENT] = templates.environment()
+
+
+def page(handler: Page, *, public: bool = False) -> Handler:
+    """Return a route that shows a page; with `public`, also to visitors who are not signed in."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await _answer(request, lambda visitor: handler(request, visitor), public)
+
+    return answer
+
+
+def action(handler: Action, *, public: bool = False, limit: Limit | None = None) -> Handler:
+    """Return a route for a form; the handler gets the fields that the guard has accepted.
+
+    `limit` may return a response instead, before the form is read.
+    """
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        async def act(visitor: Visitor) -> web.StreamResponse:
+            slowed = limit(request, visitor) if limit is not None else None
+            if slowed is not None:
+                return slowed
+            return await handler(request, visitor, await guard.form_of(request, visitor))
+
+        return await _answer(request, act, public)
+
+    return answer
+
+
+async def _answer(
+    request: web.Request,
+    act: Callable[[Visitor], Awaitable[web.StreamResponse]],
+    public: bool,
+) -> web.StreamResponse:
+    visitor: Visitor | None = None
+    response: web.StreamResponse
+    try:
+        if not guard.on_our_host(request):
+            raise Refusal("not_found", "error.not_found_help")
+        visitor = await guard.recognise(request)
+        if visitor.session is not None:
+            request[CALLER] = visitor.actor
+            request[TROUBLES] = await troubles.of(request, visitor)
+        if visitor.session is None and not public:
+            response = to_sign_in(request)
+        else:
+            response = await act(visitor)
+    except Refusal as refusal:
+        response = refused(request, visitor, refusal)
+    except Crowded:
+        wait = Refusal("rate_limited", "error.crowded", facts={"retry_after": 1})
+        response = refused(request, visitor, wait)
+    except DatabaseUnavailable as fault:
+        logger().warning("console_database", error_kind=fault.kinds[-1])
+        code = of_database(fault, commits.get(), "").code
+        response = refused(request, visitor, Refusal(code, f"error.{code}_help"))
+    except (web.HTTPException, ConnectionError):
+        raise
+    except Exception as fault:  # noqa: BLE001 - the log has the traceback, the page no details
+        logger().error(
+            "console_failed", error_kind=type(fault).__name__, exc_info=fault,
+            request_id=request[REQUEST_ID],
+        )  # fmt: skip
+        response = refused(request, visitor, Refusal("internal_error", "error.internal_help"))
+    if visitor is not None and visitor.fresh and not response.cookies:
+        guard.give_cookie(request, response, visitor.token, None)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def id_of(request: web.Request) -> str:
+    """Return the id in the address. Raise not_found when it is not an id."""
+    text = request.match_info["id"]
+    if not is_id(text):
+        raise Refusal("not_found", "error.not_found_help")
+    return text.lower()
+
+
+def to(path: str, done: str = "") -> web.Response:
+    """Redirect to `path`; its page then shows the text `done.…` of the catalogue."""
+    where = f"{path}{'&' if '?' in path else '?'}done={done}" if done else path
+    return web.Response(status=303, headers={"Location": where})
+
+
+def to_sign_in(request: web.Request) -> web.Response:
+    """Redirect to the sign-in page, and back here after it; htmx replaces the whole page."""
+    here = request.path_qs if request.method in guard.SAFE else "/console"
+    where = f"/console/sign-in?next={quote(here, safe='/')}"
+    if "HX-Request" in request.headers:
+        return web.Response(status=401, headers={"HX-Redirect": "/console/sign-in"})
+    return web.Response(status=303, headers={"Location": where})
+
+
+def not_found(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
+    """Refuse an address under /console that has no page."""
+    raise Refusal("not_found", "error.not_found_help")
+
+
+def form_only(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
+    """Refuse GET at an address that only accepts forms."""
+    raise Refusal("method_not_allowed", "error.form_only", facts={"allow": "POST"})

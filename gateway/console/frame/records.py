@@ -1,0 +1,184 @@
+"""The pages of a kind of records, made from its declaration: list, show, create, edit."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from gateway.console.frame import error_pages, inputs, pages, polling, record_fields, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.inputs import Input, Typed
+from gateway.console.frame.record_fields import Names
+from gateway.domain.catalogue import Entry
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import check
+from gateway.records.errors import Refusal
+from gateway.records.query import Place, Query, costly
+from gateway.records.record import Record
+from gateway.records.resource import Field, Resource
+from gateway.records.values.format import of_json
+from gateway.server.app_keys import DB, DIRECTORY
+from outbox.database.transaction import Database, Tx
+
+LIMIT = 25
+LONGEST_SEARCH = 200
+CURSOR = re.compile("([0-9]{1,18})-([0-9a-f]{24})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a list: the records with their columns, and the cursor of the next page."""
+
+    rows: Sequence[tuple[Record, Sequence[record_fields.Fact]]]
+    total: int
+    after: str
+
+
+class Section:
+    """The pages of one kind of records.
+
+    `columns` are the fields of the list, the first of which links to the record. `choice` is the
+    filter that the list offers.
+    """
+
+    def __init__(self, entry: Entry, columns: Sequence[str], choice: str) -> None:
+        self.entry = entry
+        self.resource: Resource = entry.resource
+        self.columns = columns
+        self.choice = self.resource.offered[choice]
+        self.choices = self.choice.allowed or ("true", "false")
+        self.name = self.resource.plural
+        self.path = f"/console/{self.name}"
+
+    async def index(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+        """Show a page of the list; query parameters of the filter, `search` and `after`."""
+        wanted = request.query.get(self.choice.name, "")
+        only = wanted if wanted in self.choices else ""
+        search = request.query.get("search", "").strip()[:LONGEST_SEARCH].replace("\0", "")
+        after = request.query.get("after", "")
+        query = Query(limit=LIMIT, search=search if self.resource.search else "")
+        if only:
+            value = only == "true" if self.choice.kind == "boolean" else only
+            query.filters = {self.choice.name: value}
+        if match := CURSOR.fullmatch(after):
+            query.after = Place(int(match[1]), match[2])
+        found = await self._listed(request.app[DB], visitor.actor, query)
+        context = {
+            "section": self, "found": found, "only": only, "search": query.search,
+            "after": query.after is not None, "label_of": inputs.label_of,
+        }  # fmt: skip
+        return polling.live(
+            request, visitor, f"{self.name}.html", "parts/record_rows.html", context
+        )
+
+    async def show(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+        """Show a record."""
+        record, names = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
+        context = {
+            "section": self, "record": record, "facts": record_fields.facts(record, names),
+            "heading": self.heading(record, names),
+        }  # fmt: skip
+        return templates.render(request, visitor, f"{self.resource.noun}.html", context)
+
+    async def new(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+        """Show an empty form."""
+        fields = self._writable(creating=True)
+        wanted = inputs.inputs(fields)
+        return self._form(request, visitor, None, wanted, inputs.of_defaults(fields, wanted))
+
+    async def create(
+        self, request: web.Request, visitor: Visitor, form: Form
+    ) -> web.StreamResponse:
+        """Create a record and show it."""
+        assert self.entry.create is not None, "no form leads here"
+        wanted = inputs.inputs(self._writable(creating=True))
+        typed = inputs.of_form(form, wanted)
+        sent = inputs.values(typed, wanted, creating=True)
+        draft = check(self.resource, sent, read=of_json, creating=True)
+        try:
+            made = await request.app[DB].write(self.entry.create, visitor.actor, draft)
+        except Refusal as refusal:
+            return self._form(request, visitor, None, wanted, typed, refusal)
+        request.app[DIRECTORY].changed(self.resource)
+        return pages.to(f"{self.path}/{made.id}", f"{self.resource.noun}_created")
+
+    async def edit_page(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+        """Show the form with the values of a record."""
+        record, _ = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
+        wanted = inputs.inputs(self._writable(creating=False))
+        return self._form(request, visitor, record, wanted, inputs.of_record(record, wanted))
+
+    async def edit(self, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+        """Save an edited record unless it has changed since the form was loaded."""
+        assert self.entry.change is not None, "no form leads here"
+        record, _ = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
+        wanted = inputs.inputs(self._writable(creating=False))
+        typed = inputs.of_form(form, wanted)
+        sent = inputs.values(typed, wanted, creating=False)
+        try:
+            await request.app[DB].write(
+                self.entry.change, visitor.actor, record.id,
+                check(self.resource, sent, read=of_json), frozenset({form.text("version")}),
+            )  # fmt: skip
+        except Refusal as refusal:
+            if refusal.code == "precondition_failed":
+                raise Refusal("conflict", "error.changed") from None
+            return self._form(request, visitor, record, wanted, typed, refusal)
+        request.app[DIRECTORY].changed(self.resource)
+        return pages.to(f"{self.path}/{record.id}", "saved")
+
+    def heading(self, record: Record, names: Names) -> str:
+        """Return the text that names a record: its first column."""
+        value = record_fields.fact(record, self.columns[0], names).value
+        return str(value[1] if isinstance(value, tuple) else value)
+
+    def _writable(self, *, creating: bool) -> list[Field]:
+        return [f for f in self.resource.fields if (f.on_create if creating else f.on_update)]
+
+    async def _listed(self, db: Database, actor: Actor, query: Query) -> Listed:
+        """Read a page of the list; one that looks at many records takes its turn."""
+        if costly(self.resource, query) is None:
+            return await db.read(self._page, actor, query)
+        return await db.scan(actor.owner_id, self._page, actor, query)
+
+    async def _page(self, tx: Tx, actor: Actor, query: Query) -> Listed:
+        found = await actions.page(tx, actor, self.resource, query)
+        named = self.resource.named
+        references = [named[name] for name in self.columns if name in named]
+        names = await record_fields.names_of(tx, actor, found.records, references)
+        rows = [
+            (record, [record_fields.fact(record, name, names) for name in self.columns])
+            for record in found.records
+        ]
+        onward = found.onward
+        after = "" if onward is None else f"{onward.at}-{onward.record_id}"
+        return Listed(rows, found.total, after)
+
+    async def _one(self, tx: Tx, actor: Actor, record_id: str) -> tuple[Record, Names]:
+        record = await actions.read(tx, actor, self.resource, record_id)
+        return record, await record_fields.names_of(tx, actor, [record], self.resource.fields)
+
+    def _form(
+        self,
+        request: web.Request,
+        visitor: Visitor,
+        record: Record | None,
+        wanted: Sequence[Input],
+        typed: Typed,
+        refusal: Refusal | None = None,
+    ) -> web.Response:
+        faults: Mapping[str, str] = {}
+        if refusal is not None:
+            faults = inputs.faults(refusal.faults, wanted, typed)
+        context: dict[str, Any] = {
+            "section": self, "record": record, "inputs": wanted, "typed": typed,
+            "faults": faults, "spare": inputs.SPARE,
+            "heading": self.heading(record, {}) if record else "",
+            "refusal": faults.get("", refusal.message if refusal and not faults else ""),
+        }  # fmt: skip
+        status = error_pages.status_of(refusal) if refusal else 200
+        return templates.render(request, visitor, "record_form.html", context, status=status)

@@ -1,0 +1,33 @@
+"""The banner of every page: which webhooks need somebody, and what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+from aiohttp import web
+
+from gateway.console.frame.guard import SAFE, Visitor
+from gateway.server.app_keys import DB
+from outbox.webhooks.troubled import Trouble, Troubled, troubled
+
+SHOWN, COUNTED = 3, 100
+"""Webhooks that the banner names, and the most that it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Troubles:
+    """The webhooks that the banner names, by trouble; `more` is how many others there are."""
+
+    named: Sequence[tuple[Trouble, Sequence[Troubled]]] = ()
+    more: int = 0
+
+
+async def of(request: web.Request, visitor: Visitor) -> Troubles:
+    """Return the troubles to show; none on parts of pages, and none on a webhook's own page."""
+    if visitor.session is None or request.method not in SAFE or "HX-Request" in request.headers:
+        return Troubles()
+    found = await request.app[DB].read(troubled, visitor.session.owner_id, COUNTED)
+    others = [one for one in found if one.id not in request.path]
+    groups = groupby(others[:SHOWN], attrgetter("trouble"))
+    return Troubles([(trouble, list(some)) for trouble, some in groups], len(others[SHOWN:]))

@@ -1,0 +1,1 @@
+"""The pages of webhooks and of what their receivers need."""

@@ -1,0 +1,109 @@
+"""The doctor of a webhook: examines its receiver now, and previews the times of retries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from gateway.console.frame import display, pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.domain.webhooks import pings, webhooks
+from gateway.records.access import Actor
+from gateway.server.app_keys import DB, DOCTOR, KEYRING
+from gateway.server.config import CONFIG
+from gateway.server.delivery import settings_of
+from gateway.server.http.rate_limits import LIMITS
+from gateway.server.telemetry.logs import logger
+from outbox.database.transaction import Tx
+from outbox.queue.log.delivery_log import Attempt
+from outbox.queue.state.policy import Schedule
+from outbox.webhooks import Webhook
+from outbox.worker.doctor import Examination
+
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When an attempt follows the first one; durations and times are microseconds."""
+
+    number: int
+    usual: int
+    earliest: int
+    latest: int
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the page of the doctor, without an examination."""
+    webhook, schedule = await request.app[DB].read(
+        _with_schedule, visitor.actor, pages.id_of(request), usual_schedule(request)
+    )
+    return _page(request, visitor, webhook, None, schedule)
+
+
+async def examine(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Send a signed test event to the receiver and show each step."""
+    app, actor, webhook_id = request.app, visitor.actor, pages.id_of(request)
+    delivery, endpoint = await app[DB].read(pings.of_webhook, actor, webhook_id)
+    with app[LIMITS].examination(actor.owner_id):
+        found = await app[DOCTOR].examine_webhook(app[KEYRING], delivery, endpoint)
+    logger().info(
+        "webhook_examined", webhook_id=webhook_id, outcome=found.decision.reason,
+        failed_step=found.failed.name if found.failed else None,
+    )  # fmt: skip
+    webhook = await app[DB].read(webhooks.one, actor, webhook_id)
+    return _page(request, visitor, webhook, found, found.schedule)
+
+
+def retries(schedule: Schedule, now: int) -> Sequence[Retry]:
+    """Return when each retry follows, if all attempts from `now` on fail at once."""
+    return [
+        Retry(
+            retry.number, round(retry.usual * SECOND), now + round(retry.earliest * SECOND),
+            now + round(retry.latest * SECOND),
+        )
+        for retry in schedule.preview()
+    ]  # fmt: skip
+
+
+def usual_schedule(request: web.Request) -> Schedule:
+    """Return the schedule of the webhooks that have none of their own."""
+    return settings_of(request.app[CONFIG]).schedule
+
+
+def attempt_of(found: Examination) -> Attempt | None:
+    """Return what the log would keep of the request; None when nothing could be sent."""
+    outcome = found.outcome
+    if outcome is None:
+        return None
+    return Attempt(
+        1, "test", outcome.outcome, outcome.status, outcome.error, found.started_at,
+        outcome.dns_us, outcome.connect_us, outcome.tls_us, outcome.first_byte_us,
+        outcome.total_us, outcome.address, found.url, list(found.headers),
+        outcome.response_headers, outcome.response_body, outcome.truncated,
+    )  # fmt: skip
+
+
+def _page(
+    request: web.Request,
+    visitor: Visitor,
+    webhook: Webhook,
+    found: Examination | None,
+    schedule: Schedule,
+) -> web.Response:
+    now = request.app[DB].clock.wall()
+    context: dict[str, Any] = {
+        "webhook": webhook, "found": found, "attempt": attempt_of(found) if found else None,
+        "retries": retries(schedule, now), "now": now, "stages": display.stages,
+    }  # fmt: skip
+    template = "parts/examination.html" if "HX-Request" in request.headers else "doctor.html"
+    return templates.render(request, visitor, template, context)
+
+
+async def _with_schedule(
+    tx: Tx, actor: Actor, webhook_id: str, usual: Schedule
+) -> tuple[Webhook, Schedule]:
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    return webhook, await pings.schedule_of(tx, webhook_id, usual)

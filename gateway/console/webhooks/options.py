@@ -1,0 +1,183 @@
+"""The form of a webhook: what was typed into it, what it says, and what it would do."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.texts import ENGLISH
+from gateway.console.webhooks import doctor
+from gateway.domain.webhooks import conditions, schedules, webhooks
+from gateway.records.errors import Fault, Refusal
+from gateway.server.app_keys import DB, GUARD, KEYRING
+from gateway.server.config import CONFIG
+from outbox.queue.state.policy import Schedule
+from outbox.sending.request import MOST_CUSTOM, Header
+from outbox.webhooks import Draft, Webhook, open_headers
+from outbox.webhooks.conditions import MOST
+from outbox.webhooks.secrets import SealBroken
+
+EMPTY: Mapping[str, Any] = {
+    "url": "",
+    "events": (),
+    "description": "",
+    "timeout": "",
+    "headers": "",
+    "schedule": "",
+    "ordered": False,
+    "conditions": "",
+    "listens": False,
+}
+OPERATIONAL = "operational"
+
+
+def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
+    """Return the events that a webhook can get, by record; `listens`: an operational one."""
+    found: dict[str, list[str]] = {}
+    for name in webhooks.names_of(listens):
+        found.setdefault(name.partition(".")[0], []).append(name)
+    return found
+
+
+def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
+    """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
+    texts = ("url", "description", "timeout", "headers", "schedule", "conditions")
+    listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
+    return {
+        **{name: form.text(name) for name in texts}, "listens": listens,
+        "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
+    }  # fmt: skip
+
+
+def typed_for(webhook: Webhook, kept: Sequence[Header]) -> Mapping[str, Any]:
+    """Return the settings of a webhook as they would be typed; `kept` are its headers."""
+    return {
+        "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
+        "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
+        "headers": webhooks.shown(kept), "schedule": schedules.of_column(webhook.schedule),
+        "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
+        "listens": webhook.operational,
+    }  # fmt: skip
+
+
+def judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header] = ()) -> Draft:
+    """Return the settings that were typed. Raise validation_error with every fault."""
+    timeout, unread = typed["timeout"].strip(), list[Fault]()
+    if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
+        unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
+        timeout = ""
+    read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
+    rules = request.app[GUARD].rules
+    return webhooks.judge(rules=rules, kept=kept, unread=unread, **{**typed, **read})
+
+
+def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
+    """Return the stored headers of a webhook, or none and why they cannot be decrypted."""
+    try:
+        return open_headers(webhook.headers, request.app[KEYRING], webhook.id), None
+    except SealBroken as error:
+        message = ENGLISH["webhook.headers_unreadable"].format(reason=error)
+        return [], Fault("headers", "unreadable", message)
+
+
+def own_timeout(request: web.Request) -> str:
+    """Return the seconds of the installation's timeout."""
+    return f"{request.app[CONFIG].delivery.total_seconds:g}"
+
+
+def page(
+    request: web.Request,
+    visitor: Visitor,
+    webhook: Webhook | None,
+    typed: Mapping[str, Any],
+    refusal: Refusal | None = None,
+    outlook: Mapping[str, Any] | None = None,
+    status: int | None = None,
+) -> web.Response:
+    """Show the form with what was typed, the faults of it, and what it would do."""
+    if outlook is None and (typed["conditions"] or typed["schedule"]):
+        outlook = _outlook(request, typed)
+    context = {
+        "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
+        "faults": {fault.field: fault.message for fault in refusal.faults} if refusal else {},
+        "refusal": refusal.message if refusal and not refusal.faults else "",
+        "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
+        "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
+        "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
+        "usual": schedules.written(doctor.usual_schedule(request).waits),
+    }  # fmt: skip
+    if status is None:
+        status = error_pages.status_of(refusal) if refusal else 200
+    return templates.render(request, visitor, "webhook_form.html", context, status=status)
+
+
+async def preview_new(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Show what the options in the form of a new webhook would do; save nothing."""
+    return _preview(request, visitor, None, form)
+
+
+async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Show what the options in the form of a webhook would do; save nothing."""
+    webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
+    return _preview(request, visitor, webhook, form)
+
+
+def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
+    """Return what the page of a webhook tells about its options."""
+    return {
+        "headers": kept_headers(request, webhook)[0],
+        "own_timeout": own_timeout(request),
+        "own_schedule": schedules.of_column(webhook.schedule),
+        "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
+        "hopeless": [
+            trial.event
+            for trial in conditions.tried(webhook.conditions or (), webhook.events, 0)
+            if trial.hopeless
+        ],
+    }  # fmt: skip
+
+
+def _preview(
+    request: web.Request, visitor: Visitor, webhook: Webhook | None, form: Form
+) -> web.Response:
+    typed = typed_in(form, webhook)
+    outlook = _outlook(request, typed)
+    if "HX-Request" in request.headers:
+        return templates.render(
+            request, visitor, "parts/webhook_outlook.html", {"outlook": outlook}
+        )
+    return page(request, visitor, webhook, typed, outlook=outlook)
+
+
+def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the conditions make of samples of the events, and when retries would follow."""
+    now = request.app[DB].clock.wall()
+    faults, trials, waits = list[str](), list[conditions.Trial](), None
+    try:
+        asked = conditions.read(typed["conditions"], typed["events"])
+        trials += conditions.tried(asked, typed["events"], now)
+    except ValueError as wrong:
+        faults.append(str(wrong))
+    try:
+        waits = schedules.read(typed["schedule"])
+    except ValueError as wrong:
+        faults.append(str(wrong))
+    schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
+    return {"faults": faults, "trials": trials, "retries": doctor.retries(schedule, now)}
+
+
+def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
+    """Return the headers of the text, one in each line; add to `unread` when a line is none."""
+    found: list[Header] = []
+    for line in filter(None, map(str.strip, typed["headers"].splitlines())):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon:
+            message = "Write each header on a line of its own, as Name: value."
+            unread.append(Fault("headers", "invalid", message))
+            return []
+        found.append((name, value))
+    return found

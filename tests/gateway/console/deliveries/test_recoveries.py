@@ -1,0 +1,245 @@
+"""Recover and backfill jobs in the console: asked for, counted, confirmed, watched, cancelled."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from gateway.console.deliveries import recovery_form
+from gateway.console.frame.forms import Form
+from gateway.records.values import dates
+from outbox.database.transaction import Database
+from outbox.queue.replays import jobs
+from outbox.worker.recovering import Recovering
+from tests.gateway.console.deliveries.test_steering import states, waiting
+from tests.outbox.queue.replays.test_jobs import run
+from tests.support.console import Guest
+from tests.support.drain import rows
+from tests.support.site import Site
+
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+
+
+async def finish(db: Database, job_id: str) -> None:
+    """Run the job as the leader does, a second of its rate in each step."""
+    while (job := await db.read(jobs.one, job_id)) is not None and job.state == "running":
+        await db.write(run, "update jobs set paced_at = paced_at - $1", 1_000_000)
+        job = await db.read(jobs.one, job_id)
+        assert job is not None
+        await Recovering(db).step(job)
+
+
+def since(site: Site, hours: int = 1) -> str:
+    return dates.show(site.db.clock.wall() - hours * HOUR)
+
+
+async def test_failed_deliveries_are_recovered_from_form_to_end(
+    console: Site, maria: Guest
+) -> None:
+    webhook_id, _ = await waiting(console, maria, 4, "exhausted", "dead", "delivered")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    assert f'href="{path}"' in (await maria.get(f"/console/webhooks/{webhook_id}")).html
+    page = await maria.get(path)
+    assert page.html.count(" checked") == 3
+    assert 'type="datetime-local"' in page.html
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": ["exhausted", "gone", "dead"], "since": since(console),
+        "until": "", "rate": "1",
+    }  # fmt: skip
+    asked = await maria.submit(path, **fields)
+    assert asked.test_id("job-total") == "Deliveries it will make: 2."
+    assert "At 1 per second it takes about 2 s." in asked.html
+    assert "accepted" not in asked.html
+    assert len(await states(console.db, webhook_id)) == 4
+    hidden = re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', asked.html)
+    started = await maria.post(path, hidden)
+    assert "Job started." in started.html
+    assert started.test_id("job-progress") == "0 of 2"
+    assert 'hx-trigger="every 1s"' in started.html
+    await finish(console.db, started.id)
+    page = await maria.get(f"/console/jobs/{started.id}")
+    assert page.test_id("job-made") == "2"
+    assert "every 1s" not in page.html
+    assert len(await states(console.db, webhook_id)) == 6
+    assert f'href="/console/jobs/{started.id}"' in (await maria.get(path)).html
+    nothing = await maria.submit(path, **fields)
+    assert "There is nothing to send" in nothing.html
+
+
+async def test_what_was_accepted_is_sent_again_after_a_question_of_its_own(
+    console: Site, maria: Guest
+) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "delivered")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": "delivered", "since": since(console), "rate": "5",
+    }  # fmt: skip
+    for confirmed in ("", "count", "yes"):
+        asked = await maria.submit(path, confirmed=confirmed, **fields)
+        assert "get them again" in asked.html
+        assert 'name="confirmed" value="twice"' in asked.html
+    done = await maria.submit(path, confirmed="twice", **fields)
+    assert done.path.startswith("/console/jobs/")
+
+
+async def test_a_new_webhook_gets_past_events(console: Site, maria: Guest) -> None:
+    await waiting(console, maria, 3, "delivered")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    await console.db.write(
+        run, "update events set name = 'contact.created' where id <> (select min(id) from events)"
+    )
+    made = await maria.webhook("http://127.0.0.1:9999/new", "contact.created")
+    path = f"/console/webhooks/{made.id}/recover"
+    page = await maria.get(f"{path}?kind=backfill")
+    assert "that it never got" in page.html
+    assert 'name="ends"' not in page.html
+    fields: dict[str, Any] = {"kind": "backfill", "since": since(console), "rate": "5"}
+    asked = await maria.submit(path, **fields)
+    assert asked.test_id("job-total") == "Deliveries it will make: 2."
+    # Events outside the subscription are never sent.
+    other = await maria.submit(path, names="deal.created", **fields)
+    assert "There is nothing to send" in other.html
+    job = await maria.submit(path, confirmed="count", **fields)
+    await finish(console.db, job.id)
+    assert len(await states(console.db, made.id)) == 2
+    [row] = await console.db.read(rows, "select kind, state, made from jobs")
+    assert tuple(row[name] for name in ("kind", "state", "made")) == ("backfill", "done", 2)
+
+
+async def test_past_events_that_may_have_arrived_are_left_out_and_the_page_says_so(
+    console: Site, maria: Guest
+) -> None:
+    webhook_id, _ = await waiting(console, maria, 3, "delivered")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    await console.db.write(run, "delete from deliveries")
+    await console.db.write(run, "update events set name = 'contact.created'")
+    [row] = await console.db.read(
+        rows, "select seq, occurred_at from events order by seq limit 1 offset 1"
+    )
+    await console.db.write(run, "insert into forgotten values ($1, $2)", webhook_id, row["seq"])
+    path = f"/console/webhooks/{webhook_id}/recover"
+    assert "deleted 30 days after they ended" in (await maria.get(f"{path}?kind=backfill")).html
+    assert "deleted 30 days" not in (await maria.get(path)).html
+    fields: dict[str, Any] = {"kind": "backfill", "since": since(console), "rate": "5"}
+    asked = await maria.submit(path, **fields)
+    assert asked.test_id("job-total") == "Deliveries it will make: 1."
+    assert "no longer shows whether these arrived" in (asked.test_id("left-out") or "")
+    later = await maria.submit(path, **fields | {"since": dates.show(row["occurred_at"] + 1_000)})
+    assert "left-out" not in later.html
+
+
+async def test_a_job_is_cancelled(console: Site, maria: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    job = await maria.submit(
+        path, kind="recover", ends="dead", since=since(console), rate="5", confirmed="count"
+    )
+    where = f"/console/jobs/{job.id}"
+    done = await maria.submit(f"{where}/cancel", at=where)
+    assert "Job cancelled." in done.html
+    again = await maria.submit(f"{where}/cancel", at="/console/webhooks/new")
+    assert again.status == 409
+
+
+async def test_a_job_that_cannot_run_says_why(console: Site, maria: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    job = await maria.submit(
+        path, kind="recover", ends="dead", since=since(console), rate="5", confirmed="count"
+    )
+    await console.db.write(run, "update jobs set names = '{'")
+    await Recovering(console.db).run_once()
+    page = await maria.get(f"/console/jobs/{job.id}")
+    assert "stored in a damaged row" in (page.test_id("job-reason") or "")
+    assert job.id in (await maria.get(path)).html
+
+
+async def test_a_job_at_a_paused_webhook_says_that_it_waits(console: Site, maria: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    here = f"/console/webhooks/{webhook_id}"
+    await maria.submit(f"{here}/pause", at=here)
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": "dead", "since": since(console), "rate": "5",
+    }  # fmt: skip
+    assert "waits until somebody activates it" in (await maria.get(f"{here}/recover")).html
+    job = await maria.submit(f"{here}/recover", confirmed="count", **fields)
+    assert "Waits until somebody activates the webhook." in job.html
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"since": "yesterday"}, "Enter a date and a time."),
+        ({"since": ""}, "Enter a date and a time."),
+        ({"since": "2999-01-01T00:00"}, "must lie in the past"),
+        ({"until": "1999-01-01T00:00"}, "must lie in the past"),
+        ({"until": "2026-01-01T00:00+01:00"}, "Enter a date and a time."),
+        ({"rate": "0"}, "from 1 to 1,000"),
+        ({"rate": "1001"}, "from 1 to 1,000"),
+        ({"rate": "²"}, "from 1 to 1,000"),
+        ({"rate": "1" * 5000}, "from 1 to 1,000"),
+        ({"ends": []}, "Select at least one."),
+        ({"ends": ["everything"]}, "Select at least one."),
+    ],
+)
+async def test_a_fault_names_its_field_and_starts_nothing(
+    console: Site, maria: Guest, change: dict[str, Any], says: str
+) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": ["dead"], "since": since(console), "until": "", "rate": "5",
+        "confirmed": "count",
+    }  # fmt: skip
+    page = await maria.submit(f"/console/webhooks/{webhook_id}/recover", **(fields | change))
+    assert page.status == 400
+    assert says in page.html
+    assert await console.db.read(rows, "select id from jobs") == []
+
+
+async def test_jobs_of_others_are_out_of_reach(console: Site, maria: Guest, rui: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": "dead", "since": since(console), "rate": "5",
+        "confirmed": "count",
+    }  # fmt: skip
+    job = await maria.submit(path, **fields)
+    assert (await rui.get(f"/console/jobs/{job.id}")).status in (403, 404)
+    assert (await rui.get(path)).status in (403, 404)
+    for address, sent in ((path, fields), (f"/console/jobs/{job.id}/cancel", {})):
+        page = await rui.submit(address, at="/console/webhooks/new", **sent)
+        assert page.status in (403, 404)
+    found = await console.db.read(rows, "select state from jobs")
+    assert [row["state"] for row in found] == ["running"]
+    assert (await maria.get("/console/jobs/" + "f" * 24)).status == 404
+
+
+async def test_too_many_jobs_are_refused(console: Site, maria: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": "dead", "since": since(console), "rate": "5",
+        "confirmed": "count",
+    }  # fmt: skip
+    for _ in range(jobs.MOST_RUNNING):
+        assert (await maria.submit(path, **fields)).status == 200
+    page = await maria.submit(path, **fields)
+    assert page.status == 409
+    assert "10 jobs run already" in page.html
+
+
+def test_local_times_are_those_of_the_account() -> None:
+    now = dates.parse("2026-07-01T12:00:00Z")
+    assert now is not None
+    form = Form({"kind": ["backfill"], "since": ["2026-07-01T08:30"], "rate": ["5"], "until": [""]})
+    asked = recovery_form.read(form, now, "America/Sao_Paulo")
+    assert asked.draft is not None
+    assert dates.show(asked.draft.since) == "2026-07-01T11:30:00.000Z"
+    assert asked.draft.until == now
+    fresh = recovery_form.fresh(True, now, "America/Sao_Paulo")
+    assert fresh.typed["since"] == "2026-06-30T09:00"

@@ -1,0 +1,95 @@
+"""The course of a delivery, and an attempt as a command."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.console.deliveries.timeline import SECOND, SHOWN, course
+from gateway.console.webhooks.curl import LONGEST, command
+from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.state.policy import Schedule
+
+SUNDAY = 1_795_375_440 * SECOND
+"""2026-11-22 19:24 UTC."""
+HOUR = 3_600 * SECOND
+DELIVERY = Delivery(
+    "d", "o", "e", "contact.created", "w", "event", "ready", None, True, 1, 1, "r", SUNDAY, None,
+    "http_5xx", 500, None, 0, 300 * SECOND,
+)  # fmt: skip
+ATTEMPT = Attempt(
+    1, "event", "http_5xx", 500, None, SUNDAY, None, None, None, None, 1000, "127.0.0.1:80",
+    "https://shop.example/hook?a=b c", [("X-Webhook-Event", "contact.created"), ("X-Key", "***")],
+    [], b"", False,
+)  # fmt: skip
+
+
+def made(delivery: Delivery = DELIVERY, schedule: Schedule | None = None, **options: Any) -> Any:
+    defaults: dict[str, Any] = {"parked": False, "zone": "UTC", "attempts": [ATTEMPT], "older": 0}
+    options = defaults | options
+    return course(
+        delivery, options["attempts"], schedule or Schedule(), SUNDAY, options["zone"],
+        parked=options["parked"], made=len(options["attempts"]) + options["older"],
+    )  # fmt: skip
+
+
+def test_the_next_attempt_and_the_last_one_are_told() -> None:
+    found = made()
+    assert (found.number, found.total) == (2, 10)
+    assert found.next_at == SUNDAY + 300 * SECOND
+    # The waits before attempts 3 to 10, from the second one on.
+    assert found.ends_at == found.next_at + sum(Schedule().waits[1:]) * SECOND
+    assert found.clock(found.next_at) == "19:29"
+    assert found.clock(found.ends_at) == "Wednesday 23:04"
+    assert found.clock(SUNDAY + 9 * 24 * HOUR) == "Dec 1, 19:24"
+    assert made(zone="America/Sao_Paulo").clock(SUNDAY) == "16:24"
+    assert made(zone="Asia/Tokyo").clock(SUNDAY - 10 * HOUR) == "Sunday 18:24"
+
+
+@pytest.mark.parametrize(
+    ("state", "tries", "number", "comes"),
+    [
+        ("ready", 0, 1, True), ("ready", 9, 10, True), ("in_flight", 2, 3, True),
+        ("held", 0, 1, False), ("delivered", 1, 1, False), ("delivered", 4, 4, False),
+        ("exhausted", 10, 10, False), ("cancelled", 0, 1, False), ("dead", 0, 1, False),
+    ],
+)  # fmt: skip
+def test_each_state_has_its_number(state: str, tries: int, number: int, comes: bool) -> None:
+    found = made(replace(DELIVERY, state=state, tries=tries))
+    assert (found.number, found.next_at is not None, found.ends_at is not None) == (
+        number, comes, comes,
+    )  # fmt: skip
+
+
+def test_a_parked_delivery_has_no_time() -> None:
+    assert made(parked=True).next_at is None
+
+
+def test_a_schedule_that_was_made_shorter_is_not_exceeded() -> None:
+    found = made(replace(DELIVERY, tries=5), Schedule((1.0,)))
+    assert (found.number, found.total) == (5, 2)
+    assert found.ends_at == found.next_at
+
+
+def test_of_many_attempts_the_latest_are_listed() -> None:
+    attempts = [replace(ATTEMPT, number=n) for n in range(SHOWN + 3, 0, -1)]
+    found = made(attempts=attempts)
+    assert (found.earlier, found.unshown) == (3, 0)
+    found = made(attempts=attempts, older=100)
+    assert (found.earlier, found.unshown) == (103, 100)
+    assert [one.number for one in found.attempts] == list(range(4, SHOWN + 4))
+
+
+def test_a_command_has_the_exact_words() -> None:
+    body = '{"name":"D\'Ávila $(reboot) `id`"}'.encode()
+    text = command(ATTEMPT, body)
+    assert text is not None
+    assert shlex.split(text.replace("\\\n", " ")) == [
+        "curl", "-X", "POST", ATTEMPT.url, "-H", "X-Webhook-Event: contact.created",
+        "-H", "X-Key: ***", "--data-binary", body.decode(),
+    ]  # fmt: skip
+    assert command(ATTEMPT, None) is None
+    assert command(ATTEMPT, b"x" * (LONGEST + 1)) is None

@@ -1,0 +1,135 @@
+"""The drawings: every bar and line is at the height of its figure, on an axis that holds all."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from gateway.console.frame import charts, ranges
+from gateway.console.frame.display import percent
+from outbox.queue.log.series import Figures, total
+from outbox.queue.state.figures import BOUNDS, HOUR, LEVELS, STEP, TIMES
+
+BAR = re.compile(r"M(\d+) ([\d.]+)v-([\d.]+)h8v[\d.]+z")
+
+
+def figures(succeeded: int = 0, failed: int = 0, took: int = 30_000) -> Figures:
+    times = [0] * len(TIMES)
+    times[bisect_left(BOUNDS, took)] = succeeded + failed
+    found = Figures(times=times)
+    found.results.update({"success": succeeded, "http_5xx": failed})
+    return found
+
+
+def bars(path: str) -> dict[int, tuple[float, float]]:
+    """Return the step, the lower end and the height of each bar."""
+    found = [(int(x), float(y), float(height)) for x, y, height in BAR.findall(path)]
+    assert "".join(BAR.sub("", path)) == ""
+    return {(x - 1) // charts.STEP_WIDTH: (round(100 - y, 1), height) for x, y, height in found}
+
+
+def test_bars_stand_on_each_other_at_the_height_of_their_figures() -> None:
+    steps = [figures(50, 10), figures(), figures(0, 100), figures(75)]
+    chart = charts.attempts(steps)
+    good, bad = (bars(path) for _, path in chart.paths)
+    assert (chart.ticks, chart.width, chart.grid) == (("100", "50", "0"), 40, [0, 50, 100])
+    assert good == {0: (0, 50), 3: (0, 75)}
+    assert bad == {0: (50, 10), 2: (0, 100)}
+
+
+def test_one_failure_among_very_many_is_seen() -> None:
+    chart = charts.attempts([figures(100_000, 1)])
+    good, bad = (bars(path)[0] for _, path in chart.paths)
+    assert bad[1] == charts.LEAST_HEIGHT
+    assert good[1] + bad[1] <= 100
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [
+        (0, ("2", "1", "0")), (1, ("2", "1", "0")), (3, ("4", "2", "0")), (10, ("10", "5", "0")),
+        (11, ("20", "10", "0")), (61, ("100", "50", "0")), (1_500, ("2k", "1k", "0")),
+        (2_500, ("4k", "2k", "0")), (99_999_999, ("100M", "50M", "0")),
+    ],
+)  # fmt: skip
+def test_an_axis_ends_at_a_round_number_that_holds_all(most: int, ticks: tuple[str, ...]) -> None:
+    chart = charts.attempts([figures(most)])
+    assert chart.ticks == ticks
+
+
+def test_a_line_has_a_flat_piece_for_each_step_and_gaps_where_nothing_was() -> None:
+    steps = [figures(1), figures(1, 1), figures(), figures(0, 1), figures()]
+    [(_, path)] = charts.rate(steps).paths
+    assert path == "M0 0h10V50h10M30 100h10"
+
+
+def test_an_axis_of_durations_holds_the_fastest_and_the_slowest() -> None:
+    steps = [figures(10, took=1_000), figures(10, took=29_000_000)]
+    chart = charts.durations(steps)
+    assert chart.ticks == ["100 s", "10 s", "1 s", "100 ms", "10 ms", "1 ms"]
+    for _, path in chart.paths:
+        heights = [float(y) for y in re.findall(r"[MV](?:\d+ )?([\d.]+)", path)]
+        assert len(heights) == 2
+        assert 0 <= heights[1] < heights[0] <= 100
+    assert charts.durations([]).ticks
+    assert [path for _, path in charts.durations([figures()]).paths] == ["", ""]
+
+
+def test_durations_are_right_within_their_step() -> None:
+    dice = Random(7)
+    for _ in range(50):
+        real = sorted(round(10 ** dice.uniform(3, 7.3)) for _ in range(dice.randint(1, 400)))
+        times = [0] * len(TIMES)
+        for took in real:
+            times[bisect_left(BOUNDS, took)] += 1
+        found = Figures(times=times)
+        shown = [found.duration(part) or 0 for part in (0.1, 0.5, 0.95, 1)]
+        assert all(one <= two for one, two in pairwise(shown))
+        for part, value in zip((0.5, 0.95), shown[1:3], strict=True):
+            exact = real[max(0, -int(-part * len(real) // 1) - 1)]
+            assert bisect_left(BOUNDS, exact) == bisect_left(BOUNDS, value)
+    assert Figures().duration(0.5) is None
+
+
+def test_the_parts_of_a_total_are_its_sum() -> None:
+    steps = [figures(3, 1), figures(2), figures(0, 5)]
+    whole = total(steps)
+    assert (whole.succeeded, whole.failed, sum(whole.times)) == (5, 6, 11)
+    assert whole.rate == 5 / 11
+    whole.results.update({"exhausted": 2, "gone": 1, "aborted": 4})
+    assert (whole.failed, whole.lost, whole.rate) == (6, 3, 5 / 11)
+    assert whole.failures == [("http_5xx", 6)]
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [(None, "–"), (0, "0 %"), (1, "100 %"), (0.9999, "99.9 %"), (0.5, "50 %"), (1e-9, "0 %")],
+)
+def test_a_rate_is_100_percent_only_when_nothing_failed(part: float | None, shown: str) -> None:
+    assert percent(part) == shown
+
+
+def test_ranges_end_now_and_have_the_steps_that_are_stored() -> None:
+    for now in (1_790_000_000_000_000, 1_790_000_000_000_000 // (6 * HOUR) * 6 * HOUR):
+        for one, (span, _) in zip(ranges.RANGES, LEVELS, strict=True):
+            start = one.start(now)
+            assert (one.step, start % span) == (span, 0)
+            assert start + one.length - one.step <= now < start + one.length
+            marks = one.marks(now, "America/Sao_Paulo")
+            assert len(marks) == ranges.MARKS
+    first = ranges.RANGES[0]
+    at = 1_790_000_100_000_000 // STEP * STEP
+    assert first.label(at, "UTC") == "Sep 21, 14:15–14:20"
+    assert first.label(at, "America/Sao_Paulo") == "Sep 21, 11:15–11:20"
+
+
+def test_a_range_that_nothing_is_kept_for_is_not_offered() -> None:
+    assert [one.name for one in ranges.offered(30)] == ["3h", "24h", "7d", "30d"]
+    assert [one.name for one in ranges.offered(7)] == ["3h", "24h", "7d"]
+    assert [one.name for one in ranges.offered(1)] == ["3h", "24h"]
+    assert ranges.chosen("30d", 7) is ranges.USUAL
+    assert ranges.chosen("<script>", 30) is ranges.USUAL

@@ -1,0 +1,75 @@
+"""The formats of values on a page: the steps of an attempt, the word for a delivery."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.console.frame.display import stages
+from gateway.console.texts import ENGLISH
+from outbox.queue.log.delivery_log import FAILED, FILTERS, SHOWN, WAITING, Attempt
+
+ROOT = Path(__file__).parents[4]
+
+
+def attempt(**known: Any) -> Attempt:
+    values: dict[str, Any] = {
+        "number": 1, "kind": "event", "outcome": "success", "status": 200, "error": None,
+        "started_at": 0, "dns_us": None, "connect_us": None, "tls_us": None,
+        "first_byte_us": None, "total_us": 1, "address": "127.0.0.1:80", "url": "http://x/",
+        "request_headers": [], "response_headers": [], "response_body": b"", "truncated": False,
+    }  # fmt: skip
+    return Attempt(**values | known)
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [
+        # The time to the first byte starts when the request is sent, not with the attempt.
+        ({"dns_us": 10_000, "connect_us": 20_000, "tls_us": 30_000, "first_byte_us": 25_000,
+          "total_us": 100_000},
+         [("dns", 10_000), ("connect", 20_000), ("tls", 30_000), ("wait", 25_000),
+          ("read", 15_000)]),
+        ({"first_byte_us": 700, "total_us": 1_000}, [("wait", 700), ("read", 300)]),
+        ({"connect_us": 400, "total_us": 15_000, "outcome": "timeout"},
+         [("connect", 400), ("wait", 14_600)]),
+        ({"total_us": 1_000, "outcome": "connect_error"}, [("wait", 1_000)]),
+        # No connection.
+        ({"dns_us": 100, "connect_us": 850, "total_us": 1_000, "outcome": "connect_error",
+          "address": None}, [("dns", 100), ("connect", 900)]),
+        ({"dns_us": 100, "total_us": 1_000, "outcome": "connect_error", "address": None},
+         [("dns", 100), ("connect", 900)]),
+        ({"connect_us": 100, "total_us": 1_000, "outcome": "tls_error", "address": None},
+         [("connect", 100), ("tls", 900)]),
+        ({"total_us": 1_000, "outcome": "dns_error", "address": None}, [("dns", 1_000)]),
+        # Rounding may make the sum of the steps a little longer than the total.
+        ({"connect_us": 600, "first_byte_us": 401, "total_us": 1_000},
+         [("connect", 600), ("wait", 401)]),
+    ],
+)  # fmt: skip
+def test_the_steps_of_an_attempt_add_up_to_its_total_time(
+    known: dict[str, Any], shown: list[tuple[str, int]]
+) -> None:
+    found = stages(attempt(**known))
+    assert [(stage.name, stage.micros) for stage in found] == shown
+    edge = 0
+    for stage in found:
+        assert stage.start == edge
+        edge += stage.width
+    assert edge == 1000
+
+
+def test_a_state_has_one_word_wherever_it_is_named() -> None:
+    """The badge, the filter, the documentation and the metrics use the same word."""
+    documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
+    for state in SHOWN:
+        assert ENGLISH[f"state.{state}"] == state.replace("_", " ").capitalize()
+        assert f"| `{state}` |" in documented
+        assert state in FILTERS
+    assert {*WAITING, *FAILED} < set(SHOWN)
+    telemetry = ROOT / "gateway" / "server" / "telemetry"
+    measured = "".join(
+        (telemetry / f"{name}.py").read_text() for name in ("instruments", "metrics")
+    )
+    for state in SHOWN:
+        assert f'"{state}"' in measured

@@ -1,0 +1,122 @@
+"""Forms: urlencoded UTF-8 of limited size, read only after the rate limit of the address."""
+
+import asyncio
+import time
+
+import pytest
+
+from gateway.console.frame import forms
+from gateway.records.errors import Refusal
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database
+from tests.support.console import Guest, guest
+from tests.support.site import Site, serving
+
+URLENCODED = "application/x-www-form-urlencoded"
+PART = b'--B\r\nContent-Disposition: form-data; name="email"\r\n\r\na\r\n'
+INSERTIONS = b"email=-" + b"a" * 60_000
+"""Punycode that inserts each character at the start: the decoder copies the rest each time."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (f"{URLENCODED}; charset=punycode", INSERTIONS),
+        (f"{URLENCODED}; charset*=punycode''x", INSERTIONS),
+        (f'{URLENCODED}; Charset = "unicode_escape"', b"email=\\ud800"),
+        (f"{URLENCODED}; charset=utf-16", "email=a".encode("utf-16")),
+        (f"{URLENCODED}; charset=nonsense", b"a=b"),
+        ("multipart/form-data; boundary=B", PART * 999 + b"--B--\r\n"),
+        ("application/json", b"{}"),
+        ("text/plain", b"email=a"),
+        ("", b"email=a"),
+    ],
+)
+async def test_other_kinds_of_forms_are_refused_unread(
+    nobody: Guest, kind: str, body: bytes
+) -> None:
+    await nobody.get("/console/sign-in")
+    async with nobody.http.post(
+        "/console/sign-in", data=body, headers={"Content-Type": kind}
+    ) as answer:
+        assert answer.status == 415
+        assert "text/html" in answer.headers["Content-Type"]
+        assert "in UTF-8" in await answer.text()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "x"])
+async def test_a_form_is_not_unpacked(nobody: Guest, coding: str) -> None:
+    page = await nobody.post("/console/sign-in", [("email", "a")], Content_Encoding=coding)
+    assert page.status == 415
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe=\xff", b"email=%ff", b"%ed%a0%80=a", b"a=%C3"])
+async def test_a_form_that_is_not_utf_8_is_refused(nobody: Guest, body: bytes) -> None:
+    async with nobody.http.post(
+        "/console/sign-in", data=body, headers={"Content-Type": f"{URLENCODED}; charset=UTF-8"}
+    ) as answer:
+        assert answer.status == 400
+        assert "must be encoded in UTF-8" in await answer.text()
+
+
+async def test_a_form_has_a_maximum_of_bytes_and_fields(nobody: Guest) -> None:
+    token = (await nobody.get("/console/sign-in")).csrf
+    good = [("csrf_token", token), ("email", "x" * 60_000), ("password", "y")]
+    assert (await nobody.post("/console/sign-in", good)).status == 401
+    assert (await nobody.post("/console/sign-in", [*good, ("z", "z" * 6_000)])).status == 413
+    many = [("csrf_token", token), *(("events", str(n)) for n in range(1_499))]
+    assert (await nobody.post("/console/sign-in", many)).status == 401
+    page = await nobody.post("/console/sign-in", [*many, ("events", "1500")])
+    assert page.status == 413
+    assert "The form is too large." in page.html
+
+
+async def test_a_form_without_a_length_ends_at_the_maximum(nobody: Guest, console: Site) -> None:
+    head = f"POST /console/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
+    writer.write(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+    for _ in range(70):
+        writer.write(b"400\r\n" + b"a" * 1024 + b"\r\n")
+    assert b" 413 " in await reader.readline()
+    writer.close()
+
+
+async def test_the_limit_of_the_address_comes_before_the_form(db: Database) -> None:
+    limits = Limits(sign_in_per_minute=2)
+    async with serving(db, Config(limits=limits)) as site, guest(site) as somebody:
+        for path in ("/console/sign-in", "/console/first-account"):
+            assert (await somebody.post(path, [("email", "x" * 70_000)])).status == 413
+        for path in ("/console/sign-in", "/console/first-account"):
+            # The response arrives before the form is sent.
+            head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+            writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
+            assert b" 429 " in await reader.readline()
+            writer.close()
+
+
+async def test_a_form_that_requires_sign_in_is_not_read_without_it(
+    console: Site,
+) -> None:
+    for path in ("/console/webhooks", "/console/sign-out", "/console/keys"):
+        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
+        writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
+        assert b" 303 " in await reader.readline()
+        writer.close()
+
+
+def test_the_fields_of_a_form() -> None:
+    form = forms.parse("a=1&b=+%26+&a=%C3%A9&c=&d&e=é".encode())
+    assert (form.all("a"), form.text("b"), form.text("e")) == (["1", "é"], " & ", "é")
+    assert (form.text("c"), form.all("d"), form.all("none")) == ("", [""], ())
+
+
+@pytest.mark.timed
+def test_the_worst_form_is_parsed_quickly() -> None:
+    began = time.process_time()
+    for body in (b"%41" * 21_845, b"a" * 65_536, b"+" * 65_536, b"%" * 65_536, b"=" * 65_536):
+        forms.parse(body)
+    with pytest.raises(Refusal):
+        forms.parse(b"&" * 65_536)
+    assert time.process_time() - began < 0.2
