@@ -12,7 +12,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.console.routes import add_console
-from gateway.domain.accounts.counter_store import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
@@ -133,7 +133,7 @@ def build_app(
     app[FIRST_PAGES] = FirstPages()
     app[EXPOSITION] = exposition
     app[HEALTH] = health
-    keep: Keep = OwnLevels if member is None else member.levels.of
+    keep: NewCounterStore = OwnCounters if member is None else member.levels.of
     app[LIMITS] = RateLimits(config.limits, clock, metrics, keep, config.server.processes)
     app[MEMBER] = member
     app[CREDENTIALS] = credentials

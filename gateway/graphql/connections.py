@@ -14,7 +14,7 @@ import msgspec
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.records.query import MOST, Place
-from gateway.records.slices import Stretch, Walk
+from gateway.records.slices import Slice, SliceRequest
 from outbox.ids import is_id
 
 NEWEST = "n"
@@ -24,7 +24,7 @@ LONGEST_CURSOR = 2_048
 _json = msgspec.json
 
 
-def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False) -> Stretch:
+def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False) -> SliceRequest:
     """Return what `first`, `after`, `last` and `before` select. Raises validation_error.
 
     `last` counts from the end, in place of `first`. `text`: the order compares texts.
@@ -38,12 +38,12 @@ def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False)
     if not 0 <= wanted <= MOST:
         raise refusal([Fault(field, "out_of_range", f"Send a whole number from 0 to {MOST}.")])
     places = {name: _place(args.get(name), name, order, text) for name in ("after", "before")}
-    return Stretch(wanted, last, **places)
+    return SliceRequest(wanted, last, **places)
 
 
 def connection(
-    found: Walk,
-    wanted: Stretch,
+    found: Slice,
+    wanted: SliceRequest,
     count: Callable[[], Awaitable[int]],
     order: str = NEWEST,
     show: Callable[[Any], Any] = lambda record: record,

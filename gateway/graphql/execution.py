@@ -11,7 +11,7 @@ from gateway.graphql.admission import count
 from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
 from gateway.graphql.errors import ADVICE
 from gateway.graphql.executor import Executor, is_awaitable
-from gateway.graphql.operation_request import Asked
+from gateway.graphql.operation_request import OperationRequest
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 
@@ -33,7 +33,9 @@ class Outcome:
     """The deprecated fields of the document."""
 
 
-async def run(documents: Documents, visit: Visit, wanted: Asked, *, reads_only: bool) -> Outcome:
+async def run(
+    documents: Documents, visit: Visit, wanted: OperationRequest, *, reads_only: bool
+) -> Outcome:
     """Execute an operation.
 
     Raises method_not_allowed for a mutation when `reads_only`, and rate_limited.
@@ -83,7 +85,7 @@ async def _execute(
     known: Known,
     operation: OperationDefinitionNode | None,
     visit: Visit,
-    wanted: Asked,
+    wanted: OperationRequest,
 ) -> ExecutionResult | list[GraphQLError]:
     """Return the result, or the errors of the variables or of the operation's name."""
     executor = Executor.build(

@@ -18,7 +18,7 @@ IN_TURN_BYTES = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OperationRequest:
     """The parameters of a GraphQL request."""
 
     query: str
@@ -26,7 +26,7 @@ class Asked:
     operation: str | None
 
 
-async def from_body(request: web.Request) -> Asked:
+async def from_body(request: web.Request) -> OperationRequest:
     """Return the parameters in the body of a POST.
 
     Raises unsupported_media_type, payload_too_large, invalid_json or validation_error.
@@ -42,7 +42,7 @@ async def from_body(request: web.Request) -> Asked:
     return _asked(_decoded(body))
 
 
-def from_query(query: Mapping[str, str]) -> Asked:
+def from_query(query: Mapping[str, str]) -> OperationRequest:
     """Return the parameters in the query string of a GET. Raises as `from_body`."""
     found: dict[str, Any] = {
         name: query[name] for name in ("query", "operationName") if name in query
@@ -60,7 +60,7 @@ def _decoded(data: bytes) -> Any:
         raise Refusal("invalid_json", str(error)) from None
 
 
-def _asked(sent: Any) -> Asked:
+def _asked(sent: Any) -> OperationRequest:
     if not isinstance(sent, dict):
         raise Refusal(
             "validation_error", "Send one JSON object as the body; batches are not supported."
@@ -75,7 +75,7 @@ def _asked(sent: Any) -> Asked:
         raise _wrong("operationName", "Send a string, or null.")
     if not isinstance(sent.get("extensions"), dict | None):
         raise _wrong("extensions", "Send an object, or null.")
-    return Asked(query, variables and _plain(variables), operation)
+    return OperationRequest(query, variables and _plain(variables), operation)
 
 
 def _plain(value: Any) -> Any:

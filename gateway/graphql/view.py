@@ -10,7 +10,7 @@ from gateway.graphql.documents import Documents
 from gateway.graphql.errors import render
 from gateway.graphql.execution import run
 from gateway.graphql.negotiation import GRAPHQL, chosen
-from gateway.graphql.operation_request import Asked
+from gateway.graphql.operation_request import OperationRequest
 from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
 from gateway.graphql.responses import HEADERS, respond
 from gateway.graphql.visit import Visit
@@ -51,7 +51,7 @@ async def refuse_method(request: web.Request) -> web.Response:
     raise Refusal("method_not_allowed", "Send GET or POST.", facts={"allow": ALLOW})
 
 
-async def _answer(request: web.Request, wanted: Asked) -> web.Response:
+async def _answer(request: web.Request, wanted: OperationRequest) -> web.Response:
     visit = Visit(request)
     found = await run(request.app[DOCUMENTS], visit, wanted, reads_only=request.method != "POST")
     request.app[METRICS].operation(found.kind, found.outcome)

@@ -12,7 +12,7 @@ from outbox.database.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SliceRequest:
     """The part of a list between two positions: its first `limit` records, or its last ones."""
 
     limit: int
@@ -22,7 +22,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class Slice:
     """The records of a stretch in the list's order, each with its position.
 
     `more`: the stretch has records past the limit. `long`: ids whose long texts are unread.
@@ -34,11 +34,11 @@ class Walk:
     long: frozenset[str] = frozenset()
 
 
-NOTHING = Walk([], [], False)
+NOTHING = Slice([], [], False)
 
 
 def bounds(
-    stretch: Stretch, key: str, descending: bool, args: list[Any], record_id: str = "id"
+    stretch: SliceRequest, key: str, descending: bool, args: list[Any], record_id: str = "id"
 ) -> str:
     """Return the conditions of a stretch, each with a leading ` and `; append their values."""
     found = ""
@@ -50,27 +50,27 @@ def bounds(
     return found
 
 
-def order(stretch: Stretch, key: str, descending: bool, record_id: str = "id") -> str:
+def order(stretch: SliceRequest, key: str, descending: bool, record_id: str = "id") -> str:
     """Return the order in which to read a stretch: from its end when `last`."""
     way = " desc" * (descending != stretch.last)
     return f"{key}{way}, {record_id}{way}"
 
 
-def walked(
-    records: Sequence[Record], stretch: Stretch, place: Callable[[Record], Place],
+def read_slice(
+    records: Sequence[Record], stretch: SliceRequest, place: Callable[[Record], Place],
     long: frozenset[str] = frozenset(),
-) -> Walk:  # fmt: skip
+) -> Slice:  # fmt: skip
     """Return the Walk of up to `limit` + 1 records in the order of `order`."""
     more = len(records) > stretch.limit
     records = records[: stretch.limit]
     if stretch.last:
         records = records[::-1]
-    return Walk(records, [place(found) for found in records], more, long)
+    return Slice(records, [place(found) for found in records], more, long)
 
 
 async def walk(
-    tx: Tx, resource: Resource, owner_id: str, wanted: Query, stretch: Stretch, zone: str
-) -> Walk:
+    tx: Tx, resource: Resource, owner_id: str, wanted: Query, stretch: SliceRequest, zone: str
+) -> Slice:
     """Return a stretch of the list, the newest first, with whole records.
 
     `wanted` narrows the list. Its limit, order and positions do not count.
@@ -88,7 +88,7 @@ async def walk(
     if long:
         whole = await store.fetch_whole(tx, resource, [*long])
         rows = [whole.get(row[ID], row) for row in rows]
-    return walked(
+    return read_slice(
         records_of(resource, rows, tx.now, zone), stretch,
         lambda found: Place(found.row[CREATED_AT], found.id),
     )  # fmt: skip

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from gateway.domain.accounts.counter_store import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
@@ -38,7 +38,7 @@ def build_storefront(
     passwords: Passwords,
     fetcher: Fetcher,
     mailer: Mailer,
-    keep: Keep = OwnLevels,
+    keep: NewCounterStore = OwnCounters,
 ) -> Storefront:
     """Return the parts."""
     resets = Tries(

@@ -20,7 +20,7 @@ from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.claimer import Taking
+from outbox.worker.claimer import Claimer
 from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
@@ -66,7 +66,7 @@ class Worker:
         )  # fmt: skip
         own = db.apart("drain")
         self._settling = Settling(own, clock, observer)
-        self._taking = Taking(
+        self._taking = Claimer(
             own, db, clock=clock, sends=self._sends, lease=self._lease, observer=observer,
             journal=journal,
         )  # fmt: skip

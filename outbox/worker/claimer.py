@@ -42,7 +42,7 @@ Held = Callable[[], set[str]]
 log = structlog.get_logger("outbox")
 
 
-class Taking:
+class Claimer:
     """Fans out and claims for one worker; claimed deliveries start at once."""
 
     def __init__(

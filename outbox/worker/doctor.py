@@ -18,7 +18,7 @@ from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
 from outbox.sending.steps import Step, steps_of
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.request_building import Opened, Unreadable, Unsendable
+from outbox.worker.request_building import RequestBuilder, Unreadable, Unsendable
 from outbox.worker.sends import WorkerSettings
 
 MIDDLE = 0.5
@@ -63,7 +63,7 @@ class Doctor:
         """Send `delivery` to its webhook, with the webhook's secret, headers and timeout."""
         now = self._clock.wall()
         # Opened anew each time: the drain forgets a webhook as soon as it changes.
-        opened = Opened(ring, self._settings.timeout, self._settings.schedule)
+        opened = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
         try:
             request, schedule = opened.request(delivery, endpoint, now)
         except (Unreadable, Unsendable) as reason:

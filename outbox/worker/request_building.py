@@ -43,7 +43,7 @@ class _Webhook:
     timeout: float
 
 
-class Opened:
+class RequestBuilder:
     """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none."""
 
     def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:

@@ -31,7 +31,7 @@ from outbox.sending.send import Objection, Sender
 from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.reports import kind_of
-from outbox.worker.request_building import Erased, Opened, Unreadable, Unsendable
+from outbox.worker.request_building import Erased, RequestBuilder, Unreadable, Unsendable
 from outbox.worker.slow import Sending
 from outbox.worker.windows import Windows
 
@@ -79,7 +79,7 @@ class Sends:
         self._observer = observer
         self._objection = objection
         self._put = put
-        self._opened = Opened(ring, settings.timeout, settings.schedule)
+        self._opened = RequestBuilder(ring, settings.timeout, settings.schedule)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()

@@ -16,7 +16,7 @@ from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import compose
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.request_building import Opened
+from outbox.worker.request_building import RequestBuilder
 from tests.support.drain import OWNER, make
 
 FAILED = Decision("ready", "http_5xx", 0, None, False, "keep", True, True)
@@ -32,7 +32,7 @@ class Recorder:
     def __init__(self, db: Database, keys: KeyRing, webhooks: Sequence[str], seed: int) -> None:
         self._db = db
         self._random = random.Random(seed)
-        self._opened = Opened(keys, 15.0, Schedule())
+        self._opened = RequestBuilder(keys, 15.0, Schedule())
         self._count = len(webhooks)
         windows = dict.fromkeys(webhooks, 2 * AT_ONCE)
         self._room = Capacity("node", "claim", AT_ONCE, AT_ONCE, AT_ONCE, windows, BODIES)

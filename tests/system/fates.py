@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import asyncpg
 
-from outbox.database.postgres.commit_outcome import Fates, mark, marking
+from outbox.database.postgres.commit_outcome import CommitOutcomes, mark, marking
 from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
@@ -66,7 +66,7 @@ class _Kept:
 
 async def _race(url: str, numbers: range, dice: random.Random, counts: Counter[str]) -> None:
     connection, asking = await asyncpg.connect(url), await asyncpg.connect(url)
-    fates = Fates(cast(Server, _Kept(asking)))
+    fates = CommitOutcomes(cast(Server, _Kept(asking)))
     lasts = 0.0
     try:
         for place, number in enumerate(numbers):
@@ -81,7 +81,7 @@ async def _race(url: str, numbers: range, dice: random.Random, counts: Counter[s
 
 async def _trial(
     connection: Any,
-    fates: Fates,
+    fates: CommitOutcomes,
     number: int,
     dice: random.Random,
     wait: float,

@@ -9,14 +9,14 @@ import os
 import sys
 
 from gateway.__main__ import main
-from outbox.database.postgres.commit_outcome import Fates, Mark, Session
+from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, Session
 
 
-async def guessed(self: Fates, mark: Mark | Session, deadline: float) -> bool:
+async def guessed(self: CommitOutcomes, mark: Mark | Session, deadline: float) -> bool:
     """Replaces the query to the server."""
     return os.environ["ASSUME"] == "committed"
 
 
 if __name__ == "__main__":
-    Fates.committed = guessed  # type: ignore[method-assign] # the rule that is broken
+    CommitOutcomes.committed = guessed  # type: ignore[method-assign] # the rule that is broken
     sys.exit(main())

@@ -12,7 +12,7 @@ import sys
 
 from gateway.__main__ import main
 from outbox.database.sqlite.steps import Job
-from outbox.database.sqlite.write_queue import Turns
+from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.sqlite.writer import Writer
 
 PAGES = 2
@@ -24,7 +24,7 @@ _end = Writer.end
 _each_alone = Writer._each_alone
 
 
-def late_call_soon(self: Turns) -> None:
+def late_call_soon(self: WriteQueue) -> None:
     """As the product's, after a pause before each batch."""
     if self._writer is not None and not self._called:
         self._called = True
@@ -59,7 +59,7 @@ def told_each_alone(self: Writer, jobs: list[Job]) -> None:
 
 
 if __name__ == "__main__":
-    Turns._call_soon = late_call_soon  # type: ignore[method-assign] # batches are gathered here
+    WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign] # batches are gathered here
     Writer.step = tight_step  # type: ignore[method-assign] # the limit is put here
     Writer.end = tight_end  # type: ignore[method-assign] # and here
     Writer._each_alone = told_each_alone  # type: ignore[method-assign] # and told here

@@ -8,7 +8,7 @@ account has its own count, so that attempts from elsewhere do not delay it.
 import hashlib
 import math
 
-from gateway.domain.accounts.counter_store import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
@@ -22,7 +22,7 @@ NEVER = float("-inf")
 class Attempts:
     """Counts of attempts; an attempt counts before its check, so that parallel ones all count."""
 
-    def __init__(self, clock: Clock, keep: Keep = OwnLevels) -> None:
+    def __init__(self, clock: Clock, keep: NewCounterStore = OwnCounters) -> None:
         self._clock = clock
         self._wrong = keep("wrong passwords")
         self._known = keep("known networks")

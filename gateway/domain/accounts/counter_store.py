@@ -8,7 +8,7 @@ HOLDERS = 50_000
 """The number of stored holders; the one idle longest is dropped first, when it is full again."""
 
 
-class Levels(Protocol):
+class CounterStore(Protocol):
     """The number and the time of each holder."""
 
     def get(self, holder: str) -> tuple[float, float] | None:
@@ -18,11 +18,11 @@ class Levels(Protocol):
         """Store number and time."""
 
 
-Keep = Callable[[str], Levels]
+NewCounterStore = Callable[[str], CounterStore]
 """Returns the levels of a name; the processes of a node share them."""
 
 
-class OwnLevels:
+class OwnCounters:
     """Levels in this process alone."""
 
     def __init__(self, name: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.attempts import Attempts
-from gateway.domain.accounts.counter_store import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import AuthObserver
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
@@ -15,7 +15,11 @@ class SignIn:
     """The check of sign-ins, which counts each attempt once."""
 
     def __init__(
-        self, db: Database, passwords: Passwords, observer: AuthObserver, keep: Keep = OwnLevels
+        self,
+        db: Database,
+        passwords: Passwords,
+        observer: AuthObserver,
+        keep: NewCounterStore = OwnCounters,
     ) -> None:
         self._db = db
         self._passwords = passwords

@@ -12,7 +12,7 @@ from typing import Literal
 
 from aiohttp import web
 
-from gateway.domain.accounts.counter_store import Keep, Levels, OwnLevels
+from gateway.domain.accounts.counter_store import CounterStore, NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import AuthObserver
 from gateway.domain.accounts.networks import WORTHS, networks_of
 from gateway.records.errors import Refusal
@@ -34,12 +34,12 @@ class Buckets:
     """One bucket per holder: `rate` new tokens per second up to `depth`. Rate 0 is no limit."""
 
     def __init__(
-        self, rate: float, depth: float, clock: Clock, levels: Levels | None = None
+        self, rate: float, depth: float, clock: Clock, levels: CounterStore | None = None
     ) -> None:
         self.rate = rate
         self.depth = depth
         self._clock = clock
-        self._levels = levels or OwnLevels()
+        self._levels = levels or OwnCounters()
 
     def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
         """Take tokens; return the rest (negative: too few) and the seconds until there are enough.
@@ -72,7 +72,7 @@ class RateLimits:
         limits: Limits,
         clock: Clock,
         observer: AuthObserver,
-        keep: Keep = OwnLevels,
+        keep: NewCounterStore = OwnCounters,
         processes: int = 1,
     ) -> None:
         def buckets(name: str, rate: float, depth: float) -> Buckets:

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway.server.processes.channel import Gone, Handler, open_channel
 from gateway.server.processes.child import ANSWER_SECONDS, VARIABLE, Start
-from gateway.server.processes.shared_counters import SharedLevels
+from gateway.server.processes.shared_counters import SharedCounters
 
 NODE_SECONDS = ANSWER_SECONDS + 1.0
 PATIENCE_SECONDS = 1.0
@@ -27,7 +27,7 @@ class Member:
 
     def __init__(self, channel_end: int, memory: int, listening: Sequence[int] = ()) -> None:
         self.handlers: dict[str, Handler] = {}
-        self.levels = SharedLevels(memory)
+        self.levels = SharedCounters(memory)
         self.sockets = [socket.socket(fileno=number) for number in listening]
         """The sockets that all processes of the node listen on."""
         self._end = socket.socket(fileno=channel_end)

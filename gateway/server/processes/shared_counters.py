@@ -12,7 +12,7 @@ BYTES = SETS * WAYS * 8
 REMEMBERED = 4096
 
 
-class SharedLevels:
+class SharedCounters:
     """A table of levels in memory that all processes of a node map.
 
     Each holder has WAYS possible places, chosen by a hash of its name. There is no lock, so that a
@@ -34,7 +34,7 @@ class SharedLevels:
 class NamedLevels:
     """The levels of one name in a shared table."""
 
-    def __init__(self, table: SharedLevels, name: str) -> None:
+    def __init__(self, table: SharedCounters, name: str) -> None:
         self._name = name
         self._tags, self._levels, self._times = table.tags, table.levels, table.times
         # The hash and the search cost more than the rest; a place is right while it has the tag.

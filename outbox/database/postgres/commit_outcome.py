@@ -127,7 +127,7 @@ async def let_go(connection: Connection) -> None:
         await connection.close(timeout=LET_GO_SECONDS)
 
 
-class Fates:
+class CommitOutcomes:
     """Looks up the outcome of transactions on new connections that bypass any pooler."""
 
     def __init__(self, server: Server) -> None:

@@ -10,7 +10,7 @@ from typing import Concatenate
 import asyncpg
 
 from outbox.database.migrate import created
-from outbox.database.postgres.commit_outcome import Fates, Mark, commit, mark
+from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, commit, mark
 from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.faults import breaks_off
 from outbox.database.postgres.hosts import Connection
@@ -114,7 +114,7 @@ class PostgresFilling:
         place = self._place
         server = Server(place.url, place.direct_url, place.synchronous_commit)
         deadline = asyncio.get_running_loop().time() + UNHURRIED_FATE_SECONDS
-        return await Fates(server).committed(marked, deadline)
+        return await CommitOutcomes(server).committed(marked, deadline)
 
     async def _continue(self, table: str, last: int) -> None:
         """Let the generated column of a table go on after `last`."""

@@ -12,7 +12,14 @@ import asyncpg
 from outbox.clock import Clock
 from outbox.database.deferred import Deferred
 from outbox.database.fair_limit import Crowded
-from outbox.database.postgres.commit_outcome import Fates, Mark, Session, commit, let_go, mark
+from outbox.database.postgres.commit_outcome import (
+    CommitOutcomes,
+    Mark,
+    Session,
+    commit,
+    let_go,
+    mark,
+)
 from outbox.database.postgres.deferred_rows import Statement, together
 from outbox.database.postgres.faults import STALE, breaks_off, fault_of
 from outbox.database.postgres.groups import Groups
@@ -56,7 +63,7 @@ class Units:
         observer: Callable[[], DatabaseObserver],
     ) -> None:  # fmt: skip
         self._server = server
-        self._fates = Fates(server)
+        self._fates = CommitOutcomes(server)
         self._clock = clock
         self._ids = ids
         self._limits = limits

@@ -19,7 +19,7 @@ from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
-from outbox.database.sqlite.write_queue import Turns
+from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
     PACE,
     LetGo,
@@ -55,7 +55,7 @@ class SqliteDatabase:
         self._closed = False
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
-        self._writes = Turns(file, clock, ids, partial(self._answer, "write"))
+        self._writes = WriteQueue(file, clock, ids, partial(self._answer, "write"))
         # One place per thread, so that no scan waits behind another scan of the same owner.
         self._places = scan_places(SCANNERS)
 
@@ -116,7 +116,7 @@ class SqliteDatabase:
     ) -> Job:
         return Job(unit, args, kwargs, self._loop.create_future(), self.clock.monotonic())
 
-    def _put(self, jobs: Turns | Readers, job: Job) -> asyncio.Future[Any]:
+    def _put(self, jobs: WriteQueue | Readers, job: Job) -> asyncio.Future[Any]:
         if self._closed:
             raise DatabaseUnavailable("connection", "the database is closed")
         jobs.put(job)

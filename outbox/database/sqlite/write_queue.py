@@ -33,7 +33,7 @@ So units take half a percent of the loop's time when their pages come from a slo
 """
 
 
-class Turns:
+class WriteQueue:
     """The queue of write units. One writer goes back and forth between the loop and the thread."""
 
     def __init__(

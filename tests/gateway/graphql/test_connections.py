@@ -9,7 +9,7 @@ import pytest
 from gateway.graphql.connections import NEWEST, connection, cursor, stretch
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
-from gateway.records.slices import Stretch, Walk
+from gateway.records.slices import Slice, SliceRequest
 
 ID = "018f3a5b7c9d1e2f3a4b5c6d"
 
@@ -22,11 +22,13 @@ def test_stretches() -> None:
     place = Place(1_700_000_000_000_000, ID)
     text = cursor(place)
     assert "=" not in text
-    assert stretch({}) == Stretch(20)
-    assert stretch({"first": None, "last": None}) == Stretch(20)
-    assert stretch({"first": 5, "after": text}) == Stretch(5, after=place)
-    assert stretch({"first": 20, "last": 3, "before": text}) == Stretch(3, True, before=place)
-    assert stretch({"first": 0, "after": text, "before": text}) == Stretch(0, False, place, place)
+    assert stretch({}) == SliceRequest(20)
+    assert stretch({"first": None, "last": None}) == SliceRequest(20)
+    assert stretch({"first": 5, "after": text}) == SliceRequest(5, after=place)
+    assert stretch({"first": 20, "last": 3, "before": text}) == SliceRequest(3, True, before=place)
+    assert stretch({"first": 0, "after": text, "before": text}) == SliceRequest(
+        0, False, place, place
+    )
     assert stretch({"first": 100}).limit == 100
     named = Place("cafe", ID)
     assert stretch({"after": cursor(named, "t")}, "t", text=True).after == named
@@ -75,13 +77,13 @@ def test_page_info() -> None:
         raise AssertionError("nobody asked")
 
     for wanted, more, onward, back in (
-        (Stretch(2), True, True, False),
-        (Stretch(2), False, False, False),
-        (Stretch(2, after=places[0]), False, False, True),
-        (Stretch(2, True), True, False, True),
-        (Stretch(2, True, before=places[0]), False, True, False),
+        (SliceRequest(2), True, True, False),
+        (SliceRequest(2), False, False, False),
+        (SliceRequest(2, after=places[0]), False, False, True),
+        (SliceRequest(2, True), True, False, True),
+        (SliceRequest(2, True, before=places[0]), False, True, False),
     ):
-        found = connection(Walk(records, places, more), wanted, count)
+        found = connection(Slice(records, places, more), wanted, count)
         assert found["nodes"] == records
         assert found["edges"] == [
             {"node": r, "cursor": cursor(p)} for r, p in zip(records, places, strict=True)
@@ -90,5 +92,5 @@ def test_page_info() -> None:
             "hasNextPage": onward, "hasPreviousPage": back,
             "startCursor": cursor(places[0]), "endCursor": cursor(places[1]),
         }  # fmt: skip
-    empty = connection(Walk([], [], False), Stretch(2), count)
+    empty = connection(Slice([], [], False), SliceRequest(2), count)
     assert empty["pageInfo"]["startCursor"] is None

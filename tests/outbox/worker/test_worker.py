@@ -17,7 +17,7 @@ from outbox.queue.drain.settle import settle
 from outbox.queue.state import lanes
 from outbox.queue.state.policy import Schedule
 from outbox.worker import Worker, claimer, settling, windows
-from outbox.worker.claimer import Taking
+from outbox.worker.claimer import Claimer
 from outbox.worker.settling import Settling
 from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
 
@@ -45,15 +45,15 @@ async def test_an_error_of_the_loop_repeats_no_send_in_flight(
         await box.until(1)
         faults = 3
 
-        async def broken(self: Taking, *args: Any) -> float | None:
+        async def broken(self: Claimer, *args: Any) -> float | None:
             nonlocal faults
             if faults:
                 faults -= 1
                 raise RuntimeError("a fault of ours")
             return await taken(self, *args)
 
-        taken = Taking.take
-        monkeypatch.setattr(Taking, "take", broken)
+        taken = Claimer.take
+        monkeypatch.setattr(Claimer, "take", broken)
         await db.write(make, "r2")
         await running.watch.until("restarted", 3)
         answer.set()
@@ -318,7 +318,7 @@ async def test_a_failed_claim_does_not_leave_a_settle_running(
 ) -> None:
     """Two writes of one list at once can lose an item that the second one added."""
     at_once = most = faults = 0
-    write, take = Settling.write, Taking.take
+    write, take = Settling.write, Claimer.take
 
     async def slow(self: Settling, *args: Any) -> float | None:
         nonlocal at_once, most
@@ -330,7 +330,7 @@ async def test_a_failed_claim_does_not_leave_a_settle_running(
         finally:
             at_once -= 1
 
-    async def broken(self: Taking, *args: Any) -> float | None:
+    async def broken(self: Claimer, *args: Any) -> float | None:
         nonlocal faults
         faults += 1
         if faults <= 3:
@@ -338,7 +338,7 @@ async def test_a_failed_claim_does_not_leave_a_settle_running(
         return await take(self, *args)
 
     monkeypatch.setattr(Settling, "write", slow)
-    monkeypatch.setattr(Taking, "take", broken)
+    monkeypatch.setattr(Claimer, "take", broken)
     async with drain(db, ring()) as running:
         await running.watch.until("restarted", 3)
         assert most == 1

@@ -11,7 +11,7 @@ from gateway.records import slices, statements, store
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
 from gateway.records.record import Record
-from gateway.records.slices import NOTHING, Stretch, Walk
+from gateway.records.slices import NOTHING, Slice, SliceRequest
 from gateway.records.values.folding import BETWEEN, fold
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
@@ -39,8 +39,8 @@ ORDERS: Mapping[str, Order] = {
 
 
 async def stretch(
-    tx: Tx, shop: Record, order: str, wanted: Stretch, shelf: str = WHOLE, search: str = ""
-) -> Walk:
+    tx: Tx, shop: Record, order: str, wanted: SliceRequest, shelf: str = WHOLE, search: str = ""
+) -> Slice:
     """Return a stretch of the products that a store shows, of one shelf.
 
     A long product lacks its long texts, such as the images; `whole` has them.
@@ -59,7 +59,7 @@ async def stretch(
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
-    return slices.walked(
+    return slices.read_slice(
         [Record(PRODUCTS, row) for row in rows], wanted,
         lambda found: Place(by.of(found), found.id),
         long,

@@ -9,7 +9,7 @@ from gateway.records import settled_rows, slices, store
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
 from gateway.records.record import CREATED_AT, Record, Row, records_of
-from gateway.records.slices import Stretch, Walk
+from gateway.records.slices import Slice, SliceRequest
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -19,7 +19,7 @@ FEW = 200
 """So many reviews never have more than MOST_BYTES."""
 
 
-async def first(tx: Tx, product_ids: Sequence[str], wanted: Stretch) -> Mapping[str, Walk]:
+async def first(tx: Tx, product_ids: Sequence[str], wanted: SliceRequest) -> Mapping[str, Slice]:
     """Return a stretch of the published reviews of each product, the newest first.
 
     Raises query_too_complex above MOST_BYTES together.
@@ -57,7 +57,7 @@ async def first(tx: Tx, product_ids: Sequence[str], wanted: Stretch) -> Mapping[
     for row in rows:
         by_product[row["product_id"]].append(cast("Row", row))
     return {
-        product_id: slices.walked(
+        product_id: slices.read_slice(
             records_of(REVIEWS, found, tx.now, "UTC"), wanted,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )

@@ -12,7 +12,7 @@ from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Query
 from gateway.records.record import Record
-from gateway.records.slices import Stretch, Walk
+from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
 from outbox.database.transaction import Tx
@@ -60,7 +60,7 @@ async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None
     return await order_verbs.cancel(tx, visitor.actor, found.id, reason)
 
 
-async def stretch(tx: Tx, visitor: Visitor, customer_id: str, wanted: Stretch) -> Walk:
+async def stretch(tx: Tx, visitor: Visitor, customer_id: str, wanted: SliceRequest) -> Slice:
     """Return a stretch of the customer's orders, the newest first."""
     store = visitor.store
     return await slices.walk(

@@ -7,7 +7,7 @@ its queue: however many sign-ins customers send, a sign-in to the console waits 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gateway.domain.accounts.counter_store import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
@@ -29,7 +29,9 @@ TRIES, TRIES_SECONDS = 10, 900.0
 class CustomerPasswords:
     """The check of sign-ins of customers."""
 
-    def __init__(self, db: Database, passwords: Passwords, keep: Keep = OwnLevels) -> None:
+    def __init__(
+        self, db: Database, passwords: Passwords, keep: NewCounterStore = OwnCounters
+    ) -> None:
         self._db = db
         self._passwords = passwords
         self._places = Places(1, each=1, waiting=WAITING)

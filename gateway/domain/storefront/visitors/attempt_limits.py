@@ -6,7 +6,7 @@ A try counts before its check, so that parallel tries all count, also those of o
 import hashlib
 import math
 
-from gateway.domain.accounts.counter_store import Keep, OwnLevels
+from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import networks_of
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
@@ -18,7 +18,12 @@ class Tries:
     """At most `most` tries of one holder in `seconds`, which begin with its first try."""
 
     def __init__(
-        self, clock: Clock, most: int, seconds: float, message: str, keep: Keep = OwnLevels
+        self,
+        clock: Clock,
+        most: int,
+        seconds: float,
+        message: str,
+        keep: NewCounterStore = OwnCounters,
     ) -> None:
         self._clock = clock
         self._most = most

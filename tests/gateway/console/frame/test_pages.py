@@ -188,4 +188,3 @@ async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui:
     assert "<option selected>America/Sao_Paulo</option>" in (await rui.get("/console/account")).html
     forged = await maria.post("/console/account", list(fields.items()))
     assert forged.status == 403
-

@@ -97,8 +97,8 @@ def test_an_attempt_without_a_check_does_not_count(clock: Hand) -> None:
 
 def test_memory_is_limited(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counter_store, "HOLDERS", 3)
-    kept: dict[str, counter_store.OwnLevels] = {}
-    tries = Attempts(clock, lambda name: kept.setdefault(name, counter_store.OwnLevels()))
+    kept: dict[str, counter_store.OwnCounters] = {}
+    tries = Attempts(clock, lambda name: kept.setdefault(name, counter_store.OwnCounters()))
     for n in range(10):
         waits(tries, f"{n}@example.com")
         tries.right("x@example.com", f"192.0.2.{n}")

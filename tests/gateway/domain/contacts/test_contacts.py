@@ -225,17 +225,17 @@ async def test_the_list_has_its_envelope(ana: Person, bia: Person) -> None:
 async def test_a_list_links_to_its_next_page(ana: Person) -> None:
     for i in range(5):
         await made(ana, name=f"joão & {i}")
-    walked = []
+    read_slice = []
     path = "/api/contacts?limit=2&search=jo%C3%A3o%20%26&page=1"
     for _ in range(3):
         reply = await ana.get(path)
-        walked += [r["name"] for r in reply.body["data"]]
+        read_slice += [r["name"] for r in reply.body["data"]]
         if "Link" in reply.headers:
             path, _, relation = reply.headers["Link"].partition("; ")
             assert relation == 'rel="next"'
             path = path[1:-1]
             assert reply.body["nextCursor"] in path
-    assert walked == [f"joão & {i}" for i in (4, 3, 2, 1, 0)]
+    assert read_slice == [f"joão & {i}" for i in (4, 3, 2, 1, 0)]
     assert "nextCursor" not in reply.body
 
 

@@ -386,8 +386,8 @@ async def test_lists_by_date_are_complete(ana: Person, path: str) -> None:
     pages = [await ana.get(f"/api/tasks/{path}{join}limit=5&page={page}") for page in range(1, 5)]
     assert [len(reply.body["data"]) for reply in pages] == [5, 5, 2, 0]
     assert {reply.body["total"] for reply in pages} == {12}
-    walked = [task["title"] for reply in pages for task in reply.body["data"]]
-    assert walked == [f"2026-11-{day:02d}T10:00:00Z" for day in range(1, 13)]
+    read_slice = [task["title"] for reply in pages for task in reply.body["data"]]
+    assert read_slice == [f"2026-11-{day:02d}T10:00:00Z" for day in range(1, 13)]
     assert (await ana.get(f"/api/tasks/{path}{join}limit=5000")).body["limit"] == 1000
     assert (await ana.get(f"/api/tasks/{path}{join}limit=0")).body["limit"] == 1000
 

@@ -287,8 +287,8 @@ async def test_paging_with_the_cursor(ana: Person) -> None:
     await made(ana, title="late", stage="lead")
     second = await ana.get(f"{path}&cursor={first.body['nextCursor']}")
     assert first.headers["Link"] == f'<{path}&cursor={first.body["nextCursor"]}>; rel="next"'
-    walked = [deal["title"] for reply in (first, second) for deal in reply.body["data"]]
-    assert walked == ["d4", "d3", "d1", "d0"]
+    read_slice = [deal["title"] for reply in (first, second) for deal in reply.body["data"]]
+    assert read_slice == ["d4", "d3", "d1", "d0"]
     assert "nextCursor" not in second.body
 
 

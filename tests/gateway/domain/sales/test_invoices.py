@@ -417,11 +417,11 @@ async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
         assert len(reply.body["data"]) == count
     listed = (await ana.get("/api/invoices?sort=dueDate&limit=2")).body
     assert len(listed["data"]) == 2
-    walked = (await ana.get(f"/api/invoices?overdue=false&limit=2&from={today}")).body
-    assert len(walked["data"]) == 2
-    onward = f"&cursor={walked['nextCursor']}"
+    read_slice = (await ana.get(f"/api/invoices?overdue=false&limit=2&from={today}")).body
+    assert len(read_slice["data"]) == 2
+    onward = f"&cursor={read_slice['nextCursor']}"
     rest = (await ana.get(f"/api/invoices?overdue=false&limit=2&from={today}{onward}")).body
-    assert [r["id"] for r in walked["data"] + rest["data"]] == [r["id"] for r in records[::-1]]
+    assert [r["id"] for r in read_slice["data"] + rest["data"]] == [r["id"] for r in records[::-1]]
 
 
 async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -> None:

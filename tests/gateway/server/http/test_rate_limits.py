@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.accounts.counter_store import OwnLevels
+from gateway.domain.accounts.counter_store import OwnCounters
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import Buckets, RateLimits
@@ -57,7 +57,7 @@ def test_what_is_refused_costs_nothing() -> None:
 
 def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.domain.accounts.counter_store.HOLDERS", 3)
-    levels = OwnLevels()
+    levels = OwnCounters()
     bucket = Buckets(rate=1, depth=2, clock=Hand(), levels=levels)
     bucket.take("busy")
     bucket.take("busy")

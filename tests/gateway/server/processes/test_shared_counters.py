@@ -12,7 +12,7 @@ from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import EXAMINING_SECONDS, Buckets, RateLimits
-from gateway.server.processes.shared_counters import WAYS, SharedLevels, shared_memory
+from gateway.server.processes.shared_counters import WAYS, SharedCounters, shared_memory
 from tests.gateway.server.http.test_rate_limits import Counted, Hand
 
 OTHER = """
@@ -33,7 +33,7 @@ def memory() -> Iterator[int]:
 
 def test_a_bucket_is_one_for_all_processes(memory: int) -> None:
     clock = Hand()
-    one, two = (Buckets(1, 4, clock, SharedLevels(memory).of("read")) for _ in range(2))
+    one, two = (Buckets(1, 4, clock, SharedCounters(memory).of("read")) for _ in range(2))
     assert [bucket.take("a")[0] for bucket in (one, two, one, two, one)] == [3, 2, 1, 0, -1]
     clock.now += 1
     assert two.take("a")[0] == 0
@@ -43,7 +43,7 @@ def test_a_bucket_is_one_for_all_processes(memory: int) -> None:
 
 
 def test_a_process_that_inherits_the_memory_sees_the_same(memory: int) -> None:
-    levels = SharedLevels(memory).of("read")
+    levels = SharedCounters(memory).of("read")
     assert levels.get("ana") is None
     levels.put("ana", 3.25, 100.5)
     done = subprocess.run(
@@ -55,7 +55,7 @@ def test_a_process_that_inherits_the_memory_sees_the_same(memory: int) -> None:
 
 
 def test_buckets_of_different_names_are_apart(memory: int) -> None:
-    table = SharedLevels(memory)
+    table = SharedCounters(memory)
     table.of("read").put("a", 1, 1)
     assert table.of("write").get("a") is None
 
@@ -67,7 +67,7 @@ def test_in_a_full_set_the_one_idle_longest_goes(
         "gateway.server.processes.shared_counters._places",
         lambda name: (range(WAYS), int(name.split()[1])),
     )
-    levels = SharedLevels(memory).of("read")
+    levels = SharedCounters(memory).of("read")
     for number in range(1, WAYS + 1):
         levels.put(str(number), 1.0, 100.0 + number)
     assert levels.get("2") == (1.0, 102.0)
@@ -82,7 +82,7 @@ def test_the_rates_of_all_processes_together_are_those_of_the_settings(memory: i
     clock = Hand()
     settings = Limits(write_per_second=3, burst=1, sign_in_per_minute=2, forms_per_minute=2)
     there = [
-        RateLimits(settings, clock, Counted(), SharedLevels(memory).of, processes=3)
+        RateLimits(settings, clock, Counted(), SharedCounters(memory).of, processes=3)
         for _ in range(3)
     ]
     for process in there:
@@ -103,7 +103,7 @@ def test_the_rates_of_all_processes_together_are_those_of_the_settings(memory: i
 def test_an_account_examines_in_one_process_at_a_time(memory: int) -> None:
     clock = Hand()
     one, two = (
-        RateLimits(Limits(), clock, Counted(), SharedLevels(memory).of, processes=2)
+        RateLimits(Limits(), clock, Counted(), SharedCounters(memory).of, processes=2)
         for _ in range(2)
     )
     with one.examination("ana"):
@@ -123,7 +123,7 @@ def test_an_account_examines_in_one_process_at_a_time(memory: int) -> None:
 
 def test_wrong_passwords_count_in_all_processes(memory: int) -> None:
     clock = Hand()
-    one, two = (Attempts(clock, SharedLevels(memory).of) for _ in range(2))
+    one, two = (Attempts(clock, SharedCounters(memory).of) for _ in range(2))
     for attempts in (one, two, one, two, one):
         attempts.begin("ana@example.com", "198.51.100.7")
     with pytest.raises(Refusal):
@@ -139,7 +139,7 @@ def test_wrong_passwords_count_in_all_processes(memory: int) -> None:
 
 def test_tries_of_customers_count_in_all_processes(memory: int) -> None:
     clock = Hand()
-    one, two = (Tries(clock, 2, 60.0, "Later.", SharedLevels(memory).of) for _ in range(2))
+    one, two = (Tries(clock, 2, 60.0, "Later.", SharedCounters(memory).of) for _ in range(2))
     one.begin("198.51.100.7", "a")
     two.begin("198.51.100.7", "a")
     with pytest.raises(Refusal):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from outbox.database.postgres.commit_outcome import Fates, Mark, Session, mark, marking
+from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, Session, mark, marking
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
@@ -38,7 +38,7 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
 async def test_a_commit_that_succeeds_during_the_query_of_its_outcome(url: str) -> None:
     """With status and event in one statement, one trial in forty reported it as not committed."""
     dice = random.Random(SEED)
-    fates = Fates(Server(url, "", "on"))
+    fates = CommitOutcomes(Server(url, "", "on"))
     ours = await asyncpg.connect(url)
     for number in range(TRIALS):
         marked = await begun(ours, f"{number:024x}")
@@ -53,7 +53,7 @@ async def test_a_rolled_back_transaction_is_not_committed(url: str) -> None:
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     await ours.execute("rollback")
-    assert not await Fates(Server(url, "", "on")).committed(marked, deadline())
+    assert not await CommitOutcomes(Server(url, "", "on")).committed(marked, deadline())
     await ours.close()
 
 
@@ -63,7 +63,7 @@ async def test_an_unused_id_is_not_committed(url: str) -> None:
     marked = await begun(ours)
     await ours.execute("rollback")
     ahead = replace(marked, xid=str(int(str(marked.xid)) + 1_000_000))
-    assert not await Fates(Server(url, "", "on")).committed(ahead, deadline())
+    assert not await CommitOutcomes(Server(url, "", "on")).committed(ahead, deadline())
     await ours.close()
 
 
@@ -72,7 +72,7 @@ async def test_an_id_of_another_transaction_is_not_committed(url: str) -> None:
     marked = await begun(ours)
     await ours.execute("commit")
     other = replace(marked, wrote=(INSERT, "f" * 24))
-    assert not await Fates(Server(url, "", "on")).committed(other, deadline())
+    assert not await CommitOutcomes(Server(url, "", "on")).committed(other, deadline())
     await ours.close()
 
 
@@ -81,7 +81,7 @@ async def test_without_an_event_the_status_counts_on_the_same_timeline_alone(url
     ours = await asyncpg.connect(url)
     marked = replace(await begun(ours), wrote=None)
     await ours.execute("commit")
-    fates = Fates(Server(url, "", "on"))
+    fates = CommitOutcomes(Server(url, "", "on"))
     assert await fates.committed(marked, deadline())
     with pytest.raises(OutcomeUnknown):
         await fates.committed(replace(marked, timeline="0000FFFF"), deadline())
@@ -92,7 +92,7 @@ async def test_a_running_transaction_is_unknown_at_the_deadline(url: str) -> Non
     ours = await asyncpg.connect(url)
     marked = await begun(ours)
     with pytest.raises(OutcomeUnknown):
-        await Fates(Server(url, "", "on")).committed(
+        await CommitOutcomes(Server(url, "", "on")).committed(
             marked, asyncio.get_running_loop().time() + 0.3
         )
     await ours.close()
@@ -109,7 +109,7 @@ async def session_of(connection: asyncpg.Connection, event_id: str) -> Session:
 async def test_the_outcome_of_a_statement_that_commits_by_itself(url: str) -> None:
     """The question comes before, while and after the statement runs; the answer stays true."""
     dice = random.Random(SEED)
-    fates = Fates(Server(url, "", "on"))
+    fates = CommitOutcomes(Server(url, "", "on"))
     look = await asyncpg.connect(url)
     answers = set()
     for number in range(TRIALS // 4):
@@ -135,7 +135,7 @@ async def test_a_statement_that_waits_at_the_server_never_takes_place_afterwards
     waiting = asyncio.create_task(ours.execute(ONE_EVENT, "e" * 24, *INSERTED))
     while not await other.fetchval("select exists (select 1 from pg_locks where not granted)"):
         await asyncio.sleep(0)
-    assert not await Fates(Server(url, "", "on")).committed(session, deadline())
+    assert not await CommitOutcomes(Server(url, "", "on")).committed(session, deadline())
     await other.execute("rollback")
     with pytest.raises((asyncpg.PostgresError, *LOST)):
         await waiting

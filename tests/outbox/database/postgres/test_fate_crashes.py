@@ -21,7 +21,7 @@ import pytest
 from outbox.clock import SystemClock
 from outbox.database import open as open_database
 from outbox.database.migrate import migrate
-from outbox.database.postgres.commit_outcome import Fates, Mark, mark
+from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, mark
 from outbox.database.postgres.server import Server
 from outbox.errors import OutcomeUnknown
 from outbox.ids import Ids
@@ -70,7 +70,7 @@ async def committed(url: str, *, event: bool = False) -> Mark:
 
 async def told(url: str, marked: Mark) -> str:
     try:
-        found = await Fates(Server(url, "", "on")).committed(marked, deadline())
+        found = await CommitOutcomes(Server(url, "", "on")).committed(marked, deadline())
     except OutcomeUnknown:
         return "unknown"
     return "committed" if found else "not committed"

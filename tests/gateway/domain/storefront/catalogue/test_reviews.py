@@ -13,7 +13,7 @@ from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.records.slices import Stretch
+from gateway.records.slices import SliceRequest
 from gateway.records.values.global_ids import global_id
 from gateway.server.upkeep.duties import BATCHES
 from outbox.database.transaction import Tx
@@ -345,18 +345,18 @@ async def test_lists_of_many_products_at_once(shop: Shop) -> None:
     hidden = await review(shop, products[0], BIA)
     await shop.owner.put(f"/api/reviews/{hidden.id}", {"status": "pending"})
 
-    async def texts(wanted: Stretch) -> list[tuple[list[str], bool]]:
+    async def texts(wanted: SliceRequest) -> list[tuple[list[str], bool]]:
         found = await shop.db.read(review_lists.first, products, wanted)
         return [([r["text"] for r in found[p].records], found[p].more) for p in products]
 
     two = (["4", "3"], True)
-    assert await texts(Stretch(2)) == [two, two, ([], False)]
+    assert await texts(SliceRequest(2)) == [two, two, ([], False)]
     all_five = (["4", "3", "2", "1", "0"], False)
-    assert await texts(Stretch(5)) == [all_five, all_five, ([], False)]
-    first = await shop.db.read(review_lists.first, products, Stretch(2))
-    onward = Stretch(2, after=first[products[0]].places[-1])
+    assert await texts(SliceRequest(5)) == [all_five, all_five, ([], False)]
+    first = await shop.db.read(review_lists.first, products, SliceRequest(2))
+    onward = SliceRequest(2, after=first[products[0]].places[-1])
     assert (await texts(onward))[0] == (["2", "1"], True)
-    back = Stretch(1, last=True, before=first[products[0]].places[-1])
+    back = SliceRequest(1, last=True, before=first[products[0]].places[-1])
     assert (await texts(back))[0] == (["4"], False)
 
 
@@ -368,11 +368,11 @@ async def test_too_much_text_at_once_is_refused(
         await review(shop, product_id, f"c{number}@example.com", text="é" * 100)
     monkeypatch.setattr(review_lists, "FEW", 2)
     monkeypatch.setattr(review_lists, "MOST_BYTES", 600)
-    assert await shop.db.read(review_lists.first, [product_id], Stretch(3))
+    assert await shop.db.read(review_lists.first, [product_id], SliceRequest(3))
     monkeypatch.setattr(review_lists, "MOST_BYTES", 599)
-    refusal = await refused(shop.db.read(review_lists.first, [product_id], Stretch(3)))
+    refusal = await refused(shop.db.read(review_lists.first, [product_id], SliceRequest(3)))
     assert refusal.code == "query_too_complex"
-    assert await shop.db.read(review_lists.first, [product_id], Stretch(2))
+    assert await shop.db.read(review_lists.first, [product_id], SliceRequest(2))
 
 
 async def test_only_a_customer_of_the_store_writes(shop: Shop) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.accounts.counter_store import HOLDERS, OwnLevels
+from gateway.domain.accounts.counter_store import HOLDERS, OwnCounters
 from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.records.errors import Refusal
 
@@ -77,7 +77,7 @@ def test_right_and_unchecked_tries_do_not_count() -> None:
 
 
 def test_the_counts_are_bounded() -> None:
-    kept = OwnLevels()
+    kept = OwnCounters()
     tries = Tries(Hands(), 1, 60.0, MESSAGE, lambda name: kept)
     for n in range(HOLDERS // 2 + 10):
         tries.begin("198.51.100.1", f"h{n}")
