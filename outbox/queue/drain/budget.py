@@ -1,4 +1,4 @@
-"""Bound the work of one round of fan-out, whatever the work consists of.
+"""Bound the work of one round of fan-out by prices of its parts.
 
 A round counts what it does: webhooks read, events compared with webhooks, conditions judged, bytes
 parsed, deliveries made. Each kind has a price, about the nanoseconds that it takes.
@@ -23,15 +23,15 @@ CONDITION = 400
 KIBIBYTE = 2_000
 DELIVERY = 20_000
 CLAIM = 40_000
-"""What a claim costs that was made in the same unit."""
+"""The price of a claim in the same unit."""
 
 WEBHOOKS_OF_ALL = {"sqlite": 150, "postgres": 1_000}
 """Webhooks that one round reads for new events; with more of them, owners take turns."""
 LEAST_WEBHOOKS = 50
-"""Webhooks of an owner that his turn reads at least; with more than it reads, an event is split."""
+"""Webhooks of an owner that one turn reads at least; with more, it splits an event."""
 
 
-class Judge(Protocol):
+class Conditional(Protocol):
     """A webhook; its conditions are None when they are damaged."""
 
     @property
@@ -39,14 +39,14 @@ class Judge(Protocol):
 
 
 class Budget:
-    """What is left for a round, or for a part of it."""
+    """What a round, or a part of it, may still spend."""
 
     def __init__(self, amount: int) -> None:
         self.left = amount
         self._begun = False
 
     def spend(self, price: int) -> None:
-        """Take the price of work that is done whatever is left."""
+        """Take the price of work that is done even beyond the budget."""
         self.left -= price
 
     def webhooks(self) -> int:
@@ -57,10 +57,10 @@ class Budget:
         """Return how many events to read for so many webhooks: some of them may cost little."""
         return min(max(4 * self.left // (EVENT + DELIVERY * max(webhooks, 1)), 8), most)
 
-    def begin(self, compared: int, chosen: Iterable[Judge], size: int) -> bool:
+    def begin(self, compared: int, chosen: Iterable[Conditional], size: int) -> bool:
         """Take the price of one event with a body of `size` bytes; return False if it is too high.
 
-        The first event is begun whatever it costs: its webhooks are bounded, and so is its body.
+        The first event has no limit: the number of its webhooks is bounded, and so is its body.
         """
         self.left -= COMPARISON * compared
         price, judged = 0, False

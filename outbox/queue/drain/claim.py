@@ -75,7 +75,7 @@ where id /*sqlite in (*/ /*postgres = any (array(*/
 returning id, webhook_id
 """
 
-# Behind all lanes that are due now, so that the lanes take turns.
+# The lane goes behind all lanes that are due now, so that lanes take turns.
 TURN = f"""
 update lanes set turned_at = (select due_now()), served = served + s.got,
   due_at = (select due_now()) + s.aside
@@ -107,8 +107,8 @@ class Taken:
 class _Lane:
     """A due, locked lane: the rest of its window, and the numbers requested and claimed.
 
-    `open_for`: microseconds since its receiver or its circuit let it wait. `probe_in`: microseconds
-    until a probe is due; None while its circuit is closed.
+    `open_for`: microseconds since its receiver or circuit stopped holding it. `probe_in`:
+    microseconds until a probe is due; None while its circuit is closed.
     """
 
     webhook_id: str
@@ -130,14 +130,13 @@ async def claim(
 ) -> Taken:
     """Claim due deliveries within `capacity`, at most `at_once` of them.
 
-    `preclaimed` counts the claims of fan-out by webhook. A few deliveries of webhooks whose last
-    attempt failed go first, and all of them together get at most a share, so that neither they nor
-    the healthy webhooks keep the others waiting. The further places of `capacity` are for healthy
-    ones.
+    `preclaimed` counts the claims of fan-out by webhook. A few deliveries of failing webhooks go
+    first, and all of these together get at most a share, so that neither failing nor healthy
+    webhooks keep the others waiting. The further places of `capacity` are for healthy webhooks.
     """
-    born = sum(preclaimed.values())
-    slots = max(capacity.slots - born, 0)
-    further = capacity.shares.further - max(born - capacity.slots, 0)
+    new = sum(preclaimed.values())
+    slots = max(capacity.slots - new, 0)
+    further = capacity.shares.further - max(new - capacity.slots, 0)
     if slots <= 0 and further <= 0:
         return Taken(crowded=True)
     limit = at_once or CLAIMS_AT_ONCE[tx.engine]
@@ -149,26 +148,28 @@ async def claim(
     count = first + divide(healthy, places, most + further)
     count += divide(failing, places, min(capacity.failing_slots - first, places.left))
     by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
-    requests = [a for a in by_id.values() if a.requested and a.probe_in is None]
+    requests = [lane for lane in by_id.values() if lane.requested and lane.probe_in is None]
     ids: list[str] = []
     for row in await tx.many(
         CLAIM,
         [
-            (capacity.claim, capacity.node_id, a.webhook_id, a.requested, a.share())
-            for a in requests
+            (capacity.claim, capacity.node_id, lane.webhook_id, lane.requested, lane.share())
+            for lane in requests
         ],
     ):
         ids.append(row["id"])
         by_id[row["webhook_id"]].got += 1
-    probing = {a.webhook_id: a for a in failing if a.requested and a.probe_in is not None}
-    taken = await probes.take(tx, capacity, probing) if probing else probes.NONE
-    for one, webhook_id in taken.webhooks.items():
+    probing = {
+        lane.webhook_id: lane for lane in failing if lane.requested and lane.probe_in is not None
+    }
+    probe_claims = await probes.take(tx, capacity, probing) if probing else probes.NONE
+    for one, webhook_id in probe_claims.webhooks.items():
         ids.append(one)
         by_id[webhook_id].got += 1
-    loaded, crowded = await load(tx, ids, capacity, by_id, taken.probes)
+    loaded, crowded = await load(tx, ids, capacity, by_id, probe_claims.probes)
     await _put_back(tx, by_id.values(), crowded)
     endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
-    # By what was claimed: a due lane without a delivery leaves its places to the lanes behind it.
+    # Count claimed rows, so that unused places go to later lanes.
     if places.left <= 0 and len(ids) >= count:
         return Taken(loaded, endpoints, more=most < slots, crowded=most == slots)
     failing_too = capacity.failing_slots > sum(lane.got for lane in failing)
@@ -186,7 +187,7 @@ async def _due(
 ) -> tuple[list[_Lane], list[_Lane], dict[bool, bool]]:
     """Return the failing and the healthy lanes whose turn it may be, locked, longest waiting first.
 
-    Return also whether these are all that are due, for each of both.
+    Return also by `failing` whether these are all that are due.
     """
     slots = places.left
     limits = {
@@ -198,18 +199,18 @@ async def _due(
         for row in await tx.all(DUE_LANES, limits[True], limits[False]):
             rows[bool(row["failing"])].append(row)
     due: dict[bool, list[_Lane]] = {}
-    for failing, found in rows.items():
+    for failing, oldest in rows.items():
         limit = limits[failing]
         hidden: list[Row] = []
-        if limit and (not slots or len(found) == limit):
-            seen = {row["owner_id"] for row in found}
+        if limit and (not slots or len(oldest) == limit):
+            seen = {row["owner_id"] for row in oldest}
             hidden = await owners.hidden(tx, failing, limit, places, seen)
-        by_id = {row["webhook_id"]: row for row in (*found, *hidden)}
+        by_id = {row["webhook_id"]: row for row in (*oldest, *hidden)}
         due[failing] = [
             _lane(row, capacity, preclaimed)
             for row in sorted(by_id.values(), key=lambda row: int(row["due_at"]))
         ]
-    return due[True], due[False], {f: len(found) < limits[f] for f, found in rows.items()}
+    return due[True], due[False], {f: len(oldest) < limits[f] for f, oldest in rows.items()}
 
 
 def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
@@ -224,11 +225,11 @@ def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
     )
 
 
-async def _put_back(tx: Tx, looked_at: Iterable[_Lane], crowded: frozenset[str]) -> None:
+async def _put_back(tx: Tx, due: Iterable[_Lane], crowded: frozenset[str]) -> None:
     """Give each examined lane its next time; those without a place keep their turn."""
     turned: list[tuple[str, int, int]] = []
     rested: list[str] = []
-    for lane in looked_at:
+    for lane in due:
         if lane.webhook_id in crowded:
             turned.append((lane.webhook_id, lane.got, CROWDED))
         elif lane.requested == lane.window and lane.got == lane.requested:

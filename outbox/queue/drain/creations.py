@@ -1,4 +1,4 @@
-"""The deliveries that one round of fan-out makes."""
+"""Make the deliveries of one round of fan-out."""
 
 from collections import Counter
 
@@ -31,7 +31,7 @@ class Creations:
         self.due = due
         self._places = Places(capacity.slots, capacity.shares.further, capacity.shares)
         self.rows: list[tuple[object, ...]] = []
-        self.lined: list[tuple[object, ...]] = []
+        self.in_lines: list[tuple[object, ...]] = []
         """The rows of ordered webhooks."""
         self.followers: dict[str, dict[str, str]] = {}
         """Of each ordered webhook, one new delivery of each record."""
@@ -71,17 +71,18 @@ class Creations:
             if origin == "test":
                 self.tests.append((delivery_id, to.id))
             self.ready[to.id] = event["owner_id"]
-        taken = state == "in_flight"
+        claim = node_id = None
+        if state == "in_flight":
+            claim, node_id = self._capacity.claim, self._capacity.node_id
         self.created[event["name"]] += 1
         row = (
-                delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
-                # One microsecond apart, so that a lane sends in the order of its events.
-                self.due + to.made, 0, int(taken), self._capacity.claim if taken else None,
-                self._capacity.node_id if taken else None, event["record_id"], seq, self._tx.now,
-                self._tx.now if state == "dead" else None,
-            )  # fmt: skip
+            delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
+            # One microsecond apart, so that a lane sends in the order of its events.
+            self.due + to.made, 0, int(claim is not None), claim, node_id, event["record_id"], seq,
+            self._tx.now, self._tx.now if state == "dead" else None,
+        )  # fmt: skip
         if state == "held":
-            self.lined.append((*row, True))
+            self.in_lines.append((*row, True))
         else:
             self.rows.append(row)
         to.made += 1
@@ -99,10 +100,10 @@ class Creations:
         """Insert the deliveries and wake their lanes; return whether some lanes were locked."""
         await sql.insert(self._tx, "deliveries", COLUMNS, self.rows, ONCE)
         await circuits.let_pass(self._tx, self.tests)
-        noted = await lanes.wake_or_note(self._tx, self.ready, self.due)
-        if self.lined:
-            await sql.insert(self._tx, "deliveries", IN_LINE, self.lined, ONCE)
+        locked = await lanes.wake_or_note(self._tx, self.ready, self.due)
+        if self.in_lines:
+            await sql.insert(self._tx, "deliveries", IN_LINE, self.in_lines, ONCE)
             heads, busy = await lanes.line_up(self._tx, self.followers, self.due)
             self.ready |= {webhook_id: self._owners[webhook_id] for webhook_id in heads}
-            noted = noted or busy
-        return noted
+            locked = locked or busy
+        return locked

@@ -1,4 +1,4 @@
-"""The transactions of one turn of the drain, made of settle, claim and fan-out."""
+"""The transactions of one cycle of the drain: settle, claim and fan-out."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ BESIDE_FAN_OUT = 64
 async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
     """Claim due deliveries and fan out new events, in one transaction.
 
-    First the claim, which empties lanes, so that fan-out may claim for them what it creates: a
+    The first claim empties lanes, so that fan-out may claim at once what it creates for them: a
     delivery that is ready in between costs a third more. The second claim takes what fan-out must
     not claim, such as large bodies.
     """
-    taken = await claim(tx, capacity, {}, BESIDE_FAN_OUT)
-    rest = _without(capacity, taken)
-    fanned = await fan_out(tx, rest, CLAIM * len(taken.claimed))
+    first = await claim(tx, capacity, {}, BESIDE_FAN_OUT)
+    rest = _without(capacity, first)
+    fanned = await fan_out(tx, rest, CLAIM * len(first.claimed))
     if not _has_room(rest, fanned):
-        return fanned, [taken]
-    if len(taken.claimed) + sum(fanned.created.values()) >= BESIDE_FAN_OUT:
+        return fanned, [first]
+    if len(first.claimed) + sum(fanned.created.values()) >= BESIDE_FAN_OUT:
         # This unit has done enough; the next one claims.
-        return fanned, [replace(taken, more=True)]
+        return fanned, [replace(first, more=True)]
     rest = replace(rest, shares=_with(rest.shares, fanned.claimed))
-    return fanned, [taken, await claim(tx, rest, fanned.preclaimed())]
+    return fanned, [first, await claim(tx, rest, fanned.preclaimed())]
 
 
 @brief
@@ -52,8 +52,7 @@ async def settle_and_claim(
 ) -> tuple[Settlement, Taken]:
     """Record results, then claim due deliveries, in one transaction.
 
-    Nothing in the claim waits for a lock, so that its locks come after those of settle without
-    a deadlock.
+    The claim waits for no lock, so that it cannot cause a deadlock with the locks of settle.
     """
     return await settle(tx, batch), await claim(tx, capacity, {})
 
@@ -67,23 +66,23 @@ async def fan_out_and_look(tx: Tx, capacity: Capacity) -> tuple[FannedOut, bool]
     return fanned, due or fanned.turned_away or _has_room(capacity, fanned)
 
 
-def _without(capacity: Capacity, taken: Taken) -> Capacity:
+def _without(capacity: Capacity, claims: Taken) -> Capacity:
     """Return what is left of `capacity` after a claim."""
-    counts = Counter(delivery.webhook_id for delivery in taken.claimed)
-    failing = {w for w, endpoint in taken.endpoints.items() if endpoint.failures}
+    counts = Counter(delivery.webhook_id for delivery in claims.claimed)
+    failing = {w for w, endpoint in claims.endpoints.items() if endpoint.failures}
     spent = sum(counts[webhook_id] for webhook_id in failing)
     windows = {
         w: capacity.windows.get(w, FAILING_WINDOW if w in failing else FIRST_WINDOW) - count
         for w, count in counts.items()
     }
     return replace(
-        capacity, slots=max(capacity.slots - len(taken.claimed), 0),
+        capacity, slots=max(capacity.slots - len(claims.claimed), 0),
         failing_slots=max(capacity.failing_slots - spent, 0),
         failing_first=max(capacity.failing_first - spent, 0),
         windows=ChainMap(windows, cast(dict[str, int], capacity.windows)),
-        body_bytes=max(capacity.body_bytes - sum(len(d.body or b"") for d in taken.claimed), 0),
+        body_bytes=max(capacity.body_bytes - sum(len(d.body or b"") for d in claims.claimed), 0),
         shares=_with(
-            capacity.shares, taken.claimed, max(len(taken.claimed) - capacity.slots, 0)
+            capacity.shares, claims.claimed, max(len(claims.claimed) - capacity.slots, 0)
         ),
     )  # fmt: skip
 
@@ -98,9 +97,9 @@ def _with(shares: Shares, claimed: Sequence[Claimed], further: int = 0) -> Share
 def _has_room(capacity: Capacity, fanned: FannedOut) -> bool:
     """Return whether there is room for a delivery that fan-out has not claimed."""
     counts = fanned.preclaimed()
-    left = capacity.slots - counts.total()
+    slots = capacity.slots - counts.total()
     shares = _with(capacity.shares, fanned.claimed)
-    places = Places(max(left, 0), shares.further + min(left, 0), shares)
+    places = Places(max(slots, 0), shares.further + min(slots, 0), shares)
     return any(
         counts[webhook_id] < capacity.windows.get(webhook_id, FIRST_WINDOW)
         and places.open_to(owner_id)

@@ -15,8 +15,7 @@ from outbox.database.transaction import Row, Tx
 from outbox.queue.drain import budget, subscribers
 from outbox.queue.drain.budget import Budget
 from outbox.queue.drain.creations import Creations
-from outbox.queue.drain.filters import Filters
-from outbox.queue.drain.subscribers import Subscriber
+from outbox.queue.drain.subscribers import Filters, Subscriber
 from outbox.queue.state import fanout_remainders, figures
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.state.fanout_remainders import START, Remainder
@@ -26,7 +25,7 @@ EVENTS_AT_ONCE = {"sqlite": 125, "postgres": 500}
 PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 
-# Another node that fans out now handles these events too, so this node does not wait.
+# A node that fans out now handles these events too, so this node does not wait for the lock.
 TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
 
 EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
@@ -85,11 +84,10 @@ class Announced:
 class FannedOut:
     """The result of one round: counts per event name, and the events that it ended.
 
-    Counted are events that got their seq, deliveries, and those claimed at once. `more`: something
-    is left.
-    `turned_away`: another node is fanning out. `noted`: some lanes were locked and need another
-    look. `dead` counts deliveries that ended at once. `ready` are webhooks with deliveries that
-    were not claimed, with their owners. `left_out` counts, by event, what conditions left out.
+    `events` got their seq, `created` are all deliveries. `more`: something is left. `turned_away`:
+    another node is fanning out. `noted`: some lanes were locked and need another look. `dead` are
+    the webhooks of deliveries that ended at once. `ready` are webhooks with unclaimed deliveries,
+    with their owners. `left_out` counts, by event, what conditions left out.
     """
 
     events: Mapping[str, int] = field(default_factory=dict)
@@ -112,57 +110,60 @@ class FannedOut:
 async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
     """Give events their seq and their deliveries, as far as the budget of a round goes.
 
-    `spent` is what its unit has done before, at the prices of the budget; a quarter is left anyway.
+    `spent` is the price of what the unit has done before; a quarter of the budget is left anyway.
     While `capacity` has slots for healthy webhooks, new deliveries are in flight at once: in an
     idle system one commit separates a write from its request.
     """
     turn = await tx.one(TURN)
     if not turn or not turn["mine"]:
         return FannedOut(turned_away=True)
-    found = await tx.all(UNSEEN)
-    if not found:
+    rows = await tx.all(UNSEEN)
+    if not rows:
         return FannedOut()
-    events = [row for row in found if row["pos"] is not None]
-    turns = [fanout_remainders.of_row(row) for row in found if row["pos"] is None]
+    events = [row for row in rows if row["pos"] is not None]
+    turns = [fanout_remainders.of_row(row) for row in rows if row["pos"] is None]
     last = await tx.one(NEXT_SEQ, len(events))
     assert last is not None
     first_seq = int(last["seq"]) - len(events) + 1
     numbered = [(row, first_seq + n) for n, row in enumerate(events)]
     if numbered:
         await tx.run(GIVE_SEQ, items([(row["pos"], seq) for row, seq in numbered]))
-    now = _Round(tx, Creations(tx, capacity, int(last["due"])))
+    creations = Creations(tx, capacity, int(last["due"]))
+    current = _Round(tx, creations)
     amount = max(budget.ROUND[tx.engine] - spent, budget.ROUND[tx.engine] // 4)
-    # Half of it stays for what is left from before, so that neither makes the other wait.
-    kept = amount // 2 if turns else 0
-    may = Budget(amount - kept)
-    left = await now.new(numbered, may)
-    ended = await now.old(turns, Budget(kept + max(may.left, 0)), left) if turns else []
-    await fanout_remainders.save(tx, left, ended, now.made.due)
-    noted = await now.made.write()
-    await figures.count_fan_out(tx, events, now.made.dead, now.filters.by_webhook())
+    # Half of it is for earlier remainders, so that neither they nor new events wait for the others.
+    reserved = amount // 2 if turns else 0
+    allowance = Budget(amount - reserved)
+    remainders = await current.new(numbered, allowance)
+    rest = Budget(reserved + max(allowance.left, 0))
+    ended = await current.old(turns, rest, remainders) if turns else []
+    await fanout_remainders.save(tx, remainders, ended, creations.due)
+    locked = await creations.write()
+    await figures.count_fan_out(tx, events, creations.dead, current.filters.by_webhook())
     return FannedOut(
-        Counter(event["name"] for event in events), now.made.created, now.made.claimed,
-        now.made.endpoints, now.made.dead,
-        more=bool(left)
+        Counter(event["name"] for event in events), creations.created, creations.claimed,
+        creations.endpoints, creations.dead,
+        more=bool(remainders)
         or len(ended) < len(turns)
         or len(turns) == fanout_remainders.AT_ONCE
         or len(events) == EVENTS_AT_ONCE[tx.engine],
-        noted=noted, ready=now.made.ready, left_out=now.filters.by_event(), announced=now.announced,
+        noted=locked, ready=creations.ready, left_out=current.filters.by_event(),
+        announced=current.announced,
     )  # fmt: skip
 
 
 class _Round:
-    """One round: what it has made, left out and ended."""
+    """One round: its deliveries, what conditions left out, and the events that it ended."""
 
-    def __init__(self, tx: Tx, made: Creations) -> None:
+    def __init__(self, tx: Tx, creations: Creations) -> None:
         self._tx = tx
-        self.made = made
+        self.creations = creations
         self.filters = Filters(tx)
         self.announced: list[Announced] = []
 
-    async def new(self, events: Sequence[tuple[Row, int]], may: Budget) -> list[Remainder]:
-        """Fan out new events; return what is left of owners who had nothing left before."""
-        may.spend(budget.EVENT * len(events))
+    async def new(self, events: Sequence[tuple[Row, int]], allowance: Budget) -> list[Remainder]:
+        """Fan out new events; return the remainders of owners who had none before."""
+        allowance.spend(budget.EVENT * len(events))
         direct = {row["webhook_id"] for row, _ in events if row["webhook_id"] is not None}
         owners = {
             row["owner_id"] for row, _ in events
@@ -170,53 +171,53 @@ class _Round:
         }  # fmt: skip
         most = budget.WEBHOOKS_OF_ALL[self._tx.engine]
         of_owners, read = await subscribers.of_owners(self._tx, owners, most)
-        may.spend(budget.WEBHOOK * read)
+        allowance.spend(budget.WEBHOOK * read)
         known = {to.id: to for its in (of_owners or {}).values() for to in its}
         known |= await subscribers.of_ids(self._tx, direct.difference(known))
-        left: dict[str, Remainder] = {}
+        remainders: dict[str, Remainder] = {}
         for event, seq in events:
             owner_id = event["owner_id"]
             if event["webhook_id"] is not None:
                 to = known.get(event["webhook_id"])
-                await self._fan(event, seq, [to] if to is not None else [], may)
-            elif event["seq"] is None and owner_id not in left:
+                await self._fan(event, seq, [to] if to is not None else [], allowance)
+            elif event["seq"] is None and owner_id not in remainders:
                 tos = None if of_owners is None else of_owners.get(owner_id, ())
-                chosen = None if tos is None else _chosen(event, tos, may)
+                chosen = None if tos is None else _chosen(event, tos, allowance)
                 if chosen is None:
-                    left[owner_id] = Remainder(owner_id, seq)
+                    remainders[owner_id] = Remainder(owner_id, seq)
                 else:
-                    await self._fan(event, seq, chosen, may)
-        return list(left.values())
+                    await self._fan(event, seq, chosen, allowance)
+        return list(remainders.values())
 
     async def old(
-        self, turns: Sequence[Remainder], may: Budget, left: list[Remainder]
+        self, turns: Sequence[Remainder], allowance: Budget, remainders: list[Remainder]
     ) -> list[str]:
-        """Continue what owners have left; add what is left then, return owners without anything."""
+        """Continue the remainders of `turns`, add what is left of them, return owners with none."""
         ended: list[str] = []
-        half = may.left // 2
+        half = allowance.left // 2
         for place, turn in enumerate(turns):
-            after = await self._continue(turn, may)
+            after = await self._continue(turn, allowance)
             if after == turn and place:
-                # Others have left too little: it keeps its turn, and is first in the next round.
+                # The budget is too small: the owner keeps the turn and is first in the next round.
                 break
             if after is None:
                 ended.append(turn.owner_id)
             else:
-                left.append(after)
-            # Another owner's webhooks are read only where something can then be done with them.
-            if may.left < half:
+                remainders.append(after)
+            # Another owner's webhooks are read only while the budget allows to use them.
+            if allowance.left < half:
                 break
         return ended
 
-    async def _continue(self, turn: Remainder, may: Budget) -> Remainder | None:
+    async def _continue(self, turn: Remainder, allowance: Budget) -> Remainder | None:
         """Fan out events of one owner; return what is left of them, None for nothing."""
         owner_id, engine = turn.owner_id, self._tx.engine
-        tos, follow = await subscribers.page(self._tx, owner_id, turn.reached, may.webhooks())
-        may.spend(budget.WEBHOOK * len(tos))
+        tos, follow = await subscribers.page(self._tx, owner_id, turn.reached, allowance.webhooks())
+        allowance.spend(budget.WEBHOOK * len(tos))
         whole = turn.reached == START and not follow
-        at_once = may.events(len(tos), EVENTS_AT_ONCE[engine]) if whole else 1
+        at_once = allowance.events(len(tos), EVENTS_AT_ONCE[engine]) if whole else 1
         events = await self._tx.all(LEFT, owner_id, turn.seq, at_once + 1)
-        may.spend(budget.EVENT * len(events))
+        allowance.spend(budget.EVENT * len(events))
         if not events:
             return None
         if int(events[0]["seq"]) != turn.seq and turn.reached != START:
@@ -224,13 +225,13 @@ class _Round:
             return Remainder(owner_id, int(events[0]["seq"]))
         for event in events[:at_once]:
             seq = int(event["seq"])
-            chosen = _chosen(event, tos, may)
+            chosen = _chosen(event, tos, allowance)
             if chosen is None:
                 return replace(turn, seq=seq)
-            made = await self._fan(event, seq, chosen, may, turn.made, follow)
+            count = await self._fan(event, seq, chosen, allowance, turn.deliveries, follow)
             if follow:
                 last = tos[-1].row
-                return Remainder(owner_id, seq, (int(last["created_at"]), tos[-1].id), made)
+                return Remainder(owner_id, seq, (int(last["created_at"]), tos[-1].id), count)
         return Remainder(owner_id, int(events[-1]["seq"])) if len(events) > at_once else None
 
     async def _fan(
@@ -238,19 +239,19 @@ class _Round:
         event: Row,
         seq: int,
         chosen: list[Subscriber],
-        may: Budget,
+        allowance: Budget,
         before: int = 0,
         follow: bool = False,
     ) -> int:
-        """Make the deliveries of one event; return how many it has, with those `before`.
+        """Make the deliveries of one event; return how many it has, including those `before`.
 
-        With `follow`, it will get others in a later round.
+        With `follow`, a later round makes others.
         """
         passed = await self.filters.passing(event, chosen)
-        # What the conditions left out cost its judgement alone.
-        may.spend(budget.DELIVERY * (len(passed) - len(chosen)))
+        # A delivery that the conditions left out costs only their evaluation.
+        allowance.spend(budget.DELIVERY * (len(passed) - len(chosen)))
         for to in passed:
-            self.made.add(event, seq, to)
+            self.creations.add(event, seq, to)
         count = before + len(passed)
         if not follow:
             self.announced.append(
@@ -262,7 +263,7 @@ class _Round:
         return count
 
 
-def _chosen(event: Row, tos: Sequence[Subscriber], may: Budget) -> list[Subscriber] | None:
-    """Return those of the webhooks that want the event; None when that is too much for now."""
+def _chosen(event: Row, tos: Sequence[Subscriber], allowance: Budget) -> list[Subscriber] | None:
+    """Return those of the webhooks that want the event; None when that costs too much now."""
     chosen = [to for to in tos if to.wants(event)]
-    return chosen if may.begin(len(tos), chosen, event["size"] or 0) else None
+    return chosen if allowance.begin(len(tos), chosen, event["size"] or 0) else None

@@ -34,7 +34,7 @@ ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
 
 class Lane(Protocol):
-    """A lane: microseconds since its receiver or its circuit let it wait."""
+    """A lane: microseconds since its receiver or circuit stopped holding it."""
 
     open_for: int
 
@@ -49,22 +49,22 @@ async def load(
     """Return the claimed deliveries of these ids with their events, first attempts first.
 
     Large bodies are loaded while `capacity` has bytes for them; the other deliveries are released.
-    The second value names the webhooks of these. `probes` are the ids that were claimed as probes.
+    The second value names their webhooks. `probes` are the ids that were claimed as probes.
     """
-    found: list[Claimed] = []
+    claims: list[Claimed] = []
     crowded: set[str] = set()
-    left = capacity.body_bytes
+    bytes_left = capacity.body_bytes
     for row in await tx.all(LOAD, items(ids)) if ids else ():
         body, size = row["body"], row["size"] or 0
         if size > SMALL_BODY:
-            if size > left:
+            if size > bytes_left:
                 crowded.add(row["webhook_id"])
                 await tx.run(UNCLAIM, row["id"], capacity.claim)
                 continue
-            left -= size
+            bytes_left -= size
             large = await tx.one(LARGE, row["event_id"])
             body = None if large is None else large["body"]
-        found.append(
+        claims.append(
             claimed(
                 row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
                 origin=row["origin"], claim=capacity.claim, body=body, tries=row["tries"],
@@ -73,7 +73,7 @@ async def load(
                 erased=row["erased_at"] is not None, probe=row["id"] in probes,
             )
         )  # fmt: skip
-    return found, frozenset(crowded)
+    return claims, frozenset(crowded)
 
 
 async def endpoints_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Endpoint]:

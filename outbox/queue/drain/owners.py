@@ -1,8 +1,8 @@
 """Find the lanes of owners that the oldest due lanes of others hide.
 
 A claim looks at the lanes that have been due the longest. When there are more of them than it
-looks at, they may all belong to a few owners. Then it also walks from owner to owner, a bounded
-number of steps, and looks at a few lanes of each; the next walk continues where this one ended.
+looks at, they may all belong to a few owners. Then it also goes from owner to owner, a bounded
+number of steps, and looks at a few lanes of each; the next search continues where this one ended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from outbox.database.transaction import Row, Tx
 from outbox.queue.state.fair_shares import Places
 
 OWNERS_AT_ONCE = 64
-"""Steps of one walk."""
+"""Steps of one search."""
 
 LANE = """webhook_id, owner_id, served, failing, due_at, probe_at - (select due_now()) as probe_in,
   (select due_now()) - wait_until as open_for"""
@@ -26,7 +26,7 @@ _NEXT = """(
   select each.webhook_id from lanes each
   where each.active and each.due_at is not null and each.failing = $1 and each.owner_id > {after}
   order by each.owner_id, each.due_at limit 1)"""
-WALK = f"""
+STEPS = f"""
 with recursive walked (owner_id, due_at, place) as (
   select owner_id, due_at, 1 from lanes where webhook_id = {_NEXT.format(after="$2")}
   union all
@@ -58,16 +58,16 @@ async def hidden(tx: Tx, failing: bool, most: int, places: Places, seen: set[str
     """
     search = places.shares.search
     after = search.failing if failing else search.healthy
-    walked = await tx.all(WALK, failing, after, OWNERS_AT_ONCE)
-    if after and len(walked) < OWNERS_AT_ONCE:
-        first = await tx.all(WALK, failing, "", OWNERS_AT_ONCE - len(walked))
-        walked += [row for row in first if row["owner_id"] <= after]
-    last = walked[-1]["owner_id"] if len(walked) == OWNERS_AT_ONCE else ""
+    steps = await tx.all(STEPS, failing, after, OWNERS_AT_ONCE)
+    if after and len(steps) < OWNERS_AT_ONCE:
+        first = await tx.all(STEPS, failing, "", OWNERS_AT_ONCE - len(steps))
+        steps += [row for row in first if row["owner_id"] <= after]
+    last = steps[-1]["owner_id"] if len(steps) == OWNERS_AT_ONCE else ""
     if failing:
         search.failing = last
     else:
         search.healthy = last
-    due = [row["owner_id"] for row in walked if row["due"] and places.open_to(row["owner_id"])]
+    due = [row["owner_id"] for row in steps if row["due"] and places.open_to(row["owner_id"])]
     if not due or (len(seen) == 1 and seen == set(due)):
         return []
     chosen = nsmallest(most, due, places.turn)

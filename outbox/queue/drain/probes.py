@@ -40,9 +40,9 @@ _OLDEST = _TAKE.format(
   ) as due order by next_at limit 1"""
 )
 _PASSED = f"delete from passes where delivery_id in {IDS}"
-# A receiver may hang until the attempt's timeout, and the result takes a moment to be recorded; it
-# sets the next probe. Without a timeout of the webhook's own the longest one counts. Should this
-# node end before the probe does, the next one comes as if it had failed.
+# The recorded result sets the next probe. Until then the receiver may use the whole timeout of the
+# attempt (the longest one, if the webhook has none), and recording takes a moment. If this node
+# ends before the probe does, the next probe comes as after a failed one.
 LONGEST_TIMEOUT_MS = 30_000
 SETTLING_MS = 5_000
 _PROBING = f"""
@@ -55,14 +55,14 @@ where webhook_id in {IDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ProbeClaims:
     """What was claimed: deliveries with their webhooks, and which of them are probes."""
 
     webhooks: Mapping[str, str]
     probes: frozenset[str]
 
 
-NONE = Taken({}, frozenset())
+NONE = ProbeClaims({}, frozenset())
 
 
 class Open(Protocol):
@@ -71,23 +71,23 @@ class Open(Protocol):
     probe_in: int | None
 
 
-async def take(tx: Tx, capacity: Capacity, open_lanes: Mapping[str, Open]) -> Taken:
+async def take(tx: Tx, capacity: Capacity, open_lanes: Mapping[str, Open]) -> ProbeClaims:
     """Claim one delivery of each of these webhooks, whose lanes the caller has locked.
 
     A delivery with a pass comes first; else a probe, when one is due.
     """
-    taken: dict[str, str] = {}
+    webhooks: dict[str, str] = {}
     probes: dict[str, str] = {}
     for webhook_id, lane in sorted(open_lanes.items()):
         due = lane.probe_in is not None and lane.probe_in <= 0
         mine = capacity.claim, capacity.node_id, webhook_id
         passing = await tx.one(_PASSING, *mine)
         if passing is not None:
-            taken[passing["id"]] = webhook_id
+            webhooks[passing["id"]] = webhook_id
         elif due and (oldest := await tx.one(_OLDEST, *mine)) is not None:
-            taken[oldest["id"]] = probes[oldest["id"]] = webhook_id
-    if passed := [one for one in taken if one not in probes]:
+            webhooks[oldest["id"]] = probes[oldest["id"]] = webhook_id
+    if passed := [one for one in webhooks if one not in probes]:
         await tx.run(_PASSED, items(passed))
     if probes:
         await tx.run(_PROBING, items(sorted(probes.values())))
-    return Taken(taken, frozenset(probes))
+    return ProbeClaims(webhooks, frozenset(probes))

@@ -1,8 +1,8 @@
-"""Take back claims: of a claim without a sender, of a dead worker, of a lost result.
+"""Take back deliveries whose claim has no sender, whose worker died or whose result was lost.
 
-A rescue counts when the process that sent the delivery seems to have ended. It counts no more when
-that process reports a result after all: it only stood still, or was cut off, for longer than its
-lease. A recorded attempt sets the count to zero.
+A rescue counts when the process that sent the delivery seems to have ended. It stops counting when
+that process reports a result after all: it hung, or was cut off, for longer than its lease. A
+recorded attempt sets the count to zero.
 """
 
 from __future__ import annotations
@@ -94,14 +94,13 @@ async def release(tx: Tx, claim: str) -> bool:
     Waits for no lock: those in locked lanes are released a little later.
     """
     rows = await tx.all(OF_CLAIM, claim)
-    taken = {row["id"]: row["webhook_id"] for row in rows}
-    free, held = await lanes.try_lock(tx, taken.values())
-    there = set(held)
-    ids = sorted(one for one, webhook_id in taken.items() if webhook_id not in there)
+    free, busy = await lanes.try_lock(tx, {row["webhook_id"] for row in rows})
+    locked = set(busy)
+    ids = sorted(row["id"] for row in rows if row["webhook_id"] not in locked)
     done = await tx.run(RELEASE, items(ids), claim) if ids else 0
     await lanes.rest(tx, free)
     tx.wake = tx.wake or bool(done)
-    return not held
+    return not busy
 
 
 async def unheld(tx: Tx, node_id: str, but: Collection[str]) -> bool:
@@ -125,9 +124,9 @@ async def rescue(
     """
     rows = await tx.all(OF_NODE, node_id)
     lost = {row["id"]: row for row in rows if row["id"] not in but}
-    free, held = await lanes.try_lock(tx, {row["webhook_id"] for row in lost.values()})
-    there = set(held)
-    rows = [row for one, row in sorted(lost.items()) if row["webhook_id"] not in there]
+    free, busy = await lanes.try_lock(tx, {row["webhook_id"] for row in lost.values()})
+    locked = set(busy)
+    rows = [row for one, row in sorted(lost.items()) if row["webhook_id"] not in locked]
     ends = await _ends(tx, rows, waits, unstored)
     done = await tx.all(RESCUE, items(ends), node_id) if ends else []
     dead = [row for row in done if row["state"] == "dead"]
@@ -147,7 +146,7 @@ async def rescue(
 
 
 async def uncount(tx: Tx, claims: Sequence[tuple[str, str]]) -> None:
-    """Count no more the rescues that ended these claims (delivery and token): their process lives.
+    """Subtract the rescues that ended these claims (delivery and token): their process lives.
 
     What waits because of them is due now. The caller has locked the lanes.
     """

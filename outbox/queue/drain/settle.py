@@ -10,11 +10,10 @@ from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx, brief
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import chain, circuits, figures, lanes, operational
+from outbox.queue.state import chain, circuits, figures, head_deliveries, lanes, operational
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
-from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
 
 # The claim implies that the delivery is in flight; a condition on `state` beside it would let
@@ -67,7 +66,7 @@ class Settlement:
     """The result of a batch: ids that still had their claims, and results whose lanes were locked.
 
     `wait_us`: microseconds until one of its lanes is due again, None when none is. `transitions`:
-    what became of webhooks by it. `unreadable`: webhooks that cannot sign any more, with the
+    what became of webhooks. `unreadable`: webhooks that cannot sign any more, with the
     reasons.
     """
 
@@ -93,25 +92,25 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
             s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
             None if s.decision.state == "ready" else tx.now,
             s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
-            # Released unchanged: the first request of a delivery is its first attempt.
+            # Nothing was sent: the first request of a delivery is its first attempt.
             int(not s.request_headers and s.outcome is None and s.decision.state == "ready"),
         )
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
-    held = {row["id"]: row["chain"] for row in rows}
-    await follow(tx, rows)
-    if fenced := [(end[0], end[1]) for end in ends if end[0] not in held]:
+    chains = {row["id"]: row["chain"] for row in rows}
+    await head_deliveries.promote(tx, [row["id"] for row in rows if row["over"]])
+    if fenced := [(end[0], end[1]) for end in ends if end[0] not in chains]:
         await uncount(tx, fenced)
-    settled = [s for s in batch if s.delivery.id in held]
-    made, heads = chain.link(
+    settled = [s for s in batch if s.delivery.id in chains]
+    attempts, heads = chain.link(
         [
             (_attempt(s, s.outcome), s.delivery.body_digest, _event(s), s.decision.state)
             for s in settled if s.outcome is not None
         ],
-        {s.delivery.webhook_id: held[s.delivery.id] for s in settled},
+        {s.delivery.webhook_id: chains[s.delivery.id] for s in settled},
     )  # fmt: skip
-    await sql.insert(tx, "attempts", ATTEMPT, made)
+    await sql.insert(tx, "attempts", ATTEMPT, attempts)
     await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
@@ -120,7 +119,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
-    return Settlement(frozenset(held), deferred, wait_us, transitions, unreadable)
+    return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable)
 
 
 def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
@@ -157,7 +156,7 @@ def _concerns_receiver(outcome: Outcome) -> bool:
 async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> set[tuple[str, str]]:
     """Return webhooks and URLs of failed requests whose webhook has another URL by now.
 
-    They say nothing of the new one. Success costs no look: it does a new URL no harm.
+    They say nothing about the new URL. Successes are not read: they do a new URL no harm.
     """
     failed = {
         (webhook_id, s.url)
@@ -176,42 +175,42 @@ async def _health(
     """Fold a batch into each webhook's health, circuit and lane, one row each.
 
     `heads` end the chains. Return microseconds until the first of the lanes is due, None when none
-    is; and what became of the webhooks.
+    is, and the transitions of the webhooks.
     """
     past = await _of_past_urls(tx, by_webhook)
-    folded: list[tuple[object, ...]] = []
+    health: list[tuple[object, ...]] = []
     outcomes: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
-        judged = [
+        relevant = [
             s for s in batch
             if s.outcome is not None and _concerns_receiver(s.outcome)
             and (webhook_id, s.url) not in past
         ]  # fmt: skip
-        if not judged:
+        if not relevant:
             hold = max((s.decision.webhook_wait_us or 0 for s in batch if s.unreadable), default=0)
             outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
             continue
         since = 0
         succeeded = 0
-        for s in judged:
+        for s in relevant:
             if s.decision.counts_as_failure:
                 since += 1
             else:
                 since, succeeded = 0, 1
-        hold = max(s.decision.webhook_wait_us or 0 for s in judged)
-        last = judged[-1].outcome
+        hold = max(s.decision.webhook_wait_us or 0 for s in relevant)
+        last = relevant[-1].outcome
         assert last is not None
-        folded.append((webhook_id, last.outcome, last.status, succeeded, since))
+        health.append((webhook_id, last.outcome, last.status, succeeded, since))
         outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
-    rows = await tx.all(HEALTH, items(folded), tx.now) if folded else []
+    rows = await tx.all(HEALTH, items(health), tx.now) if health else []
     transitions = await circuits.judge(tx, rows, by_webhook)
-    gone = {
+    disabled = {
         (s.delivery.webhook_id, s.url)
         for batch in by_webhook.values() for s in batch if s.decision.disable
     }  # fmt: skip
-    for webhook_id, url in sorted(gone):
+    for webhook_id, url in sorted(disabled):
         transitions += await circuits.disable(tx, webhook_id, "gone", url)
-    wait_us, overdue = await lanes.settled(tx, outcomes, circuits.DISABLED_AFTER)
+    wait_us, overdue = await lanes.record_outcomes(tx, outcomes, circuits.DISABLED_AFTER)
     for webhook_id in sorted(overdue):
         transitions += await circuits.disable(tx, webhook_id, circuits.FAILING, None)
     return wait_us, transitions

@@ -1,7 +1,11 @@
-"""Read the webhooks that fan-out compares with events: a bounded number, only those it needs."""
+"""Read the webhooks that fan-out compares with events, and apply their conditions.
+
+It reads a bounded number of webhooks, only those that it needs.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +17,9 @@ from outbox.queue.drain.loading import ENDPOINT
 from outbox.queue.state import snapshots
 from outbox.queue.state.snapshots import Snapshot
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition
+from outbox.webhooks.conditions import Condition, data_of, hold
 
-# A lane with due deliveries claims nothing ahead of its queue.
+# `idle`: fan-out claims nothing for a lane with due deliveries, because they come first.
 COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
   w.created_at, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
@@ -26,11 +30,12 @@ COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since
 from webhooks w join lanes l on l.webhook_id = w.id"""
 OF_OWNERS = f"select {COLUMNS} where w.owner_id in {IDS} limit $2"
 OF_IDS = f"select {COLUMNS} where w.id in {IDS}"
-# The order of an index. A webhook that is created meanwhile is too young for the event.
+# In the order of an index. A webhook that is created meanwhile is too young for the event.
 PAGE = f"""
 select {COLUMNS} where w.owner_id = $1 and (w.created_at, w.id) > ($2, $3)
 order by w.created_at, w.id limit $4
 """
+BODY = "select body from events where id = $1"
 
 log = structlog.get_logger("outbox")
 
@@ -73,10 +78,10 @@ async def of_owners(
     rows = await tx.all(OF_OWNERS, items(sorted(owners)), most + 1) if owners else []
     if len(rows) > most:
         return None, len(rows)
-    found: dict[str, list[Subscriber]] = {}
+    by_owner: dict[str, list[Subscriber]] = {}
     for row in rows:
-        found.setdefault(row["owner_id"], []).append(_subscriber(row))
-    return found, len(rows)
+        by_owner.setdefault(row["owner_id"], []).append(_subscriber(row))
+    return by_owner, len(rows)
 
 
 async def of_ids(tx: Tx, webhook_ids: Collection[str]) -> Mapping[str, Subscriber]:
@@ -99,3 +104,39 @@ def _subscriber(row: Row) -> Subscriber:
         log.error("subscription_unreadable", webhook_id=row["id"])
     since = snapshots.parse(row["since_snapshot"])
     return Subscriber(row, None if names is None else frozenset(names), conditions.of(row), since)
+
+
+class Filters:
+    """The conditions of one round, and what they left out: webhook id and event name."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self.left_out: list[tuple[str, str]] = []
+
+    async def passing(self, event: Row, chosen: list[Subscriber]) -> list[Subscriber]:
+        """Return those of the webhooks whose conditions hold for the event.
+
+        A test event goes to its webhook whatever its conditions are.
+        """
+        if event["webhook_id"] is not None or not any(to.conditions for to in chosen):
+            return chosen
+        body = event["body"]
+        if body is None:
+            row = await self._tx.one(BODY, event["id"])
+            body = None if row is None else row["body"]
+        data = data_of(body)
+        passed: list[Subscriber] = []
+        for to in chosen:
+            if not to.conditions or hold(to.conditions, data):
+                passed.append(to)
+            else:
+                self.left_out.append((to.id, event["name"]))
+        return passed
+
+    def by_event(self) -> Counter[str]:
+        """Return how many deliveries were left out, by the name of the event."""
+        return Counter(name for _, name in self.left_out)
+
+    def by_webhook(self) -> Counter[str]:
+        """Return how many deliveries were left out, by webhook."""
+        return Counter(webhook_id for webhook_id, _ in self.left_out)

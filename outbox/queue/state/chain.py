@@ -44,14 +44,14 @@ def link(
     """
     ends: dict[str, tuple[int, bytes]] = {}
     linked = []
-    for values, sent, event, state in rows:
+    for values, body_hex, event, state in rows:
         webhook_id = values[WEBHOOK]
         if webhook_id in ends:
             place, before = ends[webhook_id]
         else:
             last, _, digest = (heads[webhook_id] or "0").partition(" ")
             place, before = int(last), bytes.fromhex(digest)
-        body_digest = packed(sent)
+        body_digest = packed(body_hex)
         own = digest_of(
             before, values, answer_of(values[HEADERS], values[BODY]), place + 1, body_digest,
             event, state,
@@ -71,11 +71,11 @@ def digest_of(
     state: str | None = None,
 ) -> bytes:
     """Return the digest of a row with these values of COVERED, behind the digest `before`."""
-    wider = (
-        () if event is None and state is None else (None if event is None else event.hex(), state)
-    )
+    added: tuple[str | None, ...] = ()
+    if event is not None or state is not None:
+        added = (None if event is None else event.hex(), state)
     content = (
-        *values[:HEADERS], answer.hex(), *values[BODY + 1 :], place, body_digest.hex(), *wider
+        *values[:HEADERS], answer.hex(), *values[BODY + 1 :], place, body_digest.hex(), *added
     )  # fmt: skip
     return hashlib.sha256(before + _json.encode(content)).digest()
 
@@ -83,14 +83,14 @@ def digest_of(
 def answer_of(headers: str | None, body: bytes | None) -> bytes:
     """Return the digest of a response: JSON of its headers and the size of its body, then the body.
 
-    It takes the place of the response when a person is erased.
+    It replaces the response when a person is erased.
     """
     size = None if body is None else len(body)
     return hashlib.sha256(_json.encode((headers, size)) + (body or b"")).digest()
 
 
 def event_of(name: str, record_id: str, record_version: int, occurred_at: int) -> bytes:
-    """Return the digest of what an event says beside its body: SHA-256 over a JSON array."""
+    """Return the digest of an event without its body: SHA-256 over a JSON array."""
     return hashlib.sha256(_json.encode((name, record_id, record_version, occurred_at))).digest()
 
 

@@ -1,4 +1,4 @@
-"""Keep what the chains of attempts need of deleted rows: the digest behind each gap.
+"""Store the gaps that deleted attempts leave in chains, each with the digest behind it.
 
 Attempts end up in their chain in the order of their results, but are deleted with their deliveries,
 so that a chain may have gaps for a while. A gap is stored as its first and last place and the
@@ -24,7 +24,7 @@ _RUNS = f"""(
   select value ->> 0 as webhook, cast(value ->> 1 as bigint) as first,
     cast(value ->> 2 as bigint) as last
   from {ITEMS}) as s"""
-BESIDE = f"""
+NEIGHBOURS = f"""
 select g.webhook_id, g.first_place, g.last_place, g.digest
 from {_RUNS} join chain_gaps g on g.webhook_id = s.webhook and g.first_place = s.last + 1
 union
@@ -43,7 +43,7 @@ END = """
 insert into chain_ends (webhook_id, place, digest)
 select webhook_id, chain_place, chain_digest from lanes where webhook_id = $1 and chain_place > 0
 """
-# Without a row that is left, nobody can look for what was deleted.
+# A chain without attempts needs no anchor.
 FORGET_ENDS = """
 delete from chain_ends where webhook_id in (
   select e.webhook_id from chain_ends e
@@ -71,20 +71,20 @@ async def leave(tx: Tx, deleted: Iterable[Row]) -> None:
 
     Rows from before the chain have no place and leave no gap.
     """
-    runs = _joined(
+    runs = _merged(
         Gap(row["webhook_id"], int(row["place"]), int(row["place"]), bytes(row["digest"]))
         for row in deleted if row["place"] is not None and row["digest"] is not None
     )  # fmt: skip
     if not runs:
         return
     places = items([(run.webhook_id, run.first, run.last) for run in runs])
-    beside = [gap_of(row) for row in await tx.all(BESIDE, places)]
-    if beside:
-        await tx.run(REMOVE, items([(gap.webhook_id, gap.first) for gap in beside]))
-    made = _joined((*runs, *beside))
+    neighbours = [gap_of(row) for row in await tx.all(NEIGHBOURS, places)]
+    if neighbours:
+        await tx.run(REMOVE, items([(gap.webhook_id, gap.first) for gap in neighbours]))
+    merged = _merged((*runs, *neighbours))
     await sql.insert(
         tx, "chain_gaps", COLUMNS,
-        [(gap.webhook_id, gap.first, gap.last, gap.digest) for gap in made],
+        [(gap.webhook_id, gap.first, gap.last, gap.digest) for gap in merged],
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ async def end_chain(tx: Tx, webhook_id: str) -> None:
 
 
 async def forget(tx: Tx, most: int) -> int:
-    """Delete what is stored of up to `most` deleted webhooks without attempts; return how many."""
+    """Delete the ends of up to `most` deleted webhooks without attempts; return how many."""
     rows = await tx.all(FORGET_ENDS, most)
     if rows:
         await tx.run(FORGET_GAPS, items([(row["webhook_id"],) for row in rows]))
@@ -108,16 +108,16 @@ def gap_of(row: Row) -> Gap:
     )
 
 
-def _joined(gaps: Iterable[Gap]) -> Sequence[Gap]:
-    """Return the gaps in order, with those that meet as one."""
-    found: list[Gap] = []
+def _merged(gaps: Iterable[Gap]) -> Sequence[Gap]:
+    """Return the gaps in order, and merge those that meet."""
+    merged: list[Gap] = []
     ordered = sorted(gaps, key=attrgetter("webhook_id", "first"))
-    for webhook_id, own in groupby(ordered, key=attrgetter("webhook_id")):
+    for webhook_id, webhook_gaps in groupby(ordered, key=attrgetter("webhook_id")):
         last: Gap | None = None
-        for gap in own:
+        for gap in webhook_gaps:
             if last is not None and gap.first == last.last + 1:
-                found[-1] = last = Gap(webhook_id, last.first, gap.last, gap.digest)
+                merged[-1] = last = Gap(webhook_id, last.first, gap.last, gap.digest)
             else:
-                found.append(gap)
+                merged.append(gap)
                 last = gap
-    return found
+    return merged

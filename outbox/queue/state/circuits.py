@@ -1,7 +1,7 @@
-"""Circuits: after many failures in a row a webhook gets a probe now and then, and nothing else.
+"""Open and close circuits: after many failures in a row a webhook gets only occasional probes.
 
-A circuit opens and closes in the transaction that records the attempts. The lane carries what a
-claim has to know: the time of the next probe. So it holds on all nodes from this commit on.
+A circuit opens and closes in the transaction that records the attempts. The lane stores the time of
+the next probe, which each claim reads, so that the circuit applies on all nodes after this commit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ update lanes set probe_at = (select due_now()) + s.wait
 from (select value ->> 0 as webhook, cast(value ->> 1 as bigint) as wait from {ITEMS}) as s
 where lanes.webhook_id = s.webhook
 """
-# What waited for the circuit counts as due from now on, so that nobody takes it for a stall.
+# What waited for the circuit is due from now on, so that its wait does not count as a stall.
 _CLOSE_LANES = f"""
 update lanes set probe_at = null,
   wait_until = /*sqlite max*/ /*postgres greatest*/(wait_until, (select due_now()))
@@ -91,7 +91,7 @@ returning owner_id, failing_since
 async def judge(
     tx: Tx, webhooks: Sequence[Row], batches: Mapping[str, Sequence[Result]]
 ) -> list[Transition]:
-    """Open and close circuits after attempts, and put off the next probe after a failed one.
+    """Open and close circuits after attempts, and delay the next probe after a failed one.
 
     `webhooks` are rows of the judged webhooks, with the columns of RETURNED after the attempts; the
     caller has the locks of their lanes.
@@ -104,10 +104,10 @@ async def judge(
         if row["circuit"] == "closed":
             if row["failures"] >= FAILURES and row["state"] == "active":
                 opened.append((row["id"], _first_wait(batches[row["id"]])))
-                changes.append(_changed(row, "open", row["failing_since"]))
+                changes.append(_transition(row, "open", row["failing_since"]))
         elif row["failures"] < FAILURES:
             closed.append(row["id"])
-            changes.append(_changed(row, "closed", row["circuit_opened_at"]))
+            changes.append(_transition(row, "closed", row["circuit_opened_at"]))
         elif any(s.delivery.probe and s.decision.counts_as_failure for s in batches[row["id"]]):
             failed.append(row["id"])
     if opened:
@@ -118,10 +118,10 @@ async def judge(
         await tx.run(_CLOSE_LANES, items(closed))
     if opened or closed:
         await tx.run(_FORGET, items([*closed, *(one for one, _ in opened)]))
-    silent = set(batches).difference(row["id"] for row in webhooks)
-    if again := sorted(w for w in silent if any(s.delivery.probe for s in batches[w])):
-        # Their probes ended without a word about the receiver.
-        await tx.run(_PROBE_NOW, items(again))
+    unjudged = set(batches).difference(row["id"] for row in webhooks)
+    if aborted := sorted(w for w in unjudged if any(s.delivery.probe for s in batches[w])):
+        # The probe was aborted; probe again now.
+        await tx.run(_PROBE_NOW, items(aborted))
     if failed:
         rows = await tx.all(_BACK_OFF, items(failed))
         await tx.run(_OPEN_LANES, items([(row["id"], row["circuit_backoff"]) for row in rows]))
@@ -170,5 +170,5 @@ def _first_wait(batch: Sequence[Result]) -> int:
     return min(max(min(delays, default=FIRST_WAIT), SHORTEST_WAIT), FIRST_WAIT)
 
 
-def _changed(row: Row, to: Change, since: int | None) -> Transition:
+def _transition(row: Row, to: Change, since: int | None) -> Transition:
     return Transition(row["id"], row["owner_id"], to, row["last_outcome"], since)

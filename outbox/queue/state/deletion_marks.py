@@ -1,8 +1,7 @@
-"""Up to which event deliveries of a webhook have been deleted, so that nobody knows what arrived.
+"""Store up to which event deliveries of a webhook were deleted: nobody knows which of them arrived.
 
-An event before this place that has no delivery may have been delivered, and its delivery deleted
-since. A backfill leaves it out. The place is a `seq`, so that no change of a clock or of the
-retention time moves it back.
+An earlier event without a delivery may have had one that was deleted, so a backfill leaves it out.
+The mark is a `seq`, so that no change of a clock or of the retention time moves it back.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 
-# Of webhooks that still exist: with them, their rows go.
+# Only for webhooks that still exist: their rows are deleted with them.
 _NOTE = f"""
 insert into forgotten (webhook_id, seq)
 select w.id, s.seq from (
@@ -42,8 +41,8 @@ async def note(tx: Tx, deleted: Iterable[Row]) -> None:
 async def upto(tx: Tx, webhook_id: str) -> int:
     """Return the greatest `seq` whose delivery to the webhook was deleted; 0 without any.
 
-    In a transaction that also looks for deliveries, this comes after it: a deletion that is
-    committed in between is seen here.
+    A transaction that also reads deliveries reads them first, so that this sees a deletion that is
+    committed in between.
     """
     row = await tx.one(_UPTO, webhook_id)
     return 0 if row is None else int(row["seq"])

@@ -20,7 +20,6 @@ from outbox.states import Origin
 FIRST_WINDOW = 2
 FAILING_WINDOW = 1
 
-
 MOST_ATTEMPTS = 1_000_000
 """A number of attempts that only a damaged row reaches."""
 

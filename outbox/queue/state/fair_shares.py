@@ -3,7 +3,7 @@
 The owner with the fewest sends comes first, then the one whose last turn was longest ago. When all
 slots are in use, an owner with few sends still gets a further place. How few depends on how many
 of these places are left, so that some stay for the owners who come next: an owner without any send
-need not wait until the webhooks of others, which begin to hang, give their slots back.
+does not wait for slots that hanging webhooks of others use.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ class Places:
         """Slots that are left."""
         self.further = further
         self.shares = shares
-        self._taken: Counter[str] = Counter()
+        self._sends: Counter[str] = Counter()
 
     def sends(self, owner_id: str) -> int:
-        """Return how many sends this owner has, with those that got a place here."""
-        held = self.shares.owners.get(owner_id, _NEW).held
-        return held + self.shares.added.get(owner_id, 0) + self._taken[owner_id]
+        """Return how many sends this owner has, including those that got a place here."""
+        before = self.shares.owners.get(owner_id, _NEW).held + self.shares.added.get(owner_id, 0)
+        return before + self._sends[owner_id]
 
     def turn(self, owner_id: str) -> tuple[int, int]:
         """Return the place of this owner in the turns: the smallest one comes first."""
@@ -108,7 +108,7 @@ class Places:
             self.left -= 1
         else:
             self.further -= 1
-        self._taken[owner_id] += 1
+        self._sends[owner_id] += 1
         return True
 
 
@@ -156,11 +156,11 @@ class _Line:
         """Request a place for the lane whose turn it is; return whether any lane wants more."""
         quick, others, slow = self._lanes
         self._served += 1
-        chosen = quick or others or slow
+        lanes = quick or others or slow
         if quick and others and self._served % OTHERS_SHARE == 0:
-            chosen = others
-        lane = chosen.popleft()
+            lanes = others
+        lane = lanes.popleft()
         lane.requested += 1
         if lane.requested < lane.window:
-            chosen.append(lane)
+            lanes.append(lane)
         return bool(quick or others or slow)

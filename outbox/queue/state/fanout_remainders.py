@@ -1,9 +1,9 @@
-"""Keep what fan-out has left of an owner's events for later rounds, and let owners take turns.
+"""Store which events of an owner fan-out left for later rounds, and let owners take turns.
 
 An event has its seq, and may have some of its deliveries, while the owner has a row here. The row
-is written in the transaction that makes the deliveries, so a crash, or another node that goes on,
-neither leaves a webhook out nor makes a second delivery. One row an owner is enough, because his
-events are fanned out one after another, and it costs nothing for events that one round can do.
+is written in the transaction that makes the deliveries, so that after a crash, or on another node,
+each webhook gets exactly one delivery. One row for each owner is enough, because his events are
+fanned out one after another. Events that one round can do cost no row.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 
 AT_ONCE = 8
-"""Owners of whom one round may do something; those whose turn was longest ago."""
+"""Owners that one round continues at most; those whose turn was longest ago."""
 START = (-1, "")
 """The place before the first webhook."""
 
-# For a statement on events `e`: those left. With the name of the index: `seq` alone has another.
+# Joins the events `e` that are left. With the name of the index: `seq` alone has another.
 LEFT = """
   remainders r join events e on e.owner_id = r.owner_id and e.webhook_id is null
     and e.seq is not null and e.seq >= r.seq"""
@@ -42,13 +42,13 @@ FIRST = "select seq from remainders where owner_id = $1"
 class Remainder:
     """Events of an owner from `seq` on; of the first one, the webhooks behind `reached`.
 
-    `made` counts the deliveries of the first one so far.
+    `deliveries` counts those of the first one so far.
     """
 
     owner_id: str
     seq: int
     reached: tuple[int, str] = START
-    made: int = 0
+    deliveries: int = 0
 
 
 def of_row(row: Row) -> Remainder:
@@ -57,10 +57,10 @@ def of_row(row: Row) -> Remainder:
     return Remainder(row["owner_id"], int(row["seq"]), place, int(row["made"]))
 
 
-async def save(tx: Tx, left: Sequence[Remainder], ended: Sequence[str], due: int) -> None:
-    """Store what is left of owners who had their turn now, and forget owners with nothing left."""
-    if left:
-        rows = [(one.owner_id, one.seq, *one.reached, one.made) for one in left]
+async def save(tx: Tx, remainders: Sequence[Remainder], ended: Sequence[str], due: int) -> None:
+    """Store remainders of owners who had their turn now, and delete those of the owners `ended`."""
+    if remainders:
+        rows = [(one.owner_id, one.seq, *one.reached, one.deliveries) for one in remainders]
         await tx.run(SAVE, items(rows), due)
     if ended:
         await tx.run(END, items(ended))

@@ -1,6 +1,6 @@
 """Count events of an owner, and how attempts of a webhook end, in steps of time, for charts.
 
-The counts are made in the transaction that records what they count, so they equal the log. Steps
+Counts are written in the transaction that records what they count, so they equal the log. Steps
 last five minutes; older ones are folded into longer ones, so that 30 days of a webhook are a few
 hundred rows. A lane's lock guards the counts of its webhook, and the turn of fan-out those of
 owners, so writers never wait for each other here.
@@ -26,7 +26,7 @@ SPANS = tuple(span for span, _ in LEVELS)
 EVENT = "event"
 """The result under which events are counted."""
 FILTERED = "filtered"
-"""The result under which deliveries are counted that the conditions of a webhook left out."""
+"""The result under which deliveries are counted that conditions of a webhook left out."""
 LOST = ("exhausted", "gone", "dead")
 """The ends of a delivery that count: its receiver never accepted it."""
 BOUNDS = tuple(5_000 << power for power in range(13))
@@ -78,12 +78,12 @@ async def count_results(tx: Tx, settled: Iterable[Result]) -> None:
         webhook_id, outcome = result.delivery.webhook_id, result.outcome
         if outcome is not None:
             key = (webhook_id, start_of(result.started_at, STEP), outcome.outcome)
-            found = _of(counts, key)
-            found[0] += 1
-            found[1] += outcome.total_us
-            found[2 + bisect_left(BOUNDS, outcome.total_us)] += 1
+            entry = _entry(counts, key)
+            entry[0] += 1
+            entry[1] += outcome.total_us
+            entry[2 + bisect_left(BOUNDS, outcome.total_us)] += 1
         if result.decision.state in LOST:
-            _of(counts, (webhook_id, start_of(tx.now, STEP), result.decision.state))[0] += 1
+            _entry(counts, (webhook_id, start_of(tx.now, STEP), result.decision.state))[0] += 1
     await add(tx, STEP, counts)
 
 
@@ -91,7 +91,7 @@ async def count_dead(tx: Tx, webhook_ids: Iterable[str]) -> None:
     """Count deliveries of these webhooks that ended dead now, one for each id."""
     counts: dict[Key, Counts] = {}
     for webhook_id in webhook_ids:
-        _of(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
+        _entry(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
     await add(tx, STEP, counts)
 
 
@@ -105,26 +105,26 @@ async def count_fan_out(
     counts: dict[Key, Counts] = {}
     for event in events:
         if event["webhook_id"] is None:
-            _of(counts, (event["owner_id"], start_of(event["occurred_at"], STEP), EVENT))[0] += 1
+            _entry(counts, (event["owner_id"], start_of(event["occurred_at"], STEP), EVENT))[0] += 1
     for webhook_id in dead:
-        _of(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
+        _entry(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
     for webhook_id, count in left_out.items():
-        _of(counts, (webhook_id, start_of(tx.now, STEP), FILTERED))[0] += count
+        _entry(counts, (webhook_id, start_of(tx.now, STEP), FILTERED))[0] += count
     await add(tx, STEP, counts)
 
 
 async def fold(tx: Tx, now: int, most: int) -> int:
     """Fold up to `most` counts of each level into the next one; return how many."""
     done = 0
-    for (span, kept), longer in zip(LEVELS, SPANS[1:], strict=False):
-        assert kept is not None
+    for (span, age), longer in zip(LEVELS, SPANS[1:], strict=False):
+        assert age is not None
         # The first step of a time of this length may begin one step before it.
-        rows = await _take(tx, span, start_of(now - kept - span, longer), most)
+        rows = await _take(tx, span, start_of(now - age - span, longer), most)
         counts: dict[Key, Counts] = {}
         for row in rows:
-            found = _of(counts, (row["subject_id"], start_of(row["at"], longer), row["result"]))
+            entry = _entry(counts, (row["subject_id"], start_of(row["at"], longer), row["result"]))
             for place, name in enumerate(SUMS):
-                found[place] += int(row[name])
+                entry[place] += int(row[name])
         await add(tx, longer, counts)
         done += len(rows)
     return done
@@ -149,11 +149,11 @@ async def _take(tx: Tx, span: int, before: int, most: int) -> list[Row]:
     return await tx.all(TAKE, items(keys))
 
 
-def _of(counts: dict[Key, Counts], key: Key) -> Counts:
-    found = counts.get(key)
-    if found is None:
-        found = counts[key] = [0] * len(SUMS)
-    return found
+def _entry(counts: dict[Key, Counts], key: Key) -> Counts:
+    entry = counts.get(key)
+    if entry is None:
+        entry = counts[key] = [0] * len(SUMS)
+    return entry
 
 
 async def add(tx: Tx, span: int, counts: Mapping[Key, Sequence[int]]) -> None:

@@ -1,4 +1,4 @@
-"""Heads: of each record of an ordered webhook only the first unfinished delivery may be sent.
+"""Promote heads: of each record of an ordered webhook only the first unfinished delivery is sent.
 
 The others are `held`. A transaction that makes a held delivery or that ends a head calls `promote`
 with the lane of the webhook locked, so that every line with a held delivery has a head at each
@@ -8,12 +8,12 @@ Replays and test events stand outside the lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Tx
 
-# Once, for all who look for a head: both engines use the partial index only for this very text.
+# One text for all searches for a head: both engines use the partial index only for this text.
 HEAD = """(
     select x.id from deliveries x /*sqlite indexed by deliveries_heads*/
     where x.webhook_id = {webhook} and x.record_id = {record}
@@ -22,8 +22,8 @@ HEAD = """(
 # While deliveries join lines, an earlier one of the same record may not have joined yet.
 MAY_LEAD = "(not l.turning or l.joined)"
 
-# It waits from now on, so that no time behind its head counts as a delay of the drain. A delivery
-# that was put into a line between two attempts keeps the time of the next one.
+# Its wait begins now, so that the time behind its head does not count as a delay of the drain. A
+# delivery that joined a line between two attempts keeps the time of the next one.
 PROMOTE = f"""
 update deliveries set state = 'ready',
   next_at = /*sqlite max*/ /*postgres greatest*/(next_at, (select due_now()))
@@ -41,18 +41,11 @@ returning webhook_id
 
 
 async def promote(tx: Tx, delivery_ids: Iterable[str]) -> list[str]:
-    """Let the first held delivery of the record of each of these deliveries be sent.
+    """Make the first held delivery of each record of these deliveries its head, if it has none.
 
-    Unless the record has a head already. Return the webhooks with a new head; the caller has locked
-    their lanes, and sets their times.
+    Return the webhooks with a new head; the caller has locked their lanes, and sets their times.
     """
     ids = sorted(set(delivery_ids))
     if not ids:
         return []
     return [row["webhook_id"] for row in await tx.all(PROMOTE, items(ids))]
-
-
-async def follow(tx: Tx, settled: Sequence[Row]) -> None:
-    """Promote the followers of settled heads; the rows tell by `over` which heads have ended."""
-    if over := [row["id"] for row in settled if row["over"]]:
-        await promote(tx, over)

@@ -1,4 +1,4 @@
-"""Lanes: one row per webhook with the time at which a claim should look at its queue.
+"""Lock, wake and rest lanes: a row per webhook with the time when a claim looks at its queue.
 
 A transaction that makes a delivery ready also wakes the lane. Transactions take locks in one order,
 lanes (by id), webhooks, deliveries, so that they cannot deadlock. Work that must not wait (fan-out,
@@ -14,7 +14,7 @@ from outbox.queue.state import head_deliveries
 RESTED = 1_000_000
 """Microseconds: a lane without a turn for this long counts as if it had waited this long."""
 
-# Always an update, even without a change: a later reader of the row waits for it.
+# It updates the row even without a change, so that a later reader of the row waits for it.
 WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
@@ -39,10 +39,10 @@ where l.webhook_id in {IDS} order by l.webhook_id
 
 THERE = f"select webhook_id from lanes where webhook_id in {IDS}"
 
-# Not before its last turn: otherwise a lane with a backlog, whose oldest row was due long ago,
-# would always come before the others. Two probes of the claim's index, because first attempts and
-# retries are separate ranges.
-# While the circuit is open: the next probe, or before it a delivery that may pass.
+# A lane is not due before its last turn: otherwise a lane with a backlog, whose oldest row was due
+# long ago, would always come before the others. Two probes of the claim's index, because first
+# attempts and retries are separate ranges. While the circuit is open, the lane is due at the next
+# probe, or earlier for a delivery that may pass.
 DUE = """(
   select case when soonest is not null then /*sqlite max*/ /*postgres greatest*/(
     case when lanes.probe_at is null or soonest >= lanes.probe_at then soonest
@@ -72,13 +72,13 @@ update lanes set due_at = {DUE.format(wait_until="lanes.wait_until")}
 where webhook_id in {IDS} returning {WAIT}
 """
 # Of two delays that receivers request, the longer one applies.
-HELD = """case when s.hold > 0 and (select due_now()) + s.hold > lanes.wait_until
+WAIT_UNTIL = """case when s.hold > 0 and (select due_now()) + s.hold > lanes.wait_until
   then (select due_now()) + s.hold else lanes.wait_until end"""
 SETTLED = f"""
 update lanes set failing = case when s.judged > 0 then s.since > 0 else failing end,
   failing_from = case when s.judged = 0 then failing_from when s.since = 0 then null
     when s.judged = 2 or failing_from is null then (select due_now()) else failing_from end,
-  wait_until = {HELD}, due_at = {DUE.format(wait_until=HELD)},
+  wait_until = {WAIT_UNTIL}, due_at = {DUE.format(wait_until=WAIT_UNTIL)},
   chain_place = coalesce(s.place, chain_place), chain_digest = coalesce(s.digest, chain_digest)
 from (
   select value ->> 0 as webhook, cast(value ->> 1 as bigint) as judged,
@@ -94,8 +94,8 @@ MARK = """
 update outbox_state set due_mark = due_now() where due_mark < due_now() and serves()
 """
 
-# For RETURNING of a change of deliveries: place and digest that end the webhook's chain. As one
-# value, because each subquery takes a microsecond for each row.
+# For RETURNING of a change of deliveries: place and digest that end the webhook's chain. One value,
+# because each subquery takes a microsecond for each row.
 CHAIN = """
   (select chain_place || ' ' || chain_digest from lanes l
    where l.webhook_id = deliveries.webhook_id) as chain
@@ -114,9 +114,9 @@ async def due_now(tx: Tx) -> int:
 
 
 async def mark(tx: Tx) -> None:
-    """Store the due clock: times given out by it are not ahead of it after the next start.
+    """Store the due clock, so that no stored time is ahead of it after the next start.
 
-    A process that does not serve stores nothing, as it gives out no time ahead of the stored one.
+    A process that does not serve stores nothing: none of its times is ahead of the stored clock.
     """
     if tx.engine == "sqlite":
         await tx.run(MARK)
@@ -131,18 +131,18 @@ async def lock(tx: Tx, webhook_ids: Iterable[str]) -> list[str]:
 async def try_lock(tx: Tx, webhook_ids: Iterable[str]) -> tuple[list[str], list[str]]:
     """Lock those of these lanes and webhooks that are free; return the locked and the busy ones.
 
-    Deleted ones are not among the busy ones. Waits for no lock.
+    Deleted ones are in neither list. Waits for no lock.
     """
     ids = sorted(set(webhook_ids))
     if not ids or tx.engine == "sqlite":
-        # There no other transaction runs.
+        # No other transaction runs on SQLite.
         return ids, []
-    got = [row["webhook_id"] for row in await tx.all(TRY, items(ids))]
-    if len(got) == len(ids):
-        return got, []
-    others = sorted(set(ids).difference(got))
-    there = [row["webhook_id"] for row in await tx.all(THERE, items(others))]
-    return got, there
+    locked = [row["webhook_id"] for row in await tx.all(TRY, items(ids))]
+    if len(locked) == len(ids):
+        return locked, []
+    others = sorted(set(ids).difference(locked))
+    busy = [row["webhook_id"] for row in await tx.all(THERE, items(others))]
+    return locked, busy
 
 
 async def wake(tx: Tx, webhook_ids: Iterable[str], due: int) -> None:
@@ -160,12 +160,12 @@ async def wake_or_note(tx: Tx, webhook_ids: Iterable[str], due: int) -> bool:
 
     Waits for no lock.
     """
-    free, held = await try_lock(tx, webhook_ids)
+    free, busy = await try_lock(tx, webhook_ids)
     if free:
         await tx.run(WAKE, items(free), due)
-    if held:
-        await tx.many(NOTE, [(webhook_id, None) for webhook_id in held])
-    return bool(held)
+    if busy:
+        await tx.many(NOTE, [(webhook_id, None) for webhook_id in busy])
+    return bool(busy)
 
 
 async def line_up(
@@ -176,7 +176,7 @@ async def line_up(
     Return the webhooks with a delivery ready, and whether any lane was locked: its deliveries are
     noted for `wake_noted`. Waits for no lock.
     """
-    free, held = await try_lock(tx, followers)
+    free, busy = await try_lock(tx, followers)
     ready = set(
         await head_deliveries.promote(
             tx, [one for lane in free for one in followers[lane].values()]
@@ -184,9 +184,9 @@ async def line_up(
     )
     if ready:
         await tx.run(WAKE, items(sorted(ready)), due)
-    if held:
-        await tx.many(NOTE, [(lane, one) for lane in held for one in followers[lane].values()])
-    return ready, bool(held)
+    if busy:
+        await tx.many(NOTE, [(lane, one) for lane in busy for one in followers[lane].values()])
+    return ready, bool(busy)
 
 
 async def wake_noted(tx: Tx) -> bool:
@@ -194,18 +194,18 @@ async def wake_noted(tx: Tx) -> bool:
 
     Held deliveries among their notes may be the heads of their records by now.
     """
-    noted = [row["webhook_id"] for row in await tx.all(NOTED)]
-    free, held = await try_lock(tx, noted)
+    webhook_ids = [row["webhook_id"] for row in await tx.all(NOTED)]
+    free, busy = await try_lock(tx, webhook_ids)
     # A node takes the notes of a lane only with the lane's lock, so that two nodes never wait for
     # each other here.
-    if done := sorted(set(noted).difference(held)):
+    if done := sorted(set(webhook_ids).difference(busy)):
         notes = await tx.all(FORGET, items(done))
         await head_deliveries.promote(
             tx, [n["delivery_id"] for n in notes if n["delivery_id"] is not None]
         )
     await rest(tx, free)
     tx.wake = tx.wake or bool(free)
-    return bool(held)
+    return bool(busy)
 
 
 async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
@@ -219,16 +219,16 @@ async def rest(tx: Tx, webhook_ids: Iterable[str]) -> int | None:
     return _first(await tx.all(REST, items(ids)))
 
 
-async def settled(
+async def record_outcomes(
     tx: Tx, outcomes: Sequence[tuple[object, ...]], patience: int
 ) -> tuple[int | None, list[str]]:
     """Set the state and the due time of locked lanes after attempts.
 
-    Of each webhook: its id; 0 if no attempt tells something about the receiver, 2 if one of them
-    succeeded, else 1; the failures since the last success; and the time that the receiver
-    requested, in microseconds; after attempts also the place and the digest that end its chain.
-    Return as `rest` does, and the webhooks whose last attempt failed `patience` microseconds or
-    more after their first failure.
+    `outcomes` has for each webhook: its id; 0 if no attempt concerned the receiver, 2 if one
+    succeeded, else 1; the failures since the last success; the microseconds that the receiver
+    asked to wait; after attempts also the place and the digest that end its chain. Return as `rest`
+    does, and the webhooks whose last attempt failed `patience` microseconds or more after their
+    first failure.
     """
     rows = await tx.all(SETTLED, items(outcomes), patience) if outcomes else []
     failed = {outcome[0] for outcome in outcomes if outcome[2]}

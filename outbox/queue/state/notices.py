@@ -1,7 +1,7 @@
-"""Keep what the owners of webhooks are told by mail, until a sender has told it.
+"""Store mail notices to owners of webhooks until a sender has sent them.
 
-A row is written in the transaction of the change that it tells. It names the webhook and no
-address, so that whoever sends it uses the data of that time. An attempt is counted before it
+A row is written in the transaction of the change that it reports. It names the webhook and no
+address, so that the sender uses the address of its own time. An attempt is counted before it
 starts: a process that ends in the middle of it leaves the notice to the next attempt.
 """
 
@@ -15,7 +15,7 @@ Kind = Literal["failing", "disabled", "recovered"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DAY = 86_400_000_000
 KEPT = 2 * DAY
-"""How long a notice is stored, sent or not; then it is no news any more."""
+"""How long a notice is stored, sent or not."""
 MOST_OF_OWNER, MOST_OF_WEBHOOK = 10, 3
 """Notices of one kind in a day: for one owner, and about one webhook."""
 LEASE = 300_000_000
@@ -63,8 +63,8 @@ async def add(tx: Tx, owner_id: str, webhook_id: str, kind: Kind, reason: str) -
 
 async def any_due(tx: Tx) -> bool:
     """Return whether a notice is due."""
-    found = await tx.one("select 1 as due from notices where due_at <= $1 limit 1", tx.now)
-    return found is not None
+    row = await tx.one("select 1 as due from notices where due_at <= $1 limit 1", tx.now)
+    return row is not None
 
 
 async def take(tx: Tx) -> Notice | None:

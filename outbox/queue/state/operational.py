@@ -1,7 +1,7 @@
-"""Tell the owner of a webhook what became of it: events for operational webhooks, and notices.
+"""Report what became of a webhook to its owner: events for operational webhooks, and notices.
 
-Everything is written in the transaction of what it tells, so either both are committed or neither.
-Nothing is told to operational webhooks about an operational webhook: it would never end.
+A report is written in the transaction of its change, so both are committed or neither. No event is
+about an operational webhook, because each event could then cause another one.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def activated(webhook_id: str, owner_id: str) -> Transition:
 
 
 async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Result] = ()) -> None:
-    """Tell of transitions, in their order, and of the deliveries in `settled` that were given up.
+    """Report transitions, in their order, and the deliveries in `settled` that were given up.
 
-    The caller has locked the lanes of these webhooks. An activation is no mail: its owner did it.
+    The caller has locked the lanes of these webhooks. The owner gets no mail of an activation.
     """
     exhausted = [
         one
@@ -60,7 +60,7 @@ async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Resu
     ]
     if not transitions and not exhausted:
         return
-    told: list[tuple[Kind, str, Row]] = []
+    reports: list[tuple[Kind, str, Row]] = []
     for transition in transitions:
         kind = KINDS[transition.to]
         row = await tx.one(COUNT, transition.webhook_id)
@@ -69,16 +69,17 @@ async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Resu
             continue
         reason = transition.reason
         if kind == "recovered" and reason != ACTIVATED:
-            # Beside it in its batch, a later attempt may have failed.
+            # A later attempt of the same batch may have failed.
             reason = "success"
-        told.append((kind, reason, row))
+        reports.append((kind, reason, row))
         if reason != ACTIVATED:
             await notices.add(tx, row["owner_id"], row["id"], kind, reason)
-    owners = {row["owner_id"] for _, _, row in told} | {one.delivery.owner_id for one in exhausted}
+    owners = {row["owner_id"] for _, _, row in reports}
+    owners |= {one.delivery.owner_id for one in exhausted}
     listeners = await _listeners(tx, owners)
     if not listeners:
         return
-    for kind, reason, row in told:
+    for kind, reason, row in reports:
         if not row["operational"]:
             _announce(
                 tx, listeners, row, NAMES[kind], row["id"], row["told"], endpoint(row, reason)
@@ -143,26 +144,25 @@ def instant(micros: int | None) -> str | None:
 
 async def _listeners(tx: Tx, owners: Iterable[str]) -> dict[tuple[str, str], list[str]]:
     """Return the operational webhooks by owner and event."""
-    found: dict[tuple[str, str], list[str]] = {}
+    listeners: dict[tuple[str, str], list[str]] = {}
     for row in await tx.all(SUBSCRIBERS, items(sorted(owners))):
         for name in subscription(row["events"]) or ():
-            found.setdefault((row["owner_id"], name), []).append(row["id"])
-    return found
+            listeners.setdefault((row["owner_id"], name), []).append(row["id"])
+    return listeners
 
 
 async def _tell_given_up(
     tx: Tx, listeners: Mapping[tuple[str, str], Sequence[str]], results: Sequence[Result]
 ) -> None:
     name: Name = "delivery.exhausted"
-    heard = [one for one in results if (one.delivery.owner_id, name) in listeners]
-    if not heard:
+    exhausted = [one for one in results if (one.delivery.owner_id, name) in listeners]
+    if not exhausted:
         return
-    rows = await tx.all(WEBHOOKS, items(sorted({one.delivery.webhook_id for one in heard})))
+    rows = await tx.all(WEBHOOKS, items(sorted({one.delivery.webhook_id for one in exhausted})))
     webhooks = {row["id"]: row for row in rows}
-    records = {
-        row["id"]: row for row in await tx.all(RECORDS, items([one.delivery.id for one in heard]))
-    }
-    for one in heard:
+    rows = await tx.all(RECORDS, items([one.delivery.id for one in exhausted]))
+    records = {row["id"]: row for row in rows}
+    for one in exhausted:
         delivery = one.delivery
         webhook, record = webhooks.get(delivery.webhook_id), records.get(delivery.id)
         if webhook is None or record is None:

@@ -121,7 +121,7 @@ def decide(
     if outcome == "success":
         return DELIVERED
     if outcome == "aborted":
-        # This node aborted the request: the receiver is not the cause and no attempt is used up.
+        # This node aborted the request, so the receiver is not the cause and no try is used.
         return again(outcome)
     if result.stale:
         # The receiver closed an idle connection, most likely before it received this request.
@@ -130,14 +130,16 @@ def decide(
         return Decision("gone", "http_410", None, None, True, "keep", True, True)
     throttled = outcome == "throttled"
     requested = retry_after(result.retry_after, now_wall_s) if throttled else None
-    held = None if requested is None else _microseconds(min(requested, LONGEST_WEBHOOK_WAIT))
+    webhook_wait = None
+    if requested is not None:
+        webhook_wait = _microseconds(min(requested, LONGEST_WEBHOOK_WAIT))
     halve = throttled or outcome == "timeout" or outcome in CONNECTING
     window: WindowStep = "halve" if halve else "keep"
     wait = schedule.wait(tries, dice)
     if wait is None:
-        return Decision("exhausted", outcome, None, held, False, window, True, True)
+        return Decision("exhausted", outcome, None, webhook_wait, False, window, True, True)
     delay = _microseconds(max(wait, requested or 0.0))
-    return Decision("ready", outcome, delay, held, False, window, True, True)
+    return Decision("ready", outcome, delay, webhook_wait, False, window, True, True)
 
 
 def probed(decision: Decision) -> Decision:

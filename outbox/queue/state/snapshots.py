@@ -14,7 +14,7 @@ from outbox.database.transaction import Tx
 from outbox.queue.state import fanout_remainders
 
 # After the fan-out of all events older than its creation, a webhook gets every new event.
-REMEMBERED = """
+SNAPSHOTS = """
 select id, owner_id, since_snapshot,
   cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as oldest
 from webhooks where since_snapshot is not null order by id limit 500
@@ -63,14 +63,14 @@ async def forget_since(tx: Tx) -> None:
     """
     if tx.engine == "sqlite":
         return
-    done = []
-    for row in await tx.all(REMEMBERED):
+    obsolete = []
+    for row in await tx.all(SNAPSHOTS):
         since = parse(row["since_snapshot"])
         if since is not None and (
             since.next_id > int(row["oldest"])
             or await tx.one(OLDER_UNSEEN, row["owner_id"], str(since.next_id)) is not None
         ):
             continue
-        done.append(row["id"])
-    if done:
-        await tx.run(FORGET_SINCE, items(done))
+        obsolete.append(row["id"])
+    if obsolete:
+        await tx.run(FORGET_SINCE, items(obsolete))
