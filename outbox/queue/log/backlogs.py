@@ -1,7 +1,7 @@
-"""Tell which webhooks are behind: first attempts are a minute late, and no circuit is open.
+"""Find the webhooks that are behind: first attempts are a minute late, and no circuit is open.
 
-An open circuit, a paused webhook and a retry of later make deliveries wait as they should; they are
-no backlog. Replays are one, because new events wait behind them.
+Deliveries that wait for an open circuit, a paused webhook or a later retry are no backlog. Replays
+are one, because new events wait behind them.
 """
 
 from collections import defaultdict
@@ -14,10 +14,9 @@ BEHIND_SECONDS = 60.0
 MOST_LISTED = 20
 """Webhooks that a reading names, and owners: those whose oldest delivery is the oldest."""
 EACH_OWNER = 3
-"""Webhooks of one owner that a reading names, so that no owner takes all places."""
+"""Webhooks of one owner that a reading names, so that each reading names several owners."""
 MOST_COMPARED = 3_000
-"""Webhooks that a reading compares, on the event loop in 8 ms at most; when more are behind, nobody
-needs their order."""
+"""Webhooks that a reading compares, on the event loop in 8 ms at most; more are not compared."""
 
 
 @dataclass(frozen=True, slots=True)

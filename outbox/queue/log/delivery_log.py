@@ -172,15 +172,15 @@ async def page(
     if only == "waiting" or only in WAITING:
         return await _soonest(tx, webhook_id, only, after, size)
     rows: list[Row] = []
-    for one_of in FAILED if only == "failed" else (only,):
-        index, state = RANGES[one_of]
+    for state_filter in FAILED if only == "failed" else (only,):
+        index, state = RANGES[state_filter]
         rows += await tx.all(
             NEWEST.format(columns=COLUMNS, index=index, state=state),
             webhook_id, after or "~", size + 1,
         )  # fmt: skip
     rows.sort(key=lambda row: str(row["id"]), reverse=True)
-    found = [_made(Delivery, row) for row in rows[:size]]
-    return Page(found, found[-1].id if len(rows) > size else None)
+    deliveries = [_from_row(Delivery, row) for row in rows[:size]]
+    return Page(deliveries, deliveries[-1].id if len(rows) > size else None)
 
 
 async def _soonest(tx: Tx, webhook_id: str, only: Filter, after: str, size: int) -> Page:
@@ -198,32 +198,32 @@ async def _soonest(tx: Tx, webhook_id: str, only: Filter, after: str, size: int)
         elif only == "scheduled" and start <= due:
             start, last = due + 1, ""
     statement = SOONEST.format(columns=COLUMNS)
-    rows = [
-        _made(Delivery, row)
+    deliveries = [
+        _from_row(Delivery, row)
         for retry in (False, True)
         for row in await tx.all(statement, webhook_id, start, last, size + 1, retry, end)
     ]
-    rows.sort(key=lambda delivery: (delivery.next_at, delivery.id))
-    found = rows[:size]
-    more = f"{found[-1].next_at}-{found[-1].id}" if len(rows) > size else None
-    return Page(found, more)
+    deliveries.sort(key=lambda delivery: (delivery.next_at, delivery.id))
+    shown = deliveries[:size]
+    more = f"{shown[-1].next_at}-{shown[-1].id}" if len(deliveries) > size else None
+    return Page(shown, more)
 
 
 async def one(tx: Tx, delivery_id: str) -> Delivery | None:
     """Return the delivery of this id, of any owner."""
     row = await tx.one(_ONE, delivery_id)
-    return None if row is None else _made(Delivery, row)
+    return None if row is None else _from_row(Delivery, row)
 
 
 def delivery_of(row: Row) -> Delivery:
     """Return the delivery of a row with COLUMNS."""
-    return _made(Delivery, row)
+    return _from_row(Delivery, row)
 
 
 async def event(tx: Tx, event_id: str) -> Announced | None:
     """Return the event of this id; None after retention has removed it."""
     row = await tx.one(f"select {_EVENT} from events where id = $1", event_id)
-    return None if row is None else _made(Announced, row)
+    return None if row is None else _from_row(Announced, row)
 
 
 # Named columns, so that a newer schema does not change the result.
@@ -238,13 +238,13 @@ async def attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
         f" order by number desc limit {LATEST}",
         delivery_id,
     )
-    return [_made(Attempt, row) for row in rows]
+    return [_from_row(Attempt, row) for row in rows]
 
 
 async def attempted(tx: Tx, delivery_id: str) -> int:
     """Return how many attempts of a delivery the log has."""
-    row = await tx.one("select count(*) as made from attempts where delivery_id = $1", delivery_id)
-    return 0 if row is None else int(row["made"])
+    row = await tx.one("select count(*) as n from attempts where delivery_id = $1", delivery_id)
+    return 0 if row is None else int(row["n"])
 
 
 async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:
@@ -262,7 +262,7 @@ async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:
         """,
         delivery.event_id, delivery.webhook_id, delivery.id,
     )  # fmt: skip
-    return [_made(Delivery, row) for row in rows]
+    return [_from_row(Delivery, row) for row in rows]
 
 
 async def health(tx: Tx, webhook_id: str, latest: int = 30) -> Health:
@@ -279,7 +279,7 @@ async def health(tx: Tx, webhook_id: str, latest: int = 30) -> Health:
     return Health(0 if waiting is None else int(waiting["waiting"]), tuple(recent.deliveries))
 
 
-def _made(kind: type[T], row: Row) -> T:
+def _from_row(kind: type[T], row: Row) -> T:
     columns = fields(kind)  # type: ignore[arg-type] # each of them is a dataclass
     values: dict[str, Any] = {column.name: row[column.name] for column in columns}
     for name in ("retry", "truncated"):

@@ -1,8 +1,8 @@
 """Read the deliveries of several webhooks as one list, with filters.
 
 Each webhook's log is read by its own index and merged, so a list costs the same however long the
-logs are. A filter that no index serves is judged row by row, and a page then ends after a number of
-rows: it may be short and still have a next page.
+logs are. A filter without an index is applied row by row. A page then ends after a number of rows,
+so it may be short and still have a next page.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ select * from (
   order by d.next_at, d.id limit $3) as {name}
 """
 # An array, so that PostgreSQL looks up each id, whatever its statistics say.
-GIVEN = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
+BY_IDS = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
 BY_ID = f"""
-select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {GIVEN}
+select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {BY_IDS}
 """
 # One probe of each of the two partial indexes for each event.
 OF_EVENTS = f"""
-select id from deliveries where event_id {GIVEN} and origin = 'event'
+select id from deliveries where event_id {BY_IDS} and origin = 'event'
 union all
-select id from deliveries where event_id {GIVEN} and origin <> 'event'
+select id from deliveries where event_id {BY_IDS} and origin <> 'event'
 """
 
 
@@ -83,7 +83,7 @@ class Wanted:
     until: int = NO_TIME
 
     def fits(self, delivery: Delivery, state: str) -> bool:
-        """Return whether a delivery is wanted; `state` is the one that is shown."""
+        """Return whether a delivery fits; `state` is the one that is shown."""
         group = {"waiting": WAITING, "failed": FAILED}.get(self.only, (self.only,))
         return (
             (self.only == "all" or state in group)
@@ -127,41 +127,40 @@ def shown(delivery: Delivery, active: bool) -> Shown:
 
 
 async def page(
-    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str = "", size: int = 50
+    tx: Tx, webhooks: Sequence[Webhook], query: Wanted, after: str = "", size: int = 50
 ) -> Page:
-    """Return a page of the wanted deliveries: newest first, or waiting ones by due time.
+    """Return a page of the deliveries that fit: newest first, or waiting ones by due time.
 
     `after` is the end of the previous page; an invalid value starts at the beginning.
     """
     await by_index(tx)
-    waiting = wanted.only == "waiting" or wanted.only in WAITING
-    if waiting and wanted.only != "waiting":
-        parked = wanted.only == "parked"
+    waiting = query.only == "waiting" or query.only in WAITING
+    if waiting and query.only != "waiting":
+        parked = query.only == "parked"
         webhooks = [one for one in webhooks if (one.state != "active") == parked]
     keys: list[Key] = []
     horizon: Key | None = None
     for start in range(0, len(webhooks), TERMS):
-        some = webhooks[start : start + TERMS]
-        hits, end = await (_soonest if waiting else _newest)(tx, some, wanted, after, size)
+        batch = webhooks[start : start + TERMS]
+        hits, end = await (_soonest if waiting else _newest)(tx, batch, query, after, size)
         keys += hits
         horizon = _nearer(horizon, end, waiting)
     if horizon is not None:
         keys = [key for key in keys if (key <= horizon if waiting else key >= horizon)]
     keys.sort(reverse=not waiting)
-    found = keys[:size]
-    last = found[-1] if len(keys) > size else horizon
+    selected = keys[:size]
+    last = selected[-1] if len(keys) > size else horizon
     cursor = None if last is None else f"{last[0]}-{last[1]}" if waiting else last[1]
-    return Page(
-        await by_ids(tx, [key[1] for key in found]), cursor, cursor is not None and len(keys) < size
-    )
+    deliveries = await by_ids(tx, [key[1] for key in selected])
+    return Page(deliveries, cursor, cursor is not None and len(keys) < size)
 
 
 async def by_ids(tx: Tx, ids: Sequence[str]) -> list[Delivery]:
     """Return the deliveries with these ids, in this order."""
     if not ids:
         return []
-    found = {row["id"]: delivery_log.delivery_of(row) for row in await tx.all(BY_ID, items(ids))}
-    return [found[one] for one in ids if one in found]
+    by_id = {row["id"]: delivery_log.delivery_of(row) for row in await tx.all(BY_ID, items(ids))}
+    return [by_id[one] for one in ids if one in by_id]
 
 
 async def of_events(
@@ -176,18 +175,18 @@ async def of_events(
 
 
 async def _newest(
-    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: Wanted, after: str, size: int
 ) -> _Read:
-    before = min(after or "~", first_at(wanted.until))
+    before = min(after or "~", first_at(query.until))
     conditions = []
-    states: Sequence[Filter] = FAILED if wanted.only == "failed" else (wanted.only,)
-    terms = _Terms([], [before, first_at(wanted.since), 0])
-    if wanted.only in ("delivered", "held"):
-        # Their indexes have another order or none of their own.
-        conditions.append(f"d.state = '{wanted.only}'")
+    states: Sequence[Filter] = FAILED if query.only == "failed" else (query.only,)
+    terms = _Terms([], [before, first_at(query.since), 0])
+    if query.only in ("delivered", "held"):
+        # The index of held deliveries has another order; delivered ones have no index of their own.
+        conditions.append(f"d.state = '{query.only}'")
         states = ("all",)
-    hit = _hit(terms, wanted, conditions)
-    if wanted.only == "in_flight":
+    hit = _hit(terms, query, conditions)
+    if query.only == "in_flight":
         ids = ", ".join(terms.value(webhook.id) for webhook in webhooks)
         terms.texts.append(IN_FLIGHT.format(hit=hit, webhooks=f"({ids})"))
     else:
@@ -203,23 +202,23 @@ async def _newest(
 
 
 async def _soonest(
-    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: Wanted, after: str, size: int
 ) -> _Read:
     moment, _, last = after.partition("-")
     start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0
     end = NO_TIME
-    if wanted.only in ("ready", "scheduled"):
+    if query.only in ("ready", "scheduled"):
         due = await lanes.due_now(tx)
-        if wanted.only == "ready":
+        if query.only == "ready":
             end = due
         elif start <= due:
             start, last = due + 1, ""
     terms = _Terms([], [last, start, 0])
     conditions = []
-    if wanted.since > 0 or wanted.until < NO_TIME:
-        conditions.append(f"d.created_at >= {terms.value(wanted.since)}")
-        conditions.append(f"d.created_at < {terms.value(wanted.until)}")
-    hit = _hit(terms, wanted, conditions)
+    if query.since > 0 or query.until < NO_TIME:
+        conditions.append(f"d.created_at >= {terms.value(query.since)}")
+        conditions.append(f"d.created_at < {terms.value(query.until)}")
+    hit = _hit(terms, query, conditions)
     bound = terms.value(end)
     for webhook in webhooks:
         place = terms.value(webhook.id)
@@ -231,15 +230,15 @@ async def _soonest(
     return await _read(tx, terms, hit, size, True)
 
 
-def _hit(terms: _Terms, wanted: Wanted, conditions: Sequence[str]) -> str:
-    """Return what is 1 for a wanted row; `1` alone when an index has judged already."""
-    judged = list(conditions)
-    if wanted.status is not None:
-        judged.append(f"d.last_status = {terms.value(wanted.status)}")
-    if wanted.event:
-        named = terms.value(wanted.event)
-        judged.append(f"(select e.name from events e where e.id = d.event_id) = {named}")
-    return f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
+def _hit(terms: _Terms, query: Wanted, conditions: Sequence[str]) -> str:
+    """Return SQL that is 1 for a row that fits; `1` alone when the index has only such rows."""
+    tests = list(conditions)
+    if query.status is not None:
+        tests.append(f"d.last_status = {terms.value(query.status)}")
+    if query.event:
+        name = terms.value(query.event)
+        tests.append(f"(select e.name from events e where e.id = d.event_id) = {name}")
+    return f"case when {' and '.join(tests)} then 1 else 0 end" if tests else "1"
 
 
 async def _read(tx: Tx, terms: _Terms, hit: str, size: int, rising: bool) -> _Read:

@@ -1,6 +1,6 @@
 """Read gauges of the outbox: waiting deliveries and the condition of webhooks.
 
-Readings run now and then, off any hot path. They count waiting rows piece by piece
+Readings run periodically, outside the hot path. They count waiting rows piece by piece
 (outbox.queue.log.waiting_counts) until the time for one reading is used up; the next reading
 continues from there.
 """
@@ -148,12 +148,12 @@ async def _others(tx: Tx) -> Gauges:
 
 
 async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Standing]:
-    found = {}
+    standing = {}
     for row in await tx.all(STANDING, items(webhooks)):
         up = row["state"] != "disabled" and not (row["state"] == "active" and row["failing"])
         host = _host(row["url"])
-        found[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
-    return found
+        standing[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
+    return standing
 
 
 def _host(url: str) -> str:

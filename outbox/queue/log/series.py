@@ -14,7 +14,7 @@ from outbox.queue.state.figures import BOUNDS, EVENT, FILTERED, LOST, TIMES
 REACHED = frozenset(
     {"success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "protocol_error"}
 )
-"""The outcomes whose duration is the receiver's; the other attempts never reached it."""
+"""The outcomes of attempts that reached the receiver, so that their duration is its own."""
 RETRIES_SEEN = 1000
 """The age of the oldest waiting delivery is exact up to this number of waiting retries."""
 
@@ -82,7 +82,7 @@ class Figures:
 
     @property
     def failed(self) -> int:
-        """Attempts that failed, without those that the end of a process cut off."""
+        """Attempts that failed, without aborted ones."""
         return sum(count for _, count in self.failures)
 
     @property
@@ -103,15 +103,15 @@ class Figures:
         return self.total_us // reached if reached else None
 
     def duration(self, part: float) -> int | None:
-        """Return microseconds within which this part of the attempts ended, read off the steps."""
-        wanted, passed = part * sum(self.times), 0
-        if not wanted:
+        """Return microseconds within which this part of the attempts ended, interpolated."""
+        rank, passed = part * sum(self.times), 0
+        if not rank:
             return None
         for place, count in enumerate(self.times):
-            if count and passed + count >= wanted:
+            if count and passed + count >= rank:
                 least = BOUNDS[place - 1] if place else 0
                 most = BOUNDS[place] if place < len(BOUNDS) else 2 * BOUNDS[-1]
-                return round(least + (most - least) * (wanted - passed) / count)
+                return round(least + (most - least) * (rank - passed) / count)
             passed += count
         return 2 * BOUNDS[-1]
 
@@ -140,22 +140,22 @@ async def by_step(
 ) -> list[Figures]:
     """Return the figures of `count` steps from `start` on, a multiple of `step`."""
     await by_hash(tx)
-    found = [Figures() for _ in range(count)]
+    steps = [Figures() for _ in range(count)]
     text = BY_STEP.format(scope=SCOPES[scope])
     for row in await tx.all(text, scope_id, step, start, start + step * count):
-        found[(row["step"] - start) // step].add(row)
-    return found
+        steps[(row["step"] - start) // step].add(row)
+    return steps
 
 
 async def by_webhook(tx: Tx, owner_id: str, start: int, end: int) -> dict[str, Figures]:
     """Return the figures of an owner's webhooks between two moments, without `times`."""
     await by_hash(tx)
-    found: dict[str, Figures] = {}
+    by_id: dict[str, Figures] = {}
     for row in await tx.all(BY_WEBHOOK, owner_id, start, end):
-        of_webhook = found.setdefault(row["subject_id"], Figures())
-        of_webhook.results[row["result"]] += row["count"]
-        of_webhook.total_us += row["total_us"] if row["result"] in REACHED else 0
-    return found
+        figures = by_id.setdefault(row["subject_id"], Figures())
+        figures.results[row["result"]] += row["count"]
+        figures.total_us += row["total_us"] if row["result"] in REACHED else 0
+    return by_id
 
 
 async def events(tx: Tx, owner_id: str, start: int, end: int) -> int:
@@ -179,7 +179,7 @@ async def since(tx: Tx) -> int:
 
 def total(steps: Sequence[Figures]) -> Figures:
     """Return the sum of steps."""
-    found = Figures()
+    result = Figures()
     for step in steps:
-        found.merge(step)
-    return found
+        result.merge(step)
+    return result

@@ -118,8 +118,7 @@ class Counting:
         end = piece.end
         for row in piece.rows:
             _merge(self._partial, row, piece.now)
-        # An earlier piece met its first rows, or the position would not be inside it; only a
-        # webhook without a lane is not reported at all.
+        # An earlier piece counted its first rows, so it is known here, unless it has no lane.
         inside = self._partial.get(self._place[0])
         if piece.inside and inside is not None:
             inside.rows += piece.inside
@@ -144,7 +143,7 @@ class Counting:
         last = len(self._order) if upto is None else bisect_left(self._order, upto, first)
         for webhook_id in self._order[first:last]:
             if webhook_id not in self._partial:
-                # The pass did not meet it, so none of its rows is ready.
+                # The pass has no row of it, so none of its rows is ready.
                 self._withdraw(webhook_id)
                 self.behind.drop(webhook_id)
                 del self.waiting[webhook_id]
@@ -184,10 +183,10 @@ async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
     """Count the piece after `start`."""
     await by_index(tx)
     now = await due_now(tx)
-    found = await tx.one(PIECE_END, *start, rows - 1)
-    if found is None:
+    last = await tx.one(PIECE_END, *start, rows - 1)
+    if last is None:
         return _Piece(now, None, await tx.all(LAST_PIECE, *start, now))
-    end = (str(found["webhook_id"]), bool(found["retry"]), int(found["next_at"]))
+    end = (str(last["webhook_id"]), bool(last["retry"]), int(last["next_at"]))
     if start[:2] == end[:2] and (end[2] <= now or start[2] > now):
         row = await tx.one(INSIDE, *start, end[2])
         n = 0 if row is None else int(row["n"])
