@@ -1,9 +1,9 @@
 """Erase persons from events and attempts, in small transactions after a request for it.
 
 The body of an event becomes null, with `erased_at`; deliveries that wait are cancelled, and none
-can be replayed. Responses of its attempts go too, since a receiver may repeat what it got; their
-digest stays, so that the chain of attempts still verifies. A delivery in flight is recorded first,
-and a request stays open until then.
+can be replayed. Responses of its attempts are deleted too, since a receiver may repeat what it got;
+their digests stay, so that the chain of attempts still verifies. A request stays open until the
+deliveries in flight have been recorded.
 
 Owners take turns, one unit of work each; requests of one owner go through it together.
 """
@@ -40,7 +40,7 @@ log = structlog.get_logger("outbox")
 
 @dataclass(slots=True)
 class _Run:
-    """One run: requests that it is done with, those to take alone, and the errors.
+    """One run: requests that it has handled, those to handle alone, and the errors.
 
     `limits`: whether events from before a request are unseen, and the last place of the feed, as
     they were when the run met the request.
@@ -53,7 +53,7 @@ class _Run:
 
 
 class Erasure:
-    """Works off requests. Run one at a time; a run may be interrupted."""
+    """Processes requests. Run one at a time; a run may be interrupted."""
 
     def __init__(self, db: Database, ledger: Ledger | None = None) -> None:
         self._db = db
@@ -64,7 +64,7 @@ class Erasure:
         return await self._db.read(erasure_requests.any_open)
 
     async def run_once(self) -> None:
-        """Erase what all requests ask for; those that must wait for a delivery stay.
+        """Process all requests; those that must wait for a delivery stay.
 
         Requests that come meanwhile take part. A damaged one is marked and left alone. An error in
         one stops no other; it is raised at the end.
@@ -103,7 +103,7 @@ class Erasure:
                 return [*groups.values(), *alone]
 
     async def _guarded(self, run: _Run, group: list[Request]) -> AsyncGenerator[bool]:
-        """Work on requests of one owner; when that fails, each of them is taken alone next."""
+        """Process requests of one owner; when that fails, each of them is handled alone next."""
         try:
             async for _ in self._work(run, group):
                 yield True
@@ -118,29 +118,29 @@ class Erasure:
                 run.over |= names
 
     async def _work(self, run: _Run, group: list[Request]) -> AsyncGenerator[None]:
-        """Look through the next events of these requests and erase them; yield after each unit."""
-        # First this: what is not seen now has a later place in the order than `last`.
-        unseen, last, unfinished = await self._db.read(erasure_requests.limits, group[0].owner_id)
+        """Read the next events of these requests and erase them; yield after each unit."""
+        # Read first, so that events unseen now get a later place in the order than `last`.
+        unseen, last, remainder = await self._db.read(erasure_requests.limits, group[0].owner_id)
         for one in group:
-            early = unfinished or (unseen is not None and unseen <= one.upto_pos)
+            early = remainder or (unseen is not None and unseen <= one.upto_pos)
             run.limits.setdefault(one.id, (early, last))
         ends = {one.id: run.limits[one.id][1] for one in group}
-        found = await self._db.scan(DUTIES, erasure_requests.look, group, ends)
+        page = await self._db.scan(DUTIES, erasure_requests.look, group, ends)
         yield
-        held: set[str] = set()
-        for some in chunked(found.sizes):
-            await self._db.write(personal_data.erase_bodies, some)
+        unfinished: set[str] = set()
+        for chunk in chunked(page.sizes):
+            await self._db.write(personal_data.erase_bodies, chunk)
             yield
-            async for left in self._deliveries(some):
-                held |= left
+            async for events_left in self._deliveries(chunk):
+                unfinished |= events_left
                 yield
         done: list[str] = []
         moved: list[tuple[str, int]] = []
         for one in group:
-            if (reached := found.reached.get(one.id)) is None:
+            if (reached := page.reached.get(one.id)) is None:
                 continue
             early, end = run.limits[one.id]
-            if found.events[one.id] & held:
+            if page.events[one.id] & unfinished:
                 run.over.add(one.id)
             elif reached < end or early:
                 moved.append((one.id, reached))
@@ -159,16 +159,16 @@ class Erasure:
             )
             yield set()
             for start in range(0, len(rows), DELIVERIES_AT_ONCE):
-                some = rows[start : start + DELIVERIES_AT_ONCE]
-                ids = [row["id"] for row in some]
-                if any(row["state"] in personal_data.UNFINISHED for row in some):
+                chunk = rows[start : start + DELIVERIES_AT_ONCE]
+                ids = [row["id"] for row in chunk]
+                if any(row["state"] in personal_data.UNFINISHED for row in chunk):
                     at = {
-                        row["webhook_id"] for row in some if row["state"] in personal_data.WAITING
+                        row["webhook_id"] for row in chunk if row["state"] in personal_data.WAITING
                     }
-                    left, cancelled = await self._db.write(personal_data.cancel, ids, at)
+                    events_left, cancelled = await self._db.write(personal_data.cancel, ids, at)
                     for webhook_id in cancelled.elements():
                         self._ledger.delivery_finished(webhook_id, "cancelled", None)
-                    yield left
+                    yield events_left
                 while await self._db.write(personal_data.erase_answers, ids, ANSWERS_AT_ONCE) == (
                     ANSWERS_AT_ONCE
                 ):

@@ -1,4 +1,4 @@
-"""Requests to erase a person: the table of them, and the events that each one means."""
+"""Store requests to erase a person, and find the events of each one."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ DAMAGED = "the request is stored in a damaged row"
 PAGE = 1_000
 """Requests that one read returns."""
 WORK = 200
-"""Statements and rows of one look for events; at least one request gets a look."""
+"""Statements and rows of one `look` for events; at least one request is looked through."""
 
 REQUEST = """
 insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, created_at)
 values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5)
 """
-ANY_OPEN = "select 1 as found from erasures where error is null limit 1"
+ANY_OPEN = "select 1 as one from erasures where error is null limit 1"
 OPEN = """
 select id, owner_id, record_ids, kept_names, upto_pos, seq from erasures
 where id > $1 and error is null order by id limit $2
 """
 FAIL = "update erasures set error = $2 where id = $1"
-# Until they are seen, events from before a request may come later in the order of the feed.
+# Until fan-out sees them, events from before a request may come later in the order of the feed.
 UNSEEN = "select pos from events where seq is null order by pos limit 1"
 LAST = "select seq from outbox_state"
 LOOK = """
@@ -59,7 +59,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Found:
+class EventPage:
     """Events to erase, with the sizes of their bodies, and those of each request.
 
     `reached`: up to which place of the feed each request was looked through.
@@ -73,7 +73,7 @@ class Found:
 async def request(
     tx: Tx, owner_id: str, record_ids: Sequence[str], kept_names: Sequence[str] = ()
 ) -> None:
-    """Have the events of these records erased soon, in whatever webhooks and states they are.
+    """Request that the events of these records are erased soon, whatever their deliveries are.
 
     `kept_names` are events without personal data, such as the one of the removal. The caller holds
     the locks of the records, so that no earlier event of them commits later.
@@ -83,10 +83,10 @@ async def request(
     )
 
 
-async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> Found:
+async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> EventPage:
     """Return the next events of these requests, as far as WORK goes; `ends` limit their places."""
     await by_index(tx)
-    found, work = Found(), 0
+    page, work = EventPage(), 0
     for one in group:
         if work >= WORK:
             break
@@ -94,19 +94,19 @@ async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> Fou
         reached = ends[one.id]
         rows = []
         for record_id in one.record_ids:
-            some = await tx.all(LOOK, one.owner_id, record_id, one.seq, ends[one.id], most)
-            if len(some) == most:
-                reached = min(reached, int(some[-1]["seq"]))
-            rows += some
-            work += 1 + len(some)
+            events = await tx.all(LOOK, one.owner_id, record_id, one.seq, ends[one.id], most)
+            if len(events) == most:
+                reached = min(reached, int(events[-1]["seq"]))
+            rows += events
+            work += 1 + len(events)
         hits = {
             row["id"]: row["size"] or 0 for row in rows
             if row["seq"] <= reached and row["name"] not in one.kept_names
         }  # fmt: skip
-        found.sizes |= hits
-        found.events[one.id] = set(hits)
-        found.reached[one.id] = reached
-    return found
+        page.sizes |= hits
+        page.events[one.id] = set(hits)
+        page.reached[one.id] = reached
+    return page
 
 
 async def any_open(tx: Tx) -> bool:
@@ -136,23 +136,23 @@ def _texts(text: str) -> tuple[str, ...]:
 
 
 async def fail(tx: Tx, request_id: str) -> None:
-    """Mark a damaged request, which nobody looks at again."""
+    """Mark a damaged request, so that it is not read again."""
     await tx.run(FAIL, request_id, DAMAGED)
 
 
 async def limits(tx: Tx, owner_id: str) -> tuple[int | None, int, bool]:
-    """Return the place of the first event that fan-out has not seen, and the end of the feed.
+    """Return the position of the first event that fan-out has not seen, and the end of the feed.
 
-    The end of this owner's: an event that is left has not all its deliveries yet. Last, whether
-    there is one.
+    The feed of this owner ends before a remainder of fan-out, which has not all its deliveries yet.
+    The third value is whether there is a remainder.
     """
     await by_index(tx)
     unseen, row = await tx.one(UNSEEN), await tx.one(LAST)
     last = 0 if row is None else int(row["seq"])
-    left = await fanout_remainders.first_of(tx, owner_id)
-    if left is not None:
-        last = min(last, left - 1)
-    return None if unseen is None else int(unseen["pos"]), last, left is not None
+    unfinished = await fanout_remainders.first_of(tx, owner_id)
+    if unfinished is not None:
+        last = min(last, unfinished - 1)
+    return None if unseen is None else int(unseen["pos"]), last, unfinished is not None
 
 
 async def settle(tx: Tx, done: Sequence[str], moved: Sequence[tuple[str, int]]) -> None:

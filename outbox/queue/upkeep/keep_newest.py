@@ -1,8 +1,8 @@
 """Cancel all parked deliveries of a webhook but the newest of each record.
 
-No index leads from a record to its deliveries: each write would pay for it, and few owners ever
-choose this. So the waiting deliveries are read page by page, and this process remembers the newest
-of each record; of very many, it takes a share of the records at a time.
+There is no index from a record to its deliveries: each write would pay for it, and few owners
+choose this. So this process reads the waiting deliveries page by page and remembers the newest of
+each record. When there are very many, it takes a share of the records at a time.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ where webhook_id = $1 and state = 'held' and (record_id, seq) > ($2, $3)
 order by record_id, seq limit {PAGE}
 """
 
-# Each with the newer one of its record, which must still wait: retention may have ended it. The
-# condition on the state matches no index, so that the statement starts from the ids.
+# The newer one of each record must still wait, because retention may have ended it. The condition
+# on the state matches no index, so that the statement starts from the ids.
 END_OLDER = f"""
 update deliveries set state = 'cancelled', reason = 'parked', finished_at = $2
 where id /*sqlite in (*/ /*postgres = any (array(*/
@@ -61,7 +61,7 @@ returning id, ordered
 
 
 async def end_older(db: Database, webhook_id: str, observer: EndsObserver) -> None:
-    """Cancel them while the webhook is inactive, in small transactions."""
+    """Cancel all but the newest while the webhook is inactive, in small transactions."""
     shares = 1 + await db.read(_count, webhook_id) // RECORDS
     for share in range(shares):
         if not await _end_share(db, webhook_id, observer, share, shares):
@@ -85,8 +85,8 @@ async def _end_share(
             record = row["record_id"]
             if crc32(record.encode()) % shares != share:
                 continue
-            this = (int(row["seq"]), str(row["id"]))
-            first, last = sorted((newest.get(record, this), this))
+            delivery = (int(row["seq"]), str(row["id"]))
+            first, last = sorted((newest.get(record, delivery), delivery))
             newest[record] = last
             if first != last:
                 older.append((first[1], last[1]))
@@ -100,7 +100,7 @@ async def _end_share(
 
 
 async def _pages(db: Database, webhook_id: str) -> AsyncIterator[list[Row]]:
-    """Yield what waits at a webhook: retries, first attempts, and what is behind them."""
+    """Yield what waits at a webhook: retries, first attempts and held deliveries."""
     for retry in (True, False):
         after = (0, "")
         while page := await db.read(_page, webhook_id, retry, *after):

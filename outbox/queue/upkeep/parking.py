@@ -62,14 +62,14 @@ set state = 'active', disabled_reason = null, failing_since = null, failures = 0
 where id = $1 and state <> 'active'
 """
 
-# A lane whose deliveries are being put into lines opens when this is done.
+# A lane whose deliveries join lines opens when all have joined.
 OPEN_LANE = """
 update lanes set active = not turning, failing = false, wait_until = 0, probe_at = null,
   failing_from = null
 where webhook_id = $1
 """
 
-# The lock of fan-out: after it no delivery can be on its way to a webhook that is being removed.
+# The lock of fan-out: with it, no fan-out can add a delivery to a webhook that is being removed.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
 
 
@@ -174,7 +174,7 @@ async def _stop(tx: Tx, webhook_id: str) -> None:
 
 async def _remove(tx: Tx, webhook_id: str) -> tuple[Step, int]:
     """Return whether it is deleted, and how many deliveries were cancelled."""
-    # A fan-out that skipped its turn because of this lock runs again after this commit.
+    # A fan-out that skipped its turn because of this lock runs after this commit.
     tx.wake = True
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
@@ -194,14 +194,14 @@ async def _remove(tx: Tx, webhook_id: str) -> tuple[Step, int]:
     await chain_gaps.end_chain(tx, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
     tx.changed.add(webhook_id)
-    gone = await tx.run("delete from webhooks where id = $1", webhook_id)
-    return "done" if gone else "no", ended + late
+    deleted = await tx.run("delete from webhooks where id = $1", webhook_id)
+    return "done" if deleted else "no", ended + late
 
 
 async def _end_some(tx: Tx, webhook_id: str, reason: str) -> tuple[bool, int]:
     """Cancel a batch of waiting deliveries; return whether more may be left, and how many it was.
 
-    Heads last: when the process dies in between, each held delivery still has one.
+    Heads last, so that held deliveries still have a head when the process dies in between.
     """
     held = await tx.run(END_HELD, webhook_id, reason, tx.now)
     if held == BATCH:

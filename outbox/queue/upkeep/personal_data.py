@@ -1,8 +1,8 @@
-"""Remove what events, deliveries and attempts keep of a person, in units of bounded work.
+"""Remove what events, deliveries and attempts store about a person, in units of bounded work.
 
-First the bodies of events go: from then on nobody replays them, and fan-out has made all their
-deliveries. Then the deliveries are passed in pages: those that wait end, and responses are replaced
-by their digests.
+The bodies of events are erased first: then nobody can replay them, and fan-out has made all their
+deliveries before. Then the deliveries are read in pages: those that wait are cancelled, and
+responses are replaced by their digests.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ where delivery_id = $1 and number = $2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far the deliveries of some events were passed; `part` counts the ranges before."""
+    """How far the deliveries of some events were read; `part` counts the ranges before."""
 
     part: int = 0
     webhook_id: str = ""
@@ -69,15 +69,15 @@ async def deliveries(
 ) -> tuple[list[Row], Place | None]:
     """Return up to `most` deliveries of these events behind `after`, and where to go on, if so."""
     await by_index(tx)
-    found: list[Row] = []
+    rows: list[Row] = []
     for part in range(after.part, 2 * len(event_ids)):
         range_, behind = (AGAIN if part % 2 else FIRST), ("", "")
         if part == after.part:
             behind = after.webhook_id, after.delivery_id
-        found += await tx.all(range_, event_ids[part // 2], *behind, most - len(found))
-        if len(found) == most:
-            return found, Place(part, found[-1]["webhook_id"], found[-1]["id"])
-    return found, None
+        rows += await tx.all(range_, event_ids[part // 2], *behind, most - len(rows))
+        if len(rows) == most:
+            return rows, Place(part, rows[-1]["webhook_id"], rows[-1]["id"])
+    return rows, None
 
 
 async def cancel(
@@ -85,7 +85,7 @@ async def cancel(
 ) -> tuple[set[str], Counter[str]]:
     """Cancel those of these deliveries that wait at one of `webhooks`.
 
-    Return the events of those that go on, for which this must be repeated, and the number of
+    Return the events of unfinished ones, for which this must be repeated, and the number of
     cancelled deliveries by webhook.
     """
     await by_index(tx)
@@ -98,11 +98,11 @@ async def cancel(
     ended = await tx.all(CANCEL, items(sorted(waiting)), tx.now) if waiting else []
     await head_deliveries.promote(tx, [row["id"] for row in ended if row["ordered"]])
     await lanes.rest(tx, locked)
-    left = {
+    events_left = {
         row["event_id"] for row in rows
         if row["state"] in UNFINISHED and row["id"] not in waiting
     }  # fmt: skip
-    return left, Counter(row["webhook_id"] for row in ended)
+    return events_left, Counter(row["webhook_id"] for row in ended)
 
 
 async def erase_answers(tx: Tx, delivery_ids: Sequence[str], most: int) -> int:

@@ -1,7 +1,7 @@
-"""Move a queue to another database: claims end, clocks and transaction ids get a new meaning.
+"""Move a queue to another database: end claims, convert clocks and transaction ids.
 
 On SQLite `since_pos` of a webhook decides which events are too old for it, on PostgreSQL a snapshot
-and the transaction of the event. On the way, all queues are as on SQLite.
+and the transaction of the event. All queues are transferred in the form of SQLite.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ select pos, owner_id, cast(xid as text) as xid from events where seq is null ord
 """
 _LEFT = f"select e.pos, e.owner_id, cast(e.xid as text) as xid from {fanout_remainders.LEFT}"
 
-# The sender of a claim is not there, and its request may have been sent or not.
+# The sender of a claim is not here, and it may have sent the request or not.
 _TAKE_BACK = """
 update deliveries set state = 'ready', retry = true, claim = null, node_id = null,
   next_at = (select due_now())
@@ -47,7 +47,7 @@ _EARLIER = (
     "update duties set began_at = began_at - $1, ended_at = ended_at - $1",
     "update outbox_state set due_mark = due_mark - $1",
 )
-# Places of events may have changed on the way; a later mark only waits for more of them.
+# Positions of events may have changed; with a later mark, a request only waits for more of them.
 _ERASURES = "update erasures set upto_pos = (select coalesce(max(pos), 0) from events)"
 _LANES = "select webhook_id from lanes where webhook_id > $1 order by webhook_id limit $2"
 
@@ -81,16 +81,16 @@ from (select value ->> 0 as id, value ->> 1 as given from {ITEMS}) as s where we
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """What a queue on PostgreSQL looks like on SQLite.
+    """What is rewritten in a queue of PostgreSQL for SQLite.
 
-    `positions` are new places of events that fan-out has not seen, `since` those of webhooks.
+    `positions` are new positions of events that fan-out has not seen, `since` those of webhooks.
     """
 
     positions: Mapping[int, int] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, table: Table, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-        """Return the rows of a table as they travel."""
+        """Return the rows of a table as they are transferred."""
         names = table.names
         if table.name == "events" and self.positions:
             pos = names.index("pos")
@@ -114,12 +114,11 @@ async def backed_up(tx: Tx, at: int) -> None:
 
 
 async def departure(source: Snapshot) -> Departure:
-    """Read how the queue of a snapshot departs.
+    """Read what must be rewritten when the queue of a snapshot moves.
 
     A transaction makes a webhook or events, not both, so of two snapshots the later one sees all
-    that the earlier one sees. So events can stand in the
-    order in which webhooks came to see them, and within it in their own order, which is also the
-    order of the events of one record.
+    that the earlier one sees. So the events can be ordered by the first webhook that sees them, and
+    then by position, which is also the order of the events of one record.
     """
     tables = {table.name: table for table in source.tables}
     if source.engine == "sqlite" or "since_snapshot" not in tables["webhooks"].names:
@@ -161,7 +160,7 @@ async def departure(source: Snapshot) -> Departure:
 
 
 async def arrive(tx: Tx) -> None:
-    """Let a queue that came from elsewhere continue here: nothing is sent, nothing waits longer."""
+    """Let a transferred queue continue here: nothing is sent, nothing waits longer."""
     if tx.engine == "postgres":
         row = await tx.one(_AHEAD)
         if row is not None and row["ahead"] > 0:
@@ -195,9 +194,9 @@ async def _give_snapshots(tx: Tx) -> None:
         raise CannotStart("too many webhooks are new; serve the database once before you copy it")
     owners = sorted({row["owner_id"] for row in late})
     places = [row["pos"] for row in await tx.all(_UNSEEN_OF, items([[owner] for owner in owners]))]
-    given = [(place, str(bisect_left(bounds, place) + 1)) for place in places]
-    for start in range(0, len(given), EVENTS_AT_ONCE):
-        await tx.run(_GIVE_XID, items(given[start : start + EVENTS_AT_ONCE]))
+    xids = [(place, str(bisect_left(bounds, place) + 1)) for place in places]
+    for start in range(0, len(xids), EVENTS_AT_ONCE):
+        await tx.run(_GIVE_XID, items(xids[start : start + EVENTS_AT_ONCE]))
     ids = [(row["id"], bounds.index(row["since_pos"]) + 2) for row in late]
     await tx.run(_GIVE_SNAPSHOT, items([(id_, f"{xid}:{xid}:") for id_, xid in ids]))
 

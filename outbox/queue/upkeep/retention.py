@@ -2,7 +2,7 @@
 
 Ids begin with their creation time, so old rows are a range of the primary key and need no index of
 their own. A scan connection reads them page by page; short units delete them, so that other writes
-do not wait long. It is one module because each kind of row expires on the same walk.
+do not wait long. It is one module because all kinds of rows expire by the same steps.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ DELETE_DELIVERIES = f"delete from deliveries where id in {IDS}"
 TAKE_EVENTS = f"select id from events where id in {IDS} /*postgres for update skip locked*/"
 DELETE_EVENTS = f"delete from events where id in {IDS} and not ({UNFINISHED})"
 
-# Before the deliveries, as everywhere; with this lock nobody activates the webhook meanwhile.
+# Lanes are locked before deliveries; with this lock nobody activates the webhook meanwhile.
 WEBHOOKS = f"select distinct webhook_id from deliveries where id in {IDS}"
 # A lane is inactive also while the order of an active webhook is turned on.
 TAKE_LANES = f"""
@@ -186,11 +186,11 @@ class Retention:
         *args: int,
     ) -> None:
         """Pass all ids of `fate` to `some`, which returns how many it handled; pause in between."""
-        ids = [row_id for row_id, found in page if found == fate]
+        ids = [row_id for row_id, row_fate in page if row_fate == fate]
         while ids:
             began = self._db.clock.monotonic()
             ids = ids[await some(ids, *args) :]
-            # Half of the time is left for other work.
+            # Half of the time is for other work.
             await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))
 
     async def _purge_deliveries(self, ids: Sequence[str], before: int) -> int:
@@ -239,22 +239,22 @@ async def purge_deliveries(
     attempts.
     """
     deliveries = attempts = done = 0
-    gone: list[Row] = []
+    purged: list[Row] = []
     await by_index(tx)
     began = clock.monotonic()
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
         chunk = ids[done : done + CHUNKS[tx.engine]]
         done += len(chunk)
         rows = await tx.all(TAKE_DELIVERIES, items(chunk))
-        going = [r for r in rows if r["finished_at"] is not None and r["finished_at"] < before]
-        if going:
-            ids_going = items([row["id"] for row in going])
-            deleted = await tx.all(DELETE_ATTEMPTS, ids_going)
+        expired = [r for r in rows if r["finished_at"] is not None and r["finished_at"] < before]
+        if expired:
+            expired_ids = items([row["id"] for row in expired])
+            deleted = await tx.all(DELETE_ATTEMPTS, expired_ids)
             attempts += len(deleted)
             await chain_gaps.leave(tx, deleted)
-            deliveries += await tx.run(DELETE_DELIVERIES, ids_going)
-            gone += going
-    await deletion_marks.note(tx, gone)
+            deliveries += await tx.run(DELETE_DELIVERIES, expired_ids)
+            purged += expired
+    await deletion_marks.note(tx, purged)
     return done, deliveries, attempts
 
 
@@ -283,7 +283,7 @@ async def expire_parked(tx: Tx, ids: Sequence[str], clock: Clock) -> tuple[int, 
     done = 0
     await by_index(tx)
     began = clock.monotonic()
-    # All lanes at once and in their order: after a first delivery this must wait for no lane.
+    # All lanes at once and in their order: with deliveries locked, this must wait for no lane.
     names = [row["webhook_id"] for row in await tx.all(WEBHOOKS, items(ids))]
     inactive = {row["webhook_id"] for row in await tx.all(TAKE_LANES, items(names))}
     while done < len(ids) and (not done or clock.monotonic() - began < UNIT_SECONDS):
