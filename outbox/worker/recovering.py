@@ -72,7 +72,7 @@ class Recovering:
             await self._fail(job, jobs.FAILED)
 
     async def _fail(self, job: Job, reason: str) -> None:
-        if await self._db.write(jobs.fail, job.id, reason):
+        if await self._db.write(jobs.cancel, job.id, reason):
             self._ledger.job_ended(job.kind, "cancelled")
             log.error("job_failed", job=job.id, webhook_id=job.webhook_id, reason=reason)
 

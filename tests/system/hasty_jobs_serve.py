@@ -12,7 +12,7 @@ from dataclasses import replace
 from gateway.__main__ import main
 from outbox.database.transaction import DUTIES, Tx
 from outbox.queue.replays import job_steps
-from outbox.queue.replays.job_selection import Found
+from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
 from outbox.queue.state import lanes
 from outbox.worker import recovering
@@ -35,7 +35,7 @@ class HastyRecovering(Recovering):
         await self._db.write(_late, job, found)
 
 
-async def _late(tx: Tx, job: Job, found: Found) -> None:
+async def _late(tx: Tx, job: Job, found: EventPage) -> None:
     await lanes.lock(tx, [job.webhook_id])
     made, refused = await job_steps._replay(tx, job, found.events)
     await tx.run(

@@ -10,10 +10,11 @@ from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx, brief
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import chain, circuits, figures, head_deliveries, lanes, operational
+from outbox.queue.state import chain, circuits, figures, lanes, operational
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
+from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
 
 # The claim implies that the delivery is in flight; a condition on `state` beside it would let
@@ -99,7 +100,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
     chains = {row["id"]: row["chain"] for row in rows}
-    await head_deliveries.promote(tx, [row["id"] for row in rows if row["over"]])
+    await follow(tx, rows)
     if fenced := [(end[0], end[1]) for end in ends if end[0] not in chains]:
         await uncount(tx, fenced)
     settled = [s for s in batch if s.delivery.id in chains]

@@ -1,15 +1,15 @@
-"""Turn the order of a webhook on or off, whatever waits there.
+"""Turn the order of a webhook on or off, also while deliveries wait there.
 
 The deliveries that wait join lines, or leave them, in many small transactions. While they join, the
-lane is inactive, so that none overtakes another; it waits also until the requests under way have
-ended, which may fail and wait again. When all have joined, each line gets its head, and only then
-the lane opens. A lane is marked until all of this is done, and the duty continues what a process
-that died has begun.
+lane is inactive, so that none overtakes another. It stays inactive until the requests under way
+have ended, because these may fail and wait again. When all have joined, each line gets its head,
+and then the lane opens. The lane is marked until all of this is done, and the duty continues what a
+process that died has begun.
 
-What joins is looked for outside the transactions, page by page and the latest first, so that many
-replays, which stay outside the lines, hold up no other write. At a lane that is inactive, with no
-request under way, a waiting delivery may get an earlier time and never a later one: a walk that
-began then meets all of them.
+A run reads what waits outside the transactions, page by page and the latest first, so that many
+replays, which stay outside the lines, delay no other write. While the lane is inactive and no
+request is under way, the time of a waiting delivery can only become earlier, so a run that begins
+then reads all of them.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ END_OF_TIME = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """A walk through what waits at a webhook of this version, so that it joins lines.
+class JoinRun:
+    """A run that makes what waits at a webhook of this version join lines.
 
-    `quiet`: no request was under way when it began, so that afterwards all have joined.
+    `quiet`: no request was under way when it began, so that all have joined when it ends.
     """
 
     webhook_id: str
@@ -112,8 +112,8 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """How far a walk has come: what follows has an earlier time, or the same and a smaller id."""
+class Cursor:
+    """The position of a run: what follows has an earlier time, or the same and a smaller id."""
 
     retry: bool = True
     next_at: int = END_OF_TIME
@@ -127,7 +127,7 @@ async def begin(tx: Tx, webhook_id: str, ordered: bool) -> bool:
     """Set the order of a webhook; return whether `finish` has something to do.
 
     In a transaction that changes the webhook, this comes first: lanes are locked before webhooks.
-    The change raises the version, by which a walk of an earlier turn sees that it is out of date.
+    The change raises the version, which ends the runs of an earlier change.
     """
     await lanes.lock(tx, [webhook_id])
     await tx.one(NO_FAN_OUT)
@@ -140,17 +140,17 @@ async def begin(tx: Tx, webhook_id: str, ordered: bool) -> bool:
 
 
 async def finish(db: Database, webhook_id: str, holder: str = DUTIES) -> bool:
-    """Let what waits at a webhook join lines or leave them, after `begin`; scan as `holder`.
+    """Make what waits at a webhook join lines or leave them, after `begin`; scan as `holder`.
 
     Return False when requests that began before are still under way: the duty does the rest.
     """
     patience.set(None)
     while True:
         step = await db.write(_step, webhook_id)
-        if isinstance(step, Walk):
-            step = await _walk(db, step, holder)
+        if isinstance(step, JoinRun):
+            step = await _join_all(db, step, holder)
         if step == "joined":
-            # Heads first: while the mark stands, the duty continues if the process ends here.
+            # Heads first: the lane is still marked, so the duty continues if the process ends here.
             await heal(db, webhook_id, holder)
             step = await db.write(_end, webhook_id)
         if step != "more":
@@ -174,70 +174,70 @@ async def finish_all(db: Database) -> None:
 
 
 async def heal(db: Database, webhook_id: str = "", holder: str = DUTIES) -> int:
-    """Give each line without a head one, at this webhook or at all; return how many had none."""
-    found = 0
+    """Give a head to each line that lacks one, of this webhook or of all; return how many."""
+    count = 0
     place: Place | None = (webhook_id, "", 0)
     while place is not None and (not webhook_id or place[0] == webhook_id):
         place, headless = await db.scan(holder, _page, place)
         for start in range(0, len(headless), BATCH):
-            found += await db.write(_promote, headless[start : start + BATCH])
-    return found
+            count += await db.write(_promote, headless[start : start + BATCH])
+    return count
 
 
 async def repair(db: Database) -> None:
-    """Give each line without a head one, and say so: no transaction of ours leaves one behind."""
-    if found := await heal(db):
-        log.warning("lines_without_head", count=found)
+    """Repair lines that lost their head; log it, because it indicates a bug."""
+    if count := await heal(db):
+        log.warning("lines_without_head", count=count)
 
 
 async def _change(tx: Tx, webhook_id: str, ordered: bool) -> bool:
     return await begin(tx, webhook_id, ordered) and await tx.run(NEXT_VERSION, webhook_id) == 1
 
 
-async def _walk(db: Database, walk: Walk, holder: str) -> Step:
-    """Let what waits join lines, and then say so if nothing can have been missed."""
-    point: Point | None = Point()
-    while point is not None:
-        point, ids = await db.scan(holder, _waiting, walk.webhook_id, point)
+async def _join_all(db: Database, run: JoinRun, holder: str) -> Step:
+    """Make what waits join lines; record that all have joined if nothing can be missing."""
+    cursor: Cursor | None = Cursor()
+    while cursor is not None:
+        cursor, ids = await db.scan(holder, _waiting, run.webhook_id, cursor)
         for start in range(0, len(ids), BATCH):
-            if not await db.write(_join, walk, ids[start : start + BATCH]):
+            if not await db.write(_join, run, ids[start : start + BATCH]):
                 return "more"
-    return await db.write(_joined, walk) if walk.quiet else "waits"
+    return await db.write(_joined, run) if run.quiet else "waits"
 
 
-async def _waiting(tx: Tx, webhook_id: str, point: Point) -> tuple[Point | None, list[str]]:
+async def _waiting(tx: Tx, webhook_id: str, cursor: Cursor) -> tuple[Cursor | None, list[str]]:
     """Return how far a page goes, None at the end, and those of its deliveries that join."""
     await by_index(tx)
-    rows = await tx.all(WAITING, webhook_id, point.retry, point.next_at, point.id)
+    rows = await tx.all(WAITING, webhook_id, cursor.retry, cursor.next_at, cursor.id)
     ids = [row["id"] for row in rows if row["joins"]]
     if len(rows) == PAGE:
-        return Point(point.retry, int(rows[-1]["next_at"]), rows[-1]["id"]), ids
-    return (Point(retry=False) if point.retry else None), ids
+        return Cursor(cursor.retry, int(rows[-1]["next_at"]), rows[-1]["id"]), ids
+    return (Cursor(retry=False) if cursor.retry else None), ids
 
 
-async def _join(tx: Tx, walk: Walk, ids: Sequence[str]) -> bool:
-    """Let these deliveries join lines; return False when the webhook was changed meanwhile."""
-    await lanes.lock(tx, [walk.webhook_id])
-    if not _continues(await tx.one(STANDING, walk.webhook_id), walk):
+async def _join(tx: Tx, run: JoinRun, ids: Sequence[str]) -> bool:
+    """Make these deliveries join lines; return False when the webhook was changed meanwhile."""
+    await lanes.lock(tx, [run.webhook_id])
+    if not _continues(await tx.one(STANDING, run.webhook_id), run):
         return False
     await by_index(tx)
     await tx.run(JOIN, items(ids))
     return True
 
 
-async def _joined(tx: Tx, walk: Walk) -> Step:
-    await lanes.lock(tx, [walk.webhook_id])
-    if not _continues(await tx.one(STANDING, walk.webhook_id), walk):
+async def _joined(tx: Tx, run: JoinRun) -> Step:
+    await lanes.lock(tx, [run.webhook_id])
+    if not _continues(await tx.one(STANDING, run.webhook_id), run):
         return "more"
-    await tx.run(JOINED, walk.webhook_id)
+    await tx.run(JOINED, run.webhook_id)
     return "joined"
 
 
-def _continues(row: Row | None, walk: Walk) -> bool:
-    return row is not None and bool(row["ordered"]) and row["version"] == walk.version
+def _continues(row: Row | None, run: JoinRun) -> bool:
+    return row is not None and bool(row["ordered"]) and row["version"] == run.version
 
 
-async def _step(tx: Tx, webhook_id: str) -> Step | Walk:
+async def _step(tx: Tx, webhook_id: str) -> Step | JoinRun:
     await lanes.lock(tx, [webhook_id])
     row = await tx.one(STANDING, webhook_id)
     if row is None:
@@ -246,9 +246,9 @@ async def _step(tx: Tx, webhook_id: str) -> Step | Walk:
         if row["joined"]:
             return "joined"
         under_way = await tx.one(UNDER_WAY, webhook_id)
-        return Walk(webhook_id, row["version"], under_way is None)
-    left = await tx.run(LEAVE, webhook_id)
-    if BATCH in (left, await tx.run(LEAVE_AS_HEAD, webhook_id)):
+        return JoinRun(webhook_id, row["version"], under_way is None)
+    count = await tx.run(LEAVE, webhook_id)
+    if BATCH in (count, await tx.run(LEAVE_AS_HEAD, webhook_id)):
         return "more"
     return await _open(tx, webhook_id)
 
@@ -274,9 +274,9 @@ async def _turning(tx: Tx) -> list[str]:
 
 
 async def _page(tx: Tx, place: Place) -> tuple[Place | None, list[str]]:
-    """Return the place of the last held delivery of a page, None at the end, and lines' members.
+    """Return the place of the last held delivery of a page, and one of each line without a head.
 
-    One held delivery of each line that has no head.
+    The place is None at the end.
     """
     await by_index(tx)
     rows = await tx.all(HELD, *place)

@@ -1,4 +1,4 @@
-"""Look at the lines of an ordered webhook: which heads fail, since when, and how many wait behind.
+"""Read the lines of an ordered webhook: which heads fail, since when, and how many wait behind.
 
 An owner may skip a head: it ends cancelled, and the next delivery of its record is sent.
 """
@@ -100,11 +100,11 @@ async def of_webhook(tx: Tx, webhook_id: str) -> Lines:
         return Lines(0, ())
     stuck = [
         Line(
-            found["id"], found["record_id"], found["event"], found["state"], found["tries"],
-            found["created_at"], found["due_in"], found["last_outcome"], found["last_status"],
-            found["behind"],
+            head["id"], head["record_id"], head["event"], head["state"], head["tries"],
+            head["created_at"], head["due_in"], head["last_outcome"], head["last_status"],
+            head["behind"],
         )
-        for found in await tx.all(STUCK, webhook_id)
+        for head in await tx.all(STUCK, webhook_id)
     ]  # fmt: skip
     return Lines(row["held"], stuck)
 

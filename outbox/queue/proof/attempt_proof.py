@@ -1,4 +1,4 @@
-"""Judge one recorded attempt: its digest, its body, its signatures."""
+"""Check one recorded attempt: its digest, its body, its signatures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Signed = Literal["right", "replaced", "no_secret", "no_body", "unsent"]
 class Secrets:
     """The decrypted secrets of a webhook, and since when the current one signs.
 
-    Behind the place `place` of its chain, but for attempts that were under way.
+    It signs attempts behind `place` of the chain, except those that were under way.
     """
 
     current: str
@@ -160,7 +160,7 @@ def _signed(row: Row, secrets: Secrets | None) -> Signed | None:
 
     if signs(secrets.current):
         return "right"
-    # By place, because the clock may have been ahead; by time, because requests were under way.
+    # By place, because a clock may have been ahead; by time, because of requests under way.
     if row["place"] > secrets.place and row["started_at"] > secrets.since + MINUTE:
         return None
     return "right" if any(map(signs, secrets.others)) else "replaced"

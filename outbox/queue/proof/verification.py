@@ -1,4 +1,4 @@
-"""Walk the chains of attempts in a snapshot, and find the first row of each that was changed.
+"""Verify the chains of attempts in a snapshot, and find the first changed row of each.
 
 The database sorts the keys of all attempts and streams them, and rows are read by key in small
 pages: a log may be larger than the memory.
@@ -20,7 +20,7 @@ from outbox.webhooks.secrets import KeyRing
 
 PAGE = 200
 MOST = 1_000
-"""Rows without a place, and deliveries without their attempt, that a walk examines."""
+"""Rows without a place, and deliveries without their attempt, that a verification reads."""
 SLACK = 86_400_000_000
 """Tolerance for a clock that was ahead while attempts were made, in microseconds."""
 NOTHING: Head = (0, "")
@@ -41,7 +41,7 @@ join attempts a on a.delivery_id = s.delivery and a.number = s.number
 left join events e on e.id = a.event_id
 left join deliveries d on d.id = a.delivery_id
 """
-# Chains without a row that is left, too.
+# Also of chains whose rows are all deleted.
 HEADS = """
 select webhook_id, chain_place as place, chain_digest as digest from lanes
 where chain_place > 0 and ($1 = '' or webhook_id = $1)
@@ -73,7 +73,7 @@ join (select min(started_at) as at from attempts where place is not null) as fir
 where a.place is null and ($1 = '' or a.webhook_id = $1)
 order by webhook_id, delivery_id, number limit $2
 """
-# An attempt ends these; before migration 0021 it did not say which end it was.
+# An attempt ends these; before migration 0021 it did not store the end.
 UNTOLD = """
 select d.webhook_id, d.id as delivery_id, d.state from deliveries d
 where d.state in ('delivered', 'exhausted', 'gone') and ($1 = '' or d.webhook_id = $1)
@@ -102,7 +102,7 @@ class Fault:
 
 @dataclass
 class Verdict:
-    """The result of a walk; `older` counts attempts from before there were chains."""
+    """The result of a verification; `older` counts attempts from before there were chains."""
 
     attempts: int = 0
     older: int = 0
@@ -113,7 +113,7 @@ class Verdict:
 
 @dataclass
 class _Chain:
-    """One chain on the way to its end; after a fault it looks at nothing more."""
+    """One chain, checked row by row up to its first fault."""
 
     webhook_id: str
     head: Head | None
@@ -128,7 +128,7 @@ class _Chain:
     fault: Fault | None = None
 
     def take(self, key: Row, row: Row | None, judge: Judge) -> None:
-        """Look at the next attempt."""
+        """Check the next attempt."""
         if self.fault is not None:
             return
         if not self._pass_gaps():
@@ -163,7 +163,7 @@ class _Chain:
             self._missing("the rows do not end as the record of the chain's end")
 
     def _pass_gaps(self) -> bool:
-        """Go on behind the gaps that follow; return whether they are right."""
+        """Pass the gaps that follow; return whether they are right."""
         while self.gaps and self.gaps[0].first == self.place + 1:
             gap = self.gaps.pop(0)
             newest = self.began if self.last is None else self.last["started_at"]
@@ -204,20 +204,20 @@ async def verify(
     noted: Head | None = None,
     past: int | None = None,
 ) -> Verdict:
-    """Walk the chains of all webhooks, or of one; `ring` opens the secrets of signatures.
+    """Verify the chains of all webhooks, or of one; `ring` opens the secrets of signatures.
 
-    `noted` is a place and a digest that the chain of the one must have. Retention deletes
-    what ended before `past`, in microseconds UTC: a gap behind a newer row is not its own.
+    `noted` is a place and a digest that the chain of the one must have. Retention deletes what
+    ended before `past`, in microseconds UTC: it did not leave a gap behind a newer row.
     """
     verdict = Verdict()
     for end in await source.query(HEADS, webhook_id):
         verdict.heads[end["webhook_id"]] = int(end["place"]), str(end["digest"])
     [older] = await source.query(OLDER, webhook_id)
     verdict.older = int(older["had"])
-    loose = await _loose(source, webhook_id)
-    left = set(verdict.heads)
+    unchained = await _unchained(source, webhook_id)
+    unread = set(verdict.heads)
 
-    async def begun(one: str) -> _Chain:
+    async def begin(one: str) -> _Chain:
         gaps = [gap_of(row) for row in await source.query(GAPS, one)]
         webhooks = await source.query(SECRETS, one)
         secrets = open_secrets(webhooks[0], ring) if webhooks else None
@@ -230,23 +230,23 @@ async def verify(
             for key, row in page:
                 if chain is None or chain.webhook_id != key["webhook_id"]:
                     _note(verdict, chain)
-                    left.discard(key["webhook_id"])
-                    chain = await begun(key["webhook_id"])
+                    unread.discard(key["webhook_id"])
+                    chain = await begin(key["webhook_id"])
                 chain.take(key, row, verdict.judge)
             verdict.attempts += len(page)
     _note(verdict, chain)
-    for one in sorted(left):
-        _note(verdict, await begun(one))
-    known = {fault.webhook_id for fault in verdict.faults}
-    for fault in loose:
-        if fault.webhook_id not in known:
-            known.add(fault.webhook_id)
+    for one in sorted(unread):
+        _note(verdict, await begin(one))
+    faulty = {fault.webhook_id for fault in verdict.faults}
+    for fault in unchained:
+        if fault.webhook_id not in faulty:
+            faulty.add(fault.webhook_id)
             verdict.faults.append(fault)
     return verdict
 
 
-async def _loose(source: Snapshot, webhook_id: str) -> list[Fault]:
-    """Return attempts that should have a place, and ends that no attempt tells of."""
+async def _unchained(source: Snapshot, webhook_id: str) -> list[Fault]:
+    """Return attempts without the place that they should have, and ends without an attempt."""
     return [
         Fault(row["webhook_id"], None, row["delivery_id"], row["number"], missing=False,
               what="it has no place, but others before it have one")
@@ -276,9 +276,9 @@ async def _rows(
         async for keys in pages:
             # After the statement that sorts the whole table.
             await source.by_index()
-            wanted = [(key["delivery_id"], key["number"]) for key in keys]
-            found = {
+            ids = [(key["delivery_id"], key["number"]) for key in keys]
+            attempts = {
                 (row["delivery_id"], row["number"]): row
-                for row in await source.query(ROWS, items(wanted))
+                for row in await source.query(ROWS, items(ids))
             }
-            yield [(key, found.get(one)) for key, one in zip(keys, wanted, strict=True)]
+            yield [(key, attempts.get(one)) for key, one in zip(keys, ids, strict=True)]

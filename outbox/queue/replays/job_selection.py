@@ -1,6 +1,6 @@
 """Choose the events that a webhook should get again, or for the first time, in their order.
 
-The order and the place in it are those of `seq`: ids and times let late commits hide.
+Order and place are those of `seq`: in the order of ids or times, late commits would be missed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BODIES = 100
 BODIES_BYTES = 1024 * 1024
 """Bodies of one statement, by number and by size, besides its first one."""
 JUDGED_BYTES = 4 * 1024 * 1024
-"""Bytes of bodies that one look reads, besides those of its last statement."""
+"""Bytes of bodies that one `look` reads, besides those of its last statement."""
 NEAR = 1_000
 """The search for the first event ends this near to it."""
 UNDECIDED = frozenset({"ready", "in_flight", "held", "delivered"})
@@ -55,9 +55,9 @@ _SUBSCRIBED = "select events, conditions from webhooks where id = $1"
 class Selection:
     """Which events of an owner, for one webhook; `since` and `until` are microseconds UTC.
 
-    With `ends`, those whose last delivery has ended so; without, those behind `deleted_upto` that
-    have no delivery. No event behind `last_seq` is chosen, and none for which the `conditions` do
-    not hold.
+    With `ends`, those whose last delivery ended with one of them; without, those behind
+    `deleted_upto` that have no delivery. Never chosen are events behind `last_seq` and those for
+    which the `conditions` do not hold.
     """
 
     owner_id: str
@@ -72,7 +72,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EventPage:
     """Chosen events in their order, and the place up to which events were looked at.
 
     `erased` counts those whose body was erased. `more`: events follow.
@@ -85,20 +85,20 @@ class Found:
 
 
 async def within(tx: Tx, selection: Selection) -> Selection:
-    """Return the selection of a backfill within what its webhook subscribes to and may still get.
+    """Limit the selection of a backfill to what its webhook subscribes to and may still get.
 
-    What failed is recovered whatever the webhook subscribes to now: it was for the webhook once.
+    Failed deliveries are recovered whatever the webhook subscribes to now.
     """
     if selection.ends:
         return selection
     row = await tx.one(_SUBSCRIBED, selection.webhook_id)
     names = frozenset((subscription(row["events"]) if row else None) or ())
-    judged = conditions.of(row) if row else None
-    if judged is None:
+    criteria = conditions.of(row) if row else None
+    if criteria is None:
         names = frozenset()
-    chosen = names if selection.names is None else names & selection.names
+    chosen_names = names if selection.names is None else names & selection.names
     upto = await deletion_marks.upto(tx, selection.webhook_id)
-    return replace(selection, names=chosen, conditions=judged or (), deleted_upto=upto)
+    return replace(selection, names=chosen_names, conditions=criteria or (), deleted_upto=upto)
 
 
 async def start(tx: Tx, selection: Selection) -> int:
@@ -114,16 +114,16 @@ async def start(tx: Tx, selection: Selection) -> int:
     return low
 
 
-async def look(tx: Tx, selection: Selection, place: int, most: int) -> Found:
+async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage:
     """Look at a page of events behind `place`; return up to `most` chosen ones."""
     await by_index(tx)
     place = max(place, selection.deleted_upto)
     last_seq = selection.last_seq
     if not selection.ends:
-        # What fan-out has not finished may get its delivery yet: the job waits there.
-        left = await fanout_remainders.first_of(tx, selection.owner_id)
-        if left is not None:
-            last_seq = min(last_seq, left - 1)
+        # Fan-out may still make deliveries of these events, so the job waits for it.
+        unfinished = await fanout_remainders.first_of(tx, selection.owner_id)
+        if unfinished is not None:
+            last_seq = min(last_seq, unfinished - 1)
     page = await tx.all(_PAGE, selection.owner_id, place, last_seq)
     fitting = [
         row
@@ -131,57 +131,57 @@ async def look(tx: Tx, selection: Selection, place: int, most: int) -> Found:
         if selection.since <= row["occurred_at"] < selection.until
         and (selection.names is None or row["name"] in selection.names)
     ]
-    wanted = await undelivered(tx, selection, [row["id"] for row in fitting])
-    rows = [row for row in fitting if row["id"] in wanted]
+    missing = await undelivered(tx, selection, [row["id"] for row in fitting])
+    rows = [row for row in fitting if row["id"] in missing]
     upto = None
     if selection.conditions and rows:
-        rows, upto = await _judged(tx, selection.conditions, rows, most)
+        rows, upto = await _fulfilling(tx, selection.conditions, rows, most)
     events: list[str] = []
     last, erased = place, 0
     for row in rows:
         if len(events) == most:
-            return Found(events, last, erased, True)
+            return EventPage(events, last, erased, True)
         last = int(row["seq"])
         if row["erased_at"] is None:
             events.append(row["id"])
         else:
             erased += 1
     if upto is not None:
-        return Found(events, upto, erased, True)
+        return EventPage(events, upto, erased, True)
     if len(page) == PAGE:
-        return Found(events, int(page[-1]["seq"]), erased, True)
-    return Found(events, max(place, last_seq), erased, last_seq < selection.last_seq)
+        return EventPage(events, int(page[-1]["seq"]), erased, True)
+    return EventPage(events, max(place, last_seq), erased, last_seq < selection.last_seq)
 
 
 async def undelivered(tx: Tx, selection: Selection, events: Collection[str]) -> dict[str, int]:
     """Return those of these events whose deliveries at the webhook fit the selection.
 
-    Each with the number that its next delivery gets.
+    The values are the numbers of their next deliveries.
     """
     if not events:
         return {}
-    found: dict[str, list[Row]] = {event_id: [] for event_id in events}
+    deliveries: dict[str, list[Row]] = {event_id: [] for event_id in events}
     for row in await tx.all(_DELIVERIES, items(sorted(events)), selection.webhook_id):
-        found[row["event_id"]].append(row)
+        deliveries[row["event_id"]].append(row)
     return {
         event_id: max((int(row["nth"]) for row in rows), default=-1) + 1
-        for event_id, rows in found.items()
+        for event_id, rows in deliveries.items()
         if _fits(rows, selection.ends)
     }
 
 
-async def _judged(
-    tx: Tx, judges: Sequence[Condition], rows: Sequence[Row], most: int
+async def _fulfilling(
+    tx: Tx, criteria: Sequence[Condition], rows: Sequence[Row], most: int
 ) -> tuple[list[Row], int | None]:
-    """Return those of these events for which the conditions hold, until they are enough.
+    """Return those of these events for which the conditions hold; stop at more than `most`.
 
-    And the place up to which events were judged when it ended before the last one.
+    Return also the place of the last evaluated event, None when all were evaluated.
     """
     sizes = {
         row["id"]: int(row["size"] or 0)
         for row in await tx.all(_SIZES, items(sorted(row["id"] for row in rows)))
     }
-    held: list[Row] = []
+    fitting: list[Row] = []
     read = done = 0
     while done < len(rows):
         group, size = [rows[done]], sizes.get(rows[done]["id"], 0)
@@ -191,17 +191,17 @@ async def _judged(
                 break
             group.append(row)
         bodies = await _bodies(tx, [row["id"] for row in group])
-        held += [
+        fitting += [
             row for row in group
             if row["id"] in bodies and conditions.hold(
-                judges, conditions.data_of(bodies[row["id"]])
+                criteria, conditions.data_of(bodies[row["id"]])
             )
         ]  # fmt: skip
         read += sum(sizes.get(row["id"], 0) for row in group)
         done += len(group)
-        if done < len(rows) and (len(held) > most or read >= JUDGED_BYTES):
-            return held, int(group[-1]["seq"])
-    return held, None
+        if done < len(rows) and (len(fitting) > most or read >= JUDGED_BYTES):
+            return fitting, int(group[-1]["seq"])
+    return fitting, None
 
 
 async def _bodies(tx: Tx, ids: Sequence[str]) -> dict[str, bytes | None]:
@@ -210,9 +210,9 @@ async def _bodies(tx: Tx, ids: Sequence[str]) -> dict[str, bytes | None]:
 
 
 def _fits(deliveries: Sequence[Row], ends: Sequence[End]) -> bool:
-    """Judge by the last delivery that was accepted, may be yet, or ended as chosen.
+    """Return whether the last delivery that is accepted, unfinished or in `ends` has such an end.
 
-    The last one by its number: ids follow the wall clock, which may go back.
+    The last one has the greatest number: ids follow the wall clock, which may go back.
     """
     if not ends:
         return not deliveries

@@ -1,7 +1,7 @@
 """Move a job on: find its next events, and replay them in a transaction that also moves its place.
 
-A process may die anywhere: the place and the replays are committed together, so each event is
-replayed once.
+Place and replays are committed together, so that each event is replayed once, wherever a process
+dies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from outbox.database.plans import by_index
 from outbox.database.sql import AMONG_IDS, items
 from outbox.database.transaction import Tx
 from outbox.queue.replays import job_selection
-from outbox.queue.replays.job_selection import Found
+from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
 from outbox.queue.state import deletion_marks, lanes
 
@@ -22,9 +22,9 @@ MOST = {"sqlite": 200, "postgres": 500}
 """Replays of one transaction; on SQLite other writes wait for it."""
 SECOND = 1_000_000
 PAGES = 10
-"""Pages of events that a step looks through for its replays."""
+"""Pages of events that a step reads at most to find its replays."""
 
-# Until the commit no purge removes them; what an earlier purge has removed is not among them.
+# Locked against a purge until the commit; events that were purged before are not among them.
 _KEEP = f"""
 select id, owner_id, record_id, seq, erased_at from events where id {AMONG_IDS}
 /*postgres for key share*/
@@ -66,48 +66,48 @@ def allowance(job: Job, now: int, most: int) -> int:
     return min(min(max(passed, 0), SECOND) * job.rate // SECOND, most)
 
 
-async def find(tx: Tx, job: Job) -> Found | None:
+async def find(tx: Tx, job: Job) -> EventPage | None:
     """Return the next events of a job; None while its rate or the fan-out allows none."""
     most = allowance(job, tx.now, MOST[tx.engine])
     if not most:
         return None
-    chosen, place, erased = await job_selection.within(tx, job.selection), job.place, 0
+    selection, place, erased = await job_selection.within(tx, job.selection), job.place, 0
     for _ in range(PAGES):
-        found = await job_selection.look(tx, chosen, place, most)
-        place, erased = found.place, erased + found.erased
-        if found.events or not found.more:
+        page = await job_selection.look(tx, selection, place, most)
+        place, erased = page.place, erased + page.erased
+        if page.events or not page.more:
             break
-    if found.more and place == job.place and not erased:
+    if page.more and place == job.place and not erased:
         return None
-    return replace(found, erased=erased)
+    return replace(page, erased=erased)
 
 
-async def advance(tx: Tx, job: Job, found: Found) -> Step | None:
-    """Replay the events found; None when the job has moved, ended or been stopped meanwhile."""
-    # An order of locks without deadlocks: see outbox.queue.state.lanes. Two runs of the job wait
-    # for each other here, and so do two jobs of a webhook: the second one sees the first one's
-    # replays.
+async def advance(tx: Tx, job: Job, page: EventPage) -> Step | None:
+    """Replay the events of a page; None when the job has moved, ended or been stopped meanwhile."""
+    # The lane first, because of the order of locks in outbox.queue.state.lanes. Two runs of the job
+    # wait for each other here, and so do two jobs of a webhook: the second sees the replays of the
+    # first.
     await lanes.lock(tx, [job.webhook_id])
     if await tx.one(_LOCK, job.id, job.place) is None:
         return None
-    made, refused = await _replay(tx, job, found.events)
-    refused += found.erased
+    replays, refused = await _replay(tx, job, page.events)
+    refused += page.erased
     # Unused time of the rate is kept for a second.
-    paced = max(job.paced_at + made * SECOND // job.rate, tx.now - SECOND)
+    paced_at = max(job.paced_at + replays * SECOND // job.rate, tx.now - SECOND)
     await tx.run(
-        _ADVANCE, job.id, found.place, made, refused, min(paced, tx.now), not found.more, tx.now
+        _ADVANCE, job.id, page.place, replays, refused, min(paced_at, tx.now), not page.more, tx.now
     )
-    return Step(made, refused, not found.more)
+    return Step(replays, refused, not page.more)
 
 
 async def _replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
-    """Make a delivery of each event that still fits; return how many, and how many cannot be."""
+    """Make a delivery of each event that still fits; return how many, and how many not."""
     if not events:
         return 0, 0
     await by_index(tx)
     fitting = await job_selection.undelivered(tx, job.selection, events)
     rows = await tx.all(_KEEP, items(sorted(fitting))) if fitting else []
-    # After the look for deliveries: a deletion of the time in between is seen here.
+    # Read after the deliveries, so that a deletion in between is seen.
     upto = 0 if job.ends else await deletion_marks.upto(tx, job.webhook_id)
     sendable = sorted(
         (row for row in rows if row["erased_at"] is None and row["seq"] > upto),

@@ -89,7 +89,7 @@ class TooMany(Exception):
 
 _COLUMNS = ", ".join(Job.__dataclass_fields__)
 _LAST_SEQ = "select seq from outbox_state"
-# Jobs of one owner wait for each other, so that two cannot both take the last place.
+# New jobs of one owner wait for each other, so that two cannot both take the last place.
 _ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 9))*/"
 _INSERT = """
 insert into jobs (id, owner_id, webhook_id, user_id, kind, state, ends, names, since_at, until_at,
@@ -122,17 +122,17 @@ async def choose(tx: Tx, owner_id: str, webhook_id: str, draft: Draft) -> Select
     )  # fmt: skip
 
 
-async def count(tx: Tx, chosen: Selection) -> tuple[int, bool]:
+async def count(tx: Tx, selection: Selection) -> tuple[int, bool]:
     """Return how many events are chosen, and whether all events were looked at."""
-    place = await job_selection.start(tx, chosen)
-    chosen = await job_selection.within(tx, chosen)
+    place = await job_selection.start(tx, selection)
+    selection = await job_selection.within(tx, selection)
     total = 0
     for _ in range(COUNTED):
-        found = await job_selection.look(tx, chosen, place, job_selection.PAGE)
-        total += len(found.events)
-        if not found.more:
+        page = await job_selection.look(tx, selection, place, job_selection.PAGE)
+        total += len(page.events)
+        if not page.more:
             return total, True
-        place = found.place
+        place = page.place
     return total, False
 
 
@@ -148,13 +148,13 @@ async def create(
         raise TooMany
     # The lane first, because the removal of a webhook takes its lock before it deletes jobs.
     await lanes.lock(tx, [webhook_id])
-    chosen = await choose(tx, owner_id, webhook_id, draft)
+    selection = await choose(tx, owner_id, webhook_id, draft)
     job_id = tx.new_id()
     await tx.run(
         _INSERT,
         job_id, owner_id, webhook_id, user_id, "recover" if draft.ends else "backfill",
         json.dumps(draft.ends), None if draft.names is None else json.dumps(draft.names),
-        draft.since, draft.until, await job_selection.start(tx, chosen), chosen.last_seq,
+        draft.since, draft.until, await job_selection.start(tx, selection), selection.last_seq,
         draft.rate,
         total, tx.now,
     )  # fmt: skip
@@ -190,17 +190,11 @@ async def running(tx: Tx, most: int = 100) -> list[Job]:
     return [_job(row) for row in rows]
 
 
-async def cancel(tx: Tx, job_id: str) -> bool:
-    """End a running job; what it has made stays. Return False when it does not run."""
-    done = await tx.run(
-        "update jobs set state = 'cancelled', finished_at = $2 where id = $1 and state = 'running'",
-        job_id, tx.now,
-    )  # fmt: skip
-    return done == 1
+async def cancel(tx: Tx, job_id: str, reason: str | None = None) -> bool:
+    """End a running job, with a `reason` if it cannot run; what it has made stays.
 
-
-async def fail(tx: Tx, job_id: str, reason: str) -> bool:
-    """End a running job that cannot run; what it has made stays. Return whether it ran."""
+    Return False when it does not run.
+    """
     done = await tx.run(
         "update jobs set state = 'cancelled', reason = $3, finished_at = $2"
         " where id = $1 and state = 'running'",
@@ -209,19 +203,15 @@ async def fail(tx: Tx, job_id: str, reason: str) -> bool:
     return done == 1
 
 
-async def end_late(tx: Tx, limit: int) -> int:
-    """End up to `limit` jobs that have run too long, at inactive webhooks; return how many."""
-    return await tx.run(_END_LATE, tx.now, await times.earlier(tx) - LASTS, limit)
-
-
 async def purge(tx: Tx, limit: int) -> int:
     """Delete up to `limit` jobs that ended long ago, and end late ones; return how many went."""
-    await end_late(tx, limit)
-    return await tx.run(_PURGE, await times.earlier(tx) - LASTS, limit)
+    before = await times.earlier(tx) - LASTS
+    await tx.run(_END_LATE, tx.now, before, limit)
+    return await tx.run(_PURGE, before, limit)
 
 
 def _job(row: Row) -> Job:
-    """Return a job; one whose selection is damaged has a reason, and chooses nothing."""
+    """Return the job of a row; with a damaged selection it has a reason and selects nothing."""
     values: dict[str, Any] = {name: row[name] for name in Job.__dataclass_fields__}
     try:
         ends, names = _texts(row["ends"]), row["names"]

@@ -8,9 +8,9 @@ from outbox.ids import first_at
 from outbox.states import End
 
 # An id begins with the milliseconds of its creation, so a range of ids is a range of time. An event
-# that a later delivery has brought or will bring is left out, so that a repeated run sends nothing
+# with a later delivery that arrived or still may is left out, so that a repeated run sends nothing
 # twice; a later delivery that also failed is a candidate itself. The later one has the greater
-# number: the wall clock, and so the ids, may go back.
+# number, because the wall clock, and so the ids, may go back.
 CANDIDATES = """
 from deliveries d /*sqlite indexed by {index}*/
 where d.webhook_id = $1 and {state} and d.id > $2 and d.id < $3 and d.origin <> 'test'
@@ -23,7 +23,7 @@ where d.webhook_id = $1 and {state} and d.id > $2 and d.id < $3 and d.origin <> 
         or (later.state in ({states}) and later.id > $4 and later.id < $3)))
 """
 RETRIES = """
-select count(*) as found, min(next_at) - due_now() as due_in from (
+select count(*) as waiting, min(next_at) - due_now() as due_in from (
   select next_at from deliveries /*sqlite indexed by deliveries_ready*/
   where webhook_id = $1 and state = 'ready' and retry = $2 order by next_at limit $3) as soonest
 """
@@ -39,16 +39,16 @@ class Wanted:
     until: int
 
 
-async def count(tx: Tx, webhook_id: str, wanted: Wanted) -> int:
+async def count(tx: Tx, webhook_id: str, query: Wanted) -> int:
     """Return the number of deliveries to replay."""
-    found = await _each(tx, webhook_id, wanted, "", "select count(*) as had", "")
-    return sum(int(row["had"]) for row in found)
+    rows = await _each(tx, webhook_id, query, "", "select count(*) as had", "")
+    return sum(int(row["had"]) for row in rows)
 
 
-async def page(tx: Tx, webhook_id: str, wanted: Wanted, after: str, size: int) -> Sequence[str]:
+async def page(tx: Tx, webhook_id: str, query: Wanted, after: str, size: int) -> Sequence[str]:
     """Return the ids of the next `size` deliveries behind `after`, the oldest first."""
     rows = await _each(
-        tx, webhook_id, wanted, after, "select d.id", f"order by d.id limit {int(size)}"
+        tx, webhook_id, query, after, "select d.id", f"order by d.id limit {int(size)}"
     )
     return sorted(str(row["id"]) for row in rows)[:size]
 
@@ -56,20 +56,20 @@ async def page(tx: Tx, webhook_id: str, wanted: Wanted, after: str, size: int) -
 async def retries(tx: Tx, webhook_id: str, most: int) -> tuple[int, int]:
     """Return how many failed deliveries have a next attempt, up to `most`, and in how many µs."""
     row = await tx.one(RETRIES, webhook_id, True, most)
-    if row is None or not row["found"]:
+    if row is None or not row["waiting"]:
         return 0, 0
-    return int(row["found"]), max(int(row["due_in"]), 0)
+    return int(row["waiting"]), max(int(row["due_in"]), 0)
 
 
 async def _each(
-    tx: Tx, webhook_id: str, wanted: Wanted, after: str, columns: str, ending: str
+    tx: Tx, webhook_id: str, query: Wanted, after: str, columns: str, ending: str
 ) -> list[Row]:
-    """Ask for each end apart, because each is a range of an index."""
-    states = ", ".join(f"'{state}'" for state in wanted.states)
-    since, until = first_at(wanted.since), first_at(wanted.until)
+    """Query each end separately, because each is a range of an index."""
+    states = ", ".join(f"'{state}'" for state in query.states)
+    since, until = first_at(query.since), first_at(query.until)
     first = max(after, since)
     rows: list[Row] = []
-    for state in wanted.states:
+    for state in query.states:
         delivered = state == "delivered"
         index = "deliveries_log" if delivered else "deliveries_ended"
         where = "d.state = 'delivered'" if delivered else ENDED.format(state)

@@ -13,7 +13,7 @@ left join webhooks w on w.id = d.webhook_id
 where d.id = $1
 """
 
-# Until this commit no purge removes the event; an earlier purge has removed it already.
+# Locked against a purge until this commit; no row when the event was purged before.
 KEEP_EVENT = "select id, erased_at from events where id = $1 /*postgres for key share*/"
 ERASED = "The body of this event was erased with the person's data."
 
@@ -56,13 +56,13 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
         raise NotReplayable(ERASED)
     if row["origin"] == "test":
         raise NotReplayable("A test event cannot be replayed; send a new test instead.")
-    # From here a removal waits for this transaction; an earlier one has deleted the lane.
+    # A removal waits for this lock; one that was committed before has deleted the lane.
     if not await lanes.lock(tx, [row["webhook_id"]]):
         raise NotReplayable("The webhook of this delivery was deleted.")
-    kept = await tx.one(KEEP_EVENT, row["event_id"])
-    if kept is None:
+    event = await tx.one(KEEP_EVENT, row["event_id"])
+    if event is None:
         raise NotReplayable("The event is past the retention time and was deleted.")
-    if kept["erased_at"] is not None:
+    if event["erased_at"] is not None:
         raise NotReplayable(ERASED)
     last = await tx.one(LAST, row["event_id"], row["webhook_id"])
     nth = 1 + int(last["nth"] or 0) if last is not None else 1

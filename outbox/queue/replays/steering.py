@@ -102,13 +102,13 @@ async def cancel(tx: Tx, delivery_ids: Sequence[str]) -> list[str]:
 
 async def _locked(tx: Tx, delivery_id: str) -> Row:
     """Return a waiting delivery, with its lane locked. Raise NotWaiting."""
-    found = await tx.all(FIND, items([delivery_id]))
-    if found:
-        await lanes.lock(tx, [found[0]["webhook_id"]])
-        found = await tx.all(FIND, items([delivery_id]))
-    if not found:
+    rows = await tx.all(FIND, items([delivery_id]))
+    if rows:
+        await lanes.lock(tx, [rows[0]["webhook_id"]])
+        rows = await tx.all(FIND, items([delivery_id]))
+    if not rows:
         raise NotWaiting("This delivery is no longer in the log.")
-    [row] = found
+    [row] = rows
     if row["state"] == "in_flight":
         raise NotWaiting("This delivery is being sent right now.")
     if row["state"] not in ("ready", "held"):

@@ -82,7 +82,7 @@ async def test_a_plan_for_empty_tables_reads_few_rows_of_full_ones(db: Database)
     await db.write(_stop_statistics)
     statements: dict[str, tuple[str, tuple[Any, ...]]] = {
         "due": (claim.DUE_LANES, (5, 5)),
-        "walk": (owners.WALK, (False, "o1", 5)),
+        "walk": (owners.STEPS, (False, "o1", 5)),
         "of_owners": (owners.OF_OWNERS, (items(["o1", "o2", "o3"]), False, 5)),
         "claim": (claim.CLAIM, ("c", "n", webhook_id, 5, 1)),
         "load": (loading.LOAD, (items(IDS),)),

@@ -19,7 +19,7 @@ from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Datab
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_selection, job_steps, jobs, recovery, replay
-from outbox.queue.replays.job_selection import Found
+from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Draft, Job, Kind, State, TooMany
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
@@ -442,7 +442,7 @@ async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: 
         while (job := await late.of(job_id)).state == "running":
             job = replace(job, paced_at=job.paced_at - SECOND)
 
-            async def find(tx: Tx, job: Job = job) -> Found | None:
+            async def find(tx: Tx, job: Job = job) -> EventPage | None:
                 looked = len(weights)
                 found = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
                 assert sum(weights[looked:]) <= job_selection.JUDGED_BYTES + once
@@ -465,7 +465,7 @@ async def test_a_job_stops_reading_bodies_when_it_has_enough(shop: Shop) -> None
     job = await late.of(await late.job(rate=10))
     weights: list[int] = []
 
-    async def find(tx: Tx) -> Found | None:
+    async def find(tx: Tx) -> EventPage | None:
         slow = replace(job, paced_at=job.paced_at - SECOND)
         return await job_steps.find(cast("Tx", Weighed(tx, weights)), slow)
 
