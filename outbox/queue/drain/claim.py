@@ -20,8 +20,8 @@ from outbox.queue.state.deliveries import (
 )
 from outbox.queue.state.fair_shares import Places, divide
 
-# When this worker has no capacity for a lane, the lane is checked again when one of its sends
-# settles; this time applies when that settle never comes.
+# When this worker has no capacity for a lane, it checks the lane again after one of its sends is
+# recorded, and at the latest after this time.
 BUSY = 30_000_000
 # The delay when the memory for large bodies is used up.
 CROWDED = 1_000_000

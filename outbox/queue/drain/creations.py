@@ -78,21 +78,21 @@ class Creations:
         row = (
             delivery_id, event["owner_id"], event["id"], to.id, origin, state, reason, False,
             # One microsecond apart, so that a lane sends in the order of its events.
-            self.due + to.made, 0, int(claim is not None), claim, node_id, event["record_id"], seq,
-            self._tx.now, self._tx.now if state == "dead" else None,
+            self.due + to.deliveries, 0, int(claim is not None), claim, node_id,
+            event["record_id"], seq, self._tx.now, self._tx.now if state == "dead" else None,
         )  # fmt: skip
         if state == "held":
             self.in_lines.append((*row, True))
         else:
             self.rows.append(row)
-        to.made += 1
+        to.deliveries += 1
 
     def _may_preclaim(self, event: Row, to: Subscriber) -> bool:
         return bool(
             event["body"] is not None
             and not to.waiting
             and to.row["idle"]
-            and to.made < self._capacity.windows.get(to.id, FIRST_WINDOW)
+            and to.deliveries < self._capacity.windows.get(to.id, FIRST_WINDOW)
             and self._places.take(event["owner_id"])
         )
 

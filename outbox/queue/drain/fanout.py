@@ -52,7 +52,7 @@ select {EVENT}, seq from events
 where owner_id = $1 and webhook_id is null and seq is not null and seq >= $2 order by seq limit $3
 """
 
-# The mark too: after a start with the clock set back, deliveries made here must still be due.
+# It stores the due mark too: after a start with the clock set back, these deliveries must be due.
 NEXT_SEQ = """
 update outbox_state set seq = seq + $1
   /*sqlite , due_mark = max(due_mark, due_now())*/

@@ -20,7 +20,7 @@ LANE = """webhook_id, owner_id, served, failing, due_at, probe_at - (select due_
   (select due_now()) - wait_until as open_for"""
 """The columns of a due lane."""
 
-# The first lane of the next owner. The order is that of one index only: with another one PostgreSQL
+# The first lane of the next owner. The order matches one index only: with another one PostgreSQL
 # may read all lanes, when its statistics are from an empty queue.
 _NEXT = """(
   select each.webhook_id from lanes each

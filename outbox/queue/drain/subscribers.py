@@ -51,7 +51,7 @@ class Subscriber:
     """None for damaged conditions."""
     since: Snapshot | None
     """The snapshot of its creation on PostgreSQL, while it still matters."""
-    made: int = 0
+    deliveries: int = 0
     waiting: bool = False
 
     @property

@@ -12,7 +12,7 @@ from itertools import islice
 
 BEHIND_SECONDS = 60.0
 MOST_LISTED = 20
-"""Webhooks that a reading names, and owners: those whose oldest delivery is the oldest."""
+"""Webhooks and owners that a reading names: those with the oldest deliveries."""
 EACH_OWNER = 3
 """Webhooks of one owner that a reading names, so that each reading names several owners."""
 MOST_COMPARED = 3_000
@@ -57,7 +57,7 @@ class Behind:
             self._deliveries += backlog.deliveries
 
     def drop(self, webhook_id: str) -> None:
-        """Forget a webhook, at which nothing waits."""
+        """Remove a webhook at which nothing waits."""
         before = self._webhooks.pop(webhook_id, None)
         if before is not None:
             self._deliveries -= before.deliveries

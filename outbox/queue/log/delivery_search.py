@@ -37,7 +37,7 @@ NO_TIME = 2**62
 Key = tuple[int, str]
 """The place of a delivery in the list: when it is due (0 in lists of the newest), and its id."""
 _Read = tuple[list[Key], Key | None]
-"""What matched, and where the first part ended that has more rows."""
+"""The keys that matched, and the end of the first part that has more rows."""
 
 NEWEST = """
 select * from (
@@ -74,7 +74,7 @@ select id from deliveries where event_id {BY_IDS} and origin <> 'event'
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which deliveries; times are those of their creation, in microseconds UTC."""
+    """Which deliveries to list; times are those of their creation, in microseconds UTC."""
 
     only: Filter = "all"
     event: str = ""

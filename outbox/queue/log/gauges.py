@@ -90,7 +90,7 @@ select id from webhooks where last_success_at >= $1 order by last_success_at des
 """
 
 Choose = Callable[[Mapping[str, Waiting]], Collection[str]]
-"""Takes what waits at each webhook; returns the webhooks to read the condition of."""
+"""Takes what waits at each webhook; returns the webhooks whose condition is read."""
 
 
 class Readings:

@@ -24,7 +24,7 @@ SCOPES: dict[Scope, str] = {
     "webhook": "subject_id = $1",
 }
 SUMS = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("count", *TIMES))
-# Without the durations: with fifty webhooks of thirty days they cost more than all else.
+# Without counts by duration: for fifty webhooks and thirty days they cost more than all the rest.
 FEW_SUMS = "cast(sum(count) as bigint) as count, cast(sum(total_us) as bigint) as total_us"
 BY_STEP = f"""
 select at / $2 * $2 as step, result, {SUMS} from figures
@@ -61,7 +61,7 @@ from webhooks w where {scope}
 
 @dataclass(slots=True)
 class Figures:
-    """How the attempts of some webhooks in some time ended."""
+    """How the attempts of some webhooks ended in a period."""
 
     results: Counter[str] = field(default_factory=Counter)
     times: list[int] = field(default_factory=lambda: [0] * len(TIMES))
@@ -122,7 +122,7 @@ class Figures:
             self.times = [sum_ + row[name] for sum_, name in zip(self.times, TIMES, strict=True)]
 
     def merge(self, other: Figures) -> None:
-        """Add the figures of another time."""
+        """Add the figures of another period."""
         self.results.update(other.results)
         self.times = [one + two for one, two in zip(self.times, other.times, strict=True)]
 

@@ -57,7 +57,7 @@ class _Piece:
     inside_due: int = 0
 
 
-# The end of a piece. Rows of one position always stay together, however many they are.
+# The end of a piece. All rows of one position belong to the same piece.
 PIECE_END = """
 select webhook_id, retry, next_at from deliveries /*sqlite indexed by deliveries_ready*/
 where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3)
@@ -106,7 +106,7 @@ class Counting:
         self.behind = Behind()
 
     def pace(self, took: float) -> None:
-        """Shorten the pieces on a busy machine, so that no reading ends much too late."""
+        """Shorten the pieces on a busy machine, so that readings end in time."""
         if took > PIECE_SECONDS:
             self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
         elif took < PIECE_SECONDS / 3:
@@ -123,7 +123,6 @@ class Counting:
         if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
-            # The place is of a first attempt or of a retry.
             inside.firsts += 0 if self._place[1] else piece.inside_due
             if self._growing == self._place[0]:
                 self._report(self._place[0], inside)

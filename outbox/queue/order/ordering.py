@@ -30,7 +30,7 @@ BATCH = 150
 PAGE = 2_000
 TURNING = 500
 
-# The lock of fan-out, shared: whoever fans out after this commit sees the new setting.
+# The lock of fan-out, shared: each fan-out after this commit sees the new setting.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
 SET = "update webhooks set ordered = $2 where id = $1 and ordered <> $2"
 NEXT_VERSION = "update webhooks set version = version + 1 where id = $1"
@@ -124,7 +124,7 @@ log = structlog.get_logger("outbox")
 
 
 async def begin(tx: Tx, webhook_id: str, ordered: bool) -> bool:
-    """Set the order of a webhook; return whether `finish` has something to do.
+    """Set whether a webhook is ordered; return whether `finish` has something to do.
 
     In a transaction that changes the webhook, this comes first: lanes are locked before webhooks.
     The change raises the version, which ends the runs of an earlier change.
@@ -163,12 +163,12 @@ async def turn(db: Database, webhook_id: str, ordered: bool) -> bool:
 
 
 async def any_turning(db: Database) -> bool:
-    """Return whether a webhook is being turned."""
+    """Return whether the order of a webhook is being changed."""
     return bool(await db.read(_turning))
 
 
 async def finish_all(db: Database) -> None:
-    """Continue whatever `begin` has begun."""
+    """Finish all changes that `begin` has begun."""
     for webhook_id in await db.read(_turning):
         await finish(db, webhook_id)
 
@@ -254,7 +254,7 @@ async def _step(tx: Tx, webhook_id: str) -> Step | JoinRun:
 
 
 async def _end(tx: Tx, webhook_id: str) -> Step:
-    """Open a lane whose lines have heads, unless the order has been turned again meanwhile."""
+    """Open a lane whose lines have heads, unless the order has been changed again meanwhile."""
     await lanes.lock(tx, [webhook_id])
     row = await tx.one(STANDING, webhook_id)
     if row is None:

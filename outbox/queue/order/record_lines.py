@@ -15,7 +15,7 @@ from outbox.queue.state import head_deliveries, lanes
 SKIPPED = "skipped"
 """The reason of a head that somebody skipped."""
 LOOKED_AT = 5_000
-"""Heads of one webhook that are looked at."""
+"""Heads of one webhook that are read at most."""
 SHOWN = 20
 COUNTED = 1_000
 
@@ -110,7 +110,7 @@ async def of_webhook(tx: Tx, webhook_id: str) -> Lines:
 
 
 async def place(tx: Tx, delivery_id: str) -> Place | None:
-    """Return the place of an unfinished delivery in its line; None outside of lines."""
+    """Return the place of an unfinished delivery in its line; None when it is in no line."""
     row = await tx.one(PLACE, delivery_id)
     if row is None or not row["ordered"] or row["state"] not in ("ready", "in_flight", "held"):
         return None

@@ -274,7 +274,7 @@ async def _rows(
     """
     async with aclosing(source.stream(KEYS, PAGE, webhook_id)) as pages:
         async for keys in pages:
-            # After the statement that sorts the whole table.
+            # Set only after the statement that sorts the whole table.
             await source.by_index()
             ids = [(key["delivery_id"], key["number"]) for key in keys]
             attempts = {

@@ -26,9 +26,9 @@ BODIES_BYTES = 1024 * 1024
 JUDGED_BYTES = 4 * 1024 * 1024
 """Bytes of bodies that one `look` reads, besides those of its last statement."""
 NEAR = 1_000
-"""The search for the first event ends this near to it."""
+"""The search for the first event ends when it is this near."""
 UNDECIDED = frozenset({"ready", "in_flight", "held", "delivered"})
-"""States after which an event is not recovered, unless the state is an end that was chosen."""
+"""States after which an event is not recovered, unless the selection has the state as an end."""
 
 _OWN = "owner_id = $1 and webhook_id is null and seq is not null"
 _NEXT = f"select seq, occurred_at from events where {_OWN} and seq > $2 order by seq limit 1"
@@ -73,7 +73,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Chosen events in their order, and the place up to which events were looked at.
+    """Chosen events in their order, and the place up to which events were read.
 
     `erased` counts those whose body was erased. `more`: events follow.
     """
@@ -115,7 +115,7 @@ async def start(tx: Tx, selection: Selection) -> int:
 
 
 async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage:
-    """Look at a page of events behind `place`; return up to `most` chosen ones."""
+    """Read a page of events behind `place`; return up to `most` chosen ones."""
     await by_index(tx)
     place = max(place, selection.deleted_upto)
     last_seq = selection.last_seq

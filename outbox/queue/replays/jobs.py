@@ -27,7 +27,7 @@ KEPT_EACH = 50
 SLOWEST, FASTEST = 1, 1_000
 """Limits of the rate, in events per second."""
 COUNTED = 500
-"""Pages of events that a count looks at."""
+"""Pages of events that a count reads at most."""
 LASTS = 30 * 86_400_000_000
 """Microseconds: a job that runs longer ends, and an ended one is deleted after the same time."""
 
@@ -123,7 +123,7 @@ async def choose(tx: Tx, owner_id: str, webhook_id: str, draft: Draft) -> Select
 
 
 async def count(tx: Tx, selection: Selection) -> tuple[int, bool]:
-    """Return how many events are chosen, and whether all events were looked at."""
+    """Return how many events are chosen, and whether all events were read."""
     place = await job_selection.start(tx, selection)
     selection = await job_selection.within(tx, selection)
     total = 0

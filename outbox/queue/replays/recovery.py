@@ -32,7 +32,7 @@ ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which deliveries: their ends, and when they were created, in microseconds UTC."""
+    """Which deliveries to replay: their ends, and when they were created, in microseconds UTC."""
 
     states: tuple[End, ...]
     since: int

@@ -17,7 +17,7 @@ from deliveries d left join lanes l on l.webhook_id = d.webhook_id where d.id in
 order by d.id
 """
 
-# In front of all that waits in its range of the queue: behind a backlog, "now" could be tomorrow.
+# Before all others in its range of the queue: behind a backlog, "now" could be tomorrow.
 HASTEN = """
 update deliveries set next_at = (
   select /*sqlite min*/ /*postgres least*/($2, coalesce(min(next_at), $2) - 1) from (
@@ -27,7 +27,7 @@ update deliveries set next_at = (
     order by next_at limit 1) as first)
 where id = $1
 """
-# Those that are due first, as many as one transaction may change.
+# How many one transaction changes: those that are due first.
 HASTENED = 500
 HASTEN_RETRIES = f"""
 update deliveries set next_at = (select due_now())

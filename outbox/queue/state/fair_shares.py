@@ -130,7 +130,7 @@ def divide(due: Sequence[Lane], places: Places, most: int) -> int:
     count = 0
     while turns and count < most:
         sends, turn, number, owner_id = turns[0]
-        # Without a place for the owner with the fewest sends there is none for anybody.
+        # If the owner with the fewest sends gets no place, no owner gets one.
         if not places.take(owner_id):
             break
         count += 1

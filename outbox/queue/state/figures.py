@@ -28,7 +28,7 @@ EVENT = "event"
 FILTERED = "filtered"
 """The result under which deliveries are counted that conditions of a webhook left out."""
 LOST = ("exhausted", "gone", "dead")
-"""The ends of a delivery that count: its receiver never accepted it."""
+"""The ends of deliveries that are counted: the receiver never accepted them."""
 BOUNDS = tuple(5_000 << power for power in range(13))
 """The upper bounds of durations, in microseconds; one count is left for longer ones."""
 TIMES = tuple(f"t{number}" for number in range(len(BOUNDS) + 1))
@@ -48,7 +48,7 @@ on conflict (subject_id, at, span, result) do update set
   {", ".join(f"{name} = figures.{name} + excluded.{name}" for name in SUMS)}
 """
 
-# By the whole key: a late result may add to a step while it is folded.
+# By the whole key, because a late result may add to a step while it is folded.
 OLD = """
 select subject_id, span, at, result from figures /*sqlite indexed by figures_age*/
 where span = $1 and at < $2 order by at limit $3
@@ -59,7 +59,7 @@ delete from figures where (subject_id, at, span, result) in (
   from {ITEMS})
 returning subject_id, at, result, {", ".join(SUMS)}
 """
-# Some rows at a time: the owner may have had many results of a webhook.
+# Some rows at a time, because a webhook may have many.
 REMOVE = """
 delete from figures where subject_id = $1 and at in (
   select at from figures where subject_id = $1 order by at limit $2)
@@ -89,10 +89,7 @@ async def count_results(tx: Tx, settled: Iterable[Result]) -> None:
 
 async def count_dead(tx: Tx, webhook_ids: Iterable[str]) -> None:
     """Count deliveries of these webhooks that ended dead now, one for each id."""
-    counts: dict[Key, Counts] = {}
-    for webhook_id in webhook_ids:
-        _entry(counts, (webhook_id, start_of(tx.now, STEP), "dead"))[0] += 1
-    await add(tx, STEP, counts)
+    await count_fan_out(tx, (), webhook_ids, {})
 
 
 async def count_fan_out(

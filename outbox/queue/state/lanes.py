@@ -30,7 +30,7 @@ select webhook_id from lanes where webhook_id in {IDS} order by webhook_id
 /*postgres for update*/
 """
 
-# The webhook's row too: a transaction with one row that waits for the other would block both.
+# It locks the webhook's row too: a transaction with one row that waits for the other blocks both.
 TRY = f"""
 select l.webhook_id from lanes l join webhooks w on w.id = l.webhook_id
 where l.webhook_id in {IDS} order by l.webhook_id

@@ -95,19 +95,19 @@ class Decision:
 
     state: State
     reason: str
-    delay_us: int | None
+    delay_us: int | None = None
     """Time until the next attempt; None when there is none."""
-    webhook_wait_us: int | None
-    """Time that the webhook's other deliveries also wait; without an attempt, since it cannot sign:
-    see `parked`."""
-    disable: bool
-    window: WindowStep
-    counts_as_failure: bool
-    uses_try: bool
+    webhook_wait_us: int | None = None
+    """Time that the webhook's other deliveries also wait; without an attempt, because it cannot
+    sign: see `parked`."""
+    disable: bool = False
+    window: WindowStep = "keep"
+    counts_as_failure: bool = False
+    uses_try: bool = False
     """Whether the attempt counts against the schedule."""
 
 
-DELIVERED = Decision("delivered", "success", None, None, False, "grow", False, True)
+DELIVERED = Decision("delivered", "success", window="grow", uses_try=True)
 
 
 def decide(
@@ -127,7 +127,7 @@ def decide(
         # The receiver closed an idle connection, most likely before it received this request.
         return again(outcome)
     if result.status == GONE:
-        return Decision("gone", "http_410", None, None, True, "keep", True, True)
+        return Decision("gone", "http_410", disable=True, counts_as_failure=True, uses_try=True)
     throttled = outcome == "throttled"
     requested = retry_after(result.retry_after, now_wall_s) if throttled else None
     webhook_wait = None
@@ -155,7 +155,7 @@ def probed(decision: Decision) -> Decision:
 
 def again(reason: str) -> Decision:
     """Return a claimed but unsent delivery: ready at once, with no attempt used up."""
-    return Decision("ready", reason, 0, None, False, "keep", False, False)
+    return Decision("ready", reason, 0)
 
 
 def parked(reason: str) -> Decision:
@@ -163,7 +163,7 @@ def parked(reason: str) -> Decision:
 
     The fault is in the installation, so that it never ends a delivery.
     """
-    return Decision("ready", reason, 0, UNREADABLE_WAIT, False, "keep", False, False)
+    return Decision("ready", reason, 0, UNREADABLE_WAIT)
 
 
 def rescued(times: int, what: str, *, schedule: Schedule, dice: float) -> Decision:
@@ -182,17 +182,17 @@ def rescued(times: int, what: str, *, schedule: Schedule, dice: float) -> Decisi
     if wait is None:
         wait = Schedule().wait(times - 1, dice)
     assert wait is not None
-    return Decision("ready", reason, _microseconds(wait), None, False, "keep", False, False)
+    return Decision("ready", reason, _microseconds(wait))
 
 
 def dead(reason: str) -> Decision:
     """End a delivery that can never be sent, such as one without a body."""
-    return Decision("dead", reason, None, None, False, "keep", False, False)
+    return Decision("dead", reason)
 
 
 def cancelled(reason: str) -> Decision:
     """End a delivery that must not be sent any more."""
-    return Decision("cancelled", reason, None, None, False, "keep", False, False)
+    return Decision("cancelled", reason)
 
 
 def retry_after(value: str | None, now_wall_s: float) -> float | None:

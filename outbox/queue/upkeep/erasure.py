@@ -24,7 +24,7 @@ from outbox.queue.upkeep.erasure_requests import Request
 from outbox.queue.upkeep.retention import Ledger, NoLedger
 
 TOGETHER = 100
-"""Requests of an owner that go together."""
+"""Requests of an owner that are processed together."""
 EVENTS = 100
 """Events that one transaction erases."""
 BYTES = 1_048_576

@@ -103,11 +103,11 @@ async def _pages(db: Database, webhook_id: str) -> AsyncIterator[list[Row]]:
     """Yield what waits at a webhook: retries, first attempts and held deliveries."""
     for retry in (True, False):
         after = (0, "")
-        while page := await db.read(_page, webhook_id, retry, *after):
+        while page := await db.read(_rows, PAGE_OF_READY, webhook_id, retry, *after):
             after = (int(page[-1]["next_at"]), str(page[-1]["id"]))
             yield page
     record, seq = "", 0
-    while page := await db.read(_page_of_held, webhook_id, record, seq):
+    while page := await db.read(_rows, PAGE_OF_HELD, webhook_id, record, seq):
         record, seq = str(page[-1]["record_id"]), int(page[-1]["seq"])
         yield page
 
@@ -117,12 +117,8 @@ async def _count(tx: Tx, webhook_id: str) -> int:
     return 0 if row is None else int(row["waiting"])
 
 
-async def _page(tx: Tx, webhook_id: str, retry: bool, next_at: int, after: str) -> list[Row]:
-    return await tx.all(PAGE_OF_READY, webhook_id, retry, next_at, after)
-
-
-async def _page_of_held(tx: Tx, webhook_id: str, record: str, seq: int) -> list[Row]:
-    return await tx.all(PAGE_OF_HELD, webhook_id, record, seq)
+async def _rows(tx: Tx, statement: str, *values: str | int) -> list[Row]:
+    return await tx.all(statement, *values)
 
 
 async def _end(tx: Tx, webhook_id: str, older: Sequence[tuple[str, str]]) -> int | None:

@@ -70,7 +70,7 @@ select d.id, d.webhook_id,
   case when d.finished_at < $3 then 'finished'
     when d.state in ('ready', 'held') and (
       select l.active from lanes l where l.webhook_id = d.webhook_id) = false then 'parked'
-    else 'kept' end as fate
+    else 'kept' end as status
 from deliveries d where d.id > $1 and d.id < $2 order by d.id limit $4
 """
 
@@ -88,7 +88,7 @@ UNFINISHED = (
 
 EVENTS = f"""
 select id, case when seq is not null and occurred_at < $3 and not ({UNFINISHED})
-  then 'finished' else 'kept' end as fate
+  then 'finished' else 'kept' end as status
 from events where id > $1 and id < $2 order by id limit $4
 """
 
@@ -181,15 +181,15 @@ class Retention:
     async def _all(
         self,
         page: Sequence[tuple[str, str]],
-        fate: str,
-        some: Callable[..., Awaitable[int]],
+        status: str,
+        handle: Callable[..., Awaitable[int]],
         *args: int,
     ) -> None:
-        """Pass all ids of `fate` to `some`, which returns how many it handled; pause in between."""
-        ids = [row_id for row_id, row_fate in page if row_fate == fate]
+        """Pass ids of `status` to `handle`, which returns how many it did; pause in between."""
+        ids = [row_id for row_id, row_status in page if row_status == status]
         while ids:
             began = self._db.clock.monotonic()
-            ids = ids[await some(ids, *args) :]
+            ids = ids[await handle(ids, *args) :]
             # Half of the time is for other work.
             await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))
 
@@ -213,21 +213,21 @@ class Retention:
         return done
 
 
-async def past_of(tx: Tx, kept: int) -> Past:
-    """Return the limit of what is older than `kept` microseconds.
+async def past_of(tx: Tx, age: int) -> Past:
+    """Return the limit of what is older than `age` microseconds.
 
     By both clocks: a wall clock that is a month ahead must not empty the log. On PostgreSQL the due
     clock is the server's.
     """
-    at = await times.earlier(tx) - kept
+    at = await times.earlier(tx) - age
     return Past(at, first_at(at))
 
 
 async def look_through(tx: Tx, statement: str, after: str, past: Past) -> list[tuple[str, str]]:
-    """Return the next PAGE old ids after `after`, each with its fate."""
+    """Return the next PAGE old ids after `after`, each with its status."""
     await by_index(tx)
     rows = await tx.all(statement, after, past.first_kept, past.at, PAGE)
-    return [(row["id"], row["fate"]) for row in rows]
+    return [(row["id"], row["status"]) for row in rows]
 
 
 async def purge_deliveries(

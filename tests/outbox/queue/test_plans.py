@@ -99,12 +99,12 @@ async def test_a_plan_for_empty_tables_reads_few_rows_of_full_ones(db: Database)
             for each in (drain, db):
                 await each.write(_read, statement, args)
     await db.write(_grow)
-    read = {name: await drain.write(_read, *wanted) for name, wanted in statements.items()}
+    read = {name: await drain.write(_read, *query) for name, query in statements.items()}
     assert max(read.values()) <= (0, FEW), read
     assert max(rows for _, rows in read.values()) <= FEW, read
     # Without the settings of the drain's connections most of them read whole tables.
-    others = {name: await db.write(_read, *wanted) for name, wanted in statements.items()}
+    others = {name: await db.write(_read, *query) for name, query in statements.items()}
     assert sum(whole >= ROWS for whole, _ in others.values()) >= 4, others
     await db.write(_collect_statistics)
-    read = {name: await drain.write(_read, *wanted) for name, wanted in statements.items()}
+    read = {name: await drain.write(_read, *query) for name, query in statements.items()}
     assert max(rows for _, rows in read.values()) <= FEW, read

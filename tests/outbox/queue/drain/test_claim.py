@@ -47,9 +47,9 @@ async def fanned(db: Database) -> None:
 
 async def taken(db: Database, at_most: Capacity) -> list[Claimed]:
     """Claim and finish at once, so that only turns and windows count."""
-    found: Taken = await db.write(claim, at_most, {})
+    claims: Taken = await db.write(claim, at_most, {})
     await db.write(finish)
-    return found.claimed
+    return claims.claimed
 
 
 async def finish(tx: Tx) -> None:
@@ -161,8 +161,8 @@ async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database)
 
     await db.write(enlarge)
     crowded = capacity(8, windows={webhook_id: 8}, body_bytes=size * 2)
-    found = await db.write(claim, crowded, {})
-    assert sorted(len(d.body or b"") > SMALL_BODY for d in found.claimed) == [
+    claims = await db.write(claim, crowded, {})
+    assert sorted(len(d.body or b"") > SMALL_BODY for d in claims.claimed) == [
         False, False, True, True,
     ]  # fmt: skip
     states = await db.read(rows, "select state, attempts, claim from deliveries order by next_at")
@@ -176,18 +176,18 @@ async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database)
 
 async def test_a_webhook_without_room_in_its_window_makes_no_busy_loop(db: Database) -> None:
     ids = await backlog(db, 3, 5)
-    found = await db.write(claim, capacity(8, windows=dict.fromkeys(ids, 0)), {})
-    assert found.claimed == []
-    assert found.wait_us is not None
-    assert found.wait_us > 10_000_000
+    claims = await db.write(claim, capacity(8, windows=dict.fromkeys(ids, 0)), {})
+    assert claims.claimed == []
+    assert claims.wait_us is not None
+    assert claims.wait_us > 10_000_000
 
 
 async def test_failing_lanes_without_room_make_no_busy_loop(db: Database) -> None:
     ids = await backlog(db, 3, 5)
     for webhook_id in ids:
         await failing_lane(db, webhook_id)
-    found = await db.write(claim, capacity(8, failing=0), {})
-    assert (found.claimed, found.wait_us, found.more) == ([], None, False)
+    claims = await db.write(claim, capacity(8, failing=0), {})
+    assert (claims.claimed, claims.wait_us, claims.more) == ([], None, False)
 
 
 async def test_a_lane_woken_after_its_turn_keeps_its_place(db: Database) -> None:
@@ -210,10 +210,10 @@ async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Dat
         assert (await db.write(claim, capacity(1), {})).claimed
     await db.write(make, "second")
     await fanned(db)
-    found = await db.write(claim, capacity(1), {})
-    assert not found.claimed, f"{empty} was to be looked at before {waiting}"
-    assert found.wait_us is not None
-    assert found.wait_us <= 0
+    claims = await db.write(claim, capacity(1), {})
+    assert not claims.claimed, f"{empty} was to be looked at before {waiting}"
+    assert claims.wait_us is not None
+    assert claims.wait_us <= 0
     [delivery] = (await db.write(claim, capacity(1), {})).claimed
     assert delivery.webhook_id == waiting
 
@@ -221,9 +221,9 @@ async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Dat
 async def test_more_failing_lanes_than_one_look_takes_are_looked_at_at_once(db: Database) -> None:
     ids = await backlog(db, 12, 1)
     await db.write(lambda tx: tx.run("update lanes set failing = true"))
-    found = await db.write(claim, capacity(8, failing=1, windows=dict.fromkeys(ids, 0)), {})
-    assert not found.claimed
-    assert found.more
+    claims = await db.write(claim, capacity(8, failing=1, windows=dict.fromkeys(ids, 0)), {})
+    assert not claims.claimed
+    assert claims.more
 
 
 async def test_a_claim_takes_so_many_and_the_next_one_comes_at_once(

@@ -35,25 +35,25 @@ async def twice(db: Database, url: str) -> int:
     while (await db.write(fan_out, nothing)).more:
         pass
     other = await database.open(url, clock=SystemClock(), ids=Ids())
-    taken: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     async def node(handle: Database, name: str) -> None:
         number = 0
-        while taken.total() < LANES * EACH and number < LANES * EACH:
+        while counts.total() < LANES * EACH and number < LANES * EACH:
             number += 1
             capacity = Capacity(
                 name, f"{name}-{number}", SLOTS, 0, 0, dict.fromkeys(ids, SLOTS), MOST_BYTES
             )
-            found = await handle.write(claim, capacity, {})
-            taken.update(delivery.id for delivery in found.claimed)
+            claims = await handle.write(claim, capacity, {})
+            counts.update(delivery.id for delivery in claims.claimed)
             await handle.write(look_again)
 
     try:
         await asyncio.gather(node(db, "one"), node(other, "two"))
     finally:
         await other.close()
-    assert taken.total() >= LANES * EACH
-    return sum(count - 1 for count in taken.values())
+    assert counts.total() >= LANES * EACH
+    return sum(count - 1 for count in counts.values())
 
 
 async def look_again(tx: Any) -> None:

@@ -25,10 +25,10 @@ def room(slots: int, windows: dict[str, int], failing: int = 0) -> Capacity:
 async def taken(db: Database, capacity: Capacity) -> tuple[int, int]:
     """Return how many deliveries a turn claims from lanes, and of new events."""
     fanned, claims = await db.write(take, capacity)
-    found = [delivery.id for one in claims for delivery in one.claimed]
+    ids = [delivery.id for one in claims for delivery in one.claimed]
     born = [delivery.id for delivery in fanned.claimed]
-    assert len({*found, *born}) == len(found) + len(born)
-    return len(found), len(born)
+    assert len({*ids, *born}) == len(ids) + len(born)
+    return len(ids), len(born)
 
 
 async def waiting(db: Database, count: int) -> str:

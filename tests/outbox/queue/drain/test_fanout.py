@@ -54,19 +54,19 @@ async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
     for _ in range(3):
         await db.write(make_many, 40)
         await to_the_end(db)
-    found = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
-    assert [row["seq"] for row in found] == list(range(1, 121))
-    assert len({row["next_at"] for row in found}) == 120
-    taken: list[int] = []
-    while len(taken) < 120:
+    deliveries = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
+    assert [row["seq"] for row in deliveries] == list(range(1, 121))
+    assert len({row["next_at"] for row in deliveries}) == 120
+    numbers: list[int] = []
+    while len(numbers) < 120:
         got = await db.write(
-            claim, Capacity("node", f"c{len(taken)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
+            claim, Capacity("node", f"c{len(numbers)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
         )
         ids = [delivery.id for delivery in got.claimed]
         order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}
-        taken += [order[one] for one in ids]
+        numbers += [order[one] for one in ids]
         await db.write(run, "update lanes set due_at = turned_at")
-    assert taken == list(range(1, 121))
+    assert numbers == list(range(1, 121))
 
 
 async def test_fan_out_claims_nothing_ahead_of_due_deliveries(db: Database) -> None:
@@ -145,10 +145,10 @@ async def test_events_committed_after_a_webhook_reach_it_at_any_position(
 
 
 async def reached(db: Database, webhook_id: str) -> set[str]:
-    found = await db.read(
+    deliveries = await db.read(
         rows, "select record_id from deliveries where webhook_id = $1", webhook_id
     )
-    return {row["record_id"] for row in found}
+    return {row["record_id"] for row in deliveries}
 
 
 @POSTGRES

@@ -39,8 +39,10 @@ async def run(tx: Tx, sql: str, *args: Any) -> int:
 
 
 async def webhooks_of(db: Database, event_id: str) -> set[str]:
-    found = await db.read(rows, "select webhook_id from deliveries where event_id = $1", event_id)
-    return {row["webhook_id"] for row in found}
+    deliveries = await db.read(
+        rows, "select webhook_id from deliveries where event_id = $1", event_id
+    )
+    return {row["webhook_id"] for row in deliveries}
 
 
 @pytest.mark.parametrize("capacity", [NONE, ALL])
@@ -89,8 +91,8 @@ async def test_a_round_judges_a_limited_amount(
     assert sum(rounds[0].events.values()) == 7
     assert [len(done.announced) for done in rounds] == [5, 2]
     assert sum(sum(done.left_out.values()) for done in rounds) == 4
-    made = await db.read(rows, "select seq from deliveries order by seq")
-    assert [row["seq"] for row in made] == [2, 4, 6]
+    deliveries = await db.read(rows, "select seq from deliveries order by seq")
+    assert [row["seq"] for row in deliveries] == [2, 4, 6]
 
 
 async def test_an_erased_event_is_not_left_out(db: Database) -> None:

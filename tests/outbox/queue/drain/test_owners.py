@@ -123,28 +123,28 @@ class Node:
     async def claim(self, slots: int) -> list[str]:
         """Return the owner of each claimed delivery."""
         shares = self.owners.shares(slots, slots, lambda _: Rank.OTHER)
-        found = (await self.db.write(claim, capacity(slots, shares), {})).claimed
-        for delivery in found:
+        claims = (await self.db.write(claim, capacity(slots, shares), {})).claimed
+        for delivery in claims:
             self.owners.start(delivery.owner_id)
             self.owners.release(delivery.owner_id)
         await self.db.write(finish)
-        return [delivery.owner_id for delivery in found]
+        return [delivery.owner_id for delivery in claims]
 
 
 async def test_the_lanes_of_one_owner_do_not_hide_those_of_another(db: Database) -> None:
     await lanes_of(db, owner(1), MANY)
     await lanes_of(db, owner(2), 3)
-    found = await db.write(claim, capacity(8), {})
+    claims = await db.write(claim, capacity(8), {})
     # Four places each; one of them finds nothing.
-    assert Counter(d.owner_id for d in found.claimed) == {owner(1): 4, owner(2): 3}
+    assert Counter(d.owner_id for d in claims.claimed) == {owner(1): 4, owner(2): 3}
 
 
 async def test_failing_lanes_of_one_owner_do_not_hide_those_of_another(db: Database) -> None:
     await lanes_of(db, owner(1), MANY)
     await lanes_of(db, owner(2), 3)
     await db.write(lambda tx: tx.run("update lanes set failing = true"))
-    found = await db.write(claim, Capacity("node", "c", 32, 8, 2, {}, MOST_BYTES), {})
-    assert Counter(d.owner_id for d in found.claimed) == {owner(1): 5, owner(2): 3}
+    claims = await db.write(claim, Capacity("node", "c", 32, 8, 2, {}, MOST_BYTES), {})
+    assert Counter(d.owner_id for d in claims.claimed) == {owner(1): 5, owner(2): 3}
 
 
 async def test_owners_take_turns_when_places_come_one_by_one(db: Database) -> None:
@@ -171,18 +171,18 @@ async def test_the_owner_with_the_fewest_sends_comes_first(db: Database) -> None
     for number in (1, 2, 3):
         await lanes_of(db, owner(number), 10)
     shares = Shares(owners={owner(1): Owner(held=9), owner(2): Owner(held=2)})
-    found = await db.write(claim, capacity(10, shares), {})
-    assert Counter(d.owner_id for d in found.claimed) == {owner(2): 4, owner(3): 6}
+    claims = await db.write(claim, capacity(10, shares), {})
+    assert Counter(d.owner_id for d in claims.claimed) == {owner(2): 4, owner(3): 6}
 
 
 async def test_an_owner_without_sends_gets_a_place_when_all_slots_are_in_use(db: Database) -> None:
     await lanes_of(db, owner(1), MANY)
     await lanes_of(db, owner(2), 40)
     shares = Shares(further=32, owners={owner(1): Owner(held=SLOTS)})
-    found = await db.write(claim, capacity(0, shares), {})
+    claims = await db.write(claim, capacity(0, shares), {})
     # Some of these places stay for the owners who come next.
-    assert Counter(d.owner_id for d in found.claimed) == {owner(2): 7}
-    assert (found.more, found.crowded) == (False, True)
+    assert Counter(d.owner_id for d in claims.claimed) == {owner(2): 7}
+    assert (claims.more, claims.crowded) == (False, True)
     shares = Shares(further=32 - 7, owners={owner(1): Owner(held=SLOTS), owner(2): Owner(held=7)})
     again = await db.write(claim, capacity(0, shares), {})
     assert (again.claimed, again.more, again.crowded) == ([], False, True)
@@ -191,8 +191,8 @@ async def test_an_owner_without_sends_gets_a_place_when_all_slots_are_in_use(db:
 async def test_failing_webhooks_get_no_place_beyond_the_slots(db: Database) -> None:
     await lanes_of(db, owner(1), 3)
     await db.write(lambda tx: tx.run("update lanes set failing = true"))
-    found = await db.write(claim, capacity(0, Shares(further=32)), {})
-    assert not found.claimed
+    claims = await db.write(claim, capacity(0, Shares(further=32)), {})
+    assert not claims.claimed
 
 
 @pytest.mark.parametrize(("further", "born"), [(0, 0), (4, 1)])
@@ -212,8 +212,8 @@ async def test_what_one_turn_claims_stays_within_slots_and_further_places(db: Da
     for number in range(1, 7):
         await lanes_of(db, owner(number), 2)
         await db.write(make, "new", owner=owner(number))
-    fanned_out, taken = await db.write(take, capacity(3, Shares(further=8)))
-    claimed = [*fanned_out.claimed, *(d for each in taken for d in each.claimed)]
+    fanned_out, claims = await db.write(take, capacity(3, Shares(further=8)))
+    claimed = [*fanned_out.claimed, *(d for each in claims for d in each.claimed)]
     assert len(claimed) == 7
     assert len({d.owner_id for d in claimed}) == 6
 
@@ -222,14 +222,14 @@ async def ranked(db: Database, slots: int, ranks: Mapping[str, Rank], served: in
     """Return the webhooks of a claim that ends at once."""
     known = {owner(1): Owner(served=served)}
     shares = Shares(owners=known, rank=lambda one: ranks.get(one, Rank.OTHER))
-    found: list[Claimed] = (await db.write(claim, capacity(slots, shares), {})).claimed
+    claims: list[Claimed] = (await db.write(claim, capacity(slots, shares), {})).claimed
     await db.write(finish)
-    return [d.webhook_id for d in found]
+    return [d.webhook_id for d in claims]
 
 
 async def ids(db: Database) -> list[str]:
-    found = await db.read(rows, "select webhook_id from lanes order by due_at, webhook_id")
-    return [row["webhook_id"] for row in found]
+    order = await db.read(rows, "select webhook_id from lanes order by due_at, webhook_id")
+    return [row["webhook_id"] for row in order]
 
 
 async def test_a_lane_with_a_slow_send_waits_for_the_others_of_its_owner(db: Database) -> None:
@@ -278,13 +278,13 @@ async def work_of(db: Database, at_most: Capacity) -> tuple[int, int, Collection
             finally:
                 connection.set_progress_handler(None, 0)
         before = await tx._tx.one(READ)
-        found = await claim(tx, at_most, {})
+        claims = await claim(tx, at_most, {})
         spent = int((await tx._tx.one(READ))["n"]) - int(before["n"])
-        return found
+        return claims
 
-    found = await counted.write(watched)
+    claims = await counted.write(watched)
     [(_, statements)] = counted.written
-    return len(statements), spent, {d.owner_id for d in found.claimed}
+    return len(statements), spent, {d.owner_id for d in claims.claimed}
 
 
 @pytest.mark.parametrize(

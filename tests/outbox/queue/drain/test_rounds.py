@@ -48,13 +48,13 @@ async def run(tx: Tx, sql: str, *args: Any) -> int:
 
 async def add_many(tx: Tx, /, count: int, owner: str = OWNER, **options: Any) -> list[str]:
     draft = Draft(url=URL, events=("thing.made",), **options)
-    made = [
+    deliveries = [
         await webhooks.create(
             tx, owner_id=owner, draft=draft, secret=new_secret(b"s" * 32), ring=KEY
         )
         for _ in range(count)
     ]
-    return sorted(made)
+    return sorted(deliveries)
 
 
 async def a_round(db: Database) -> FannedOut:
@@ -70,20 +70,20 @@ async def to_the_end(db: Database, most: int = 2_000) -> list[FannedOut]:
 
 
 async def made_of(db: Database) -> Counter[tuple[str, str]]:
-    found = await db.read(rows, "select webhook_id, record_id from deliveries")
-    return Counter((row["webhook_id"], row["record_id"]) for row in found)
+    deliveries = await db.read(rows, "select webhook_id, record_id from deliveries")
+    return Counter((row["webhook_id"], row["record_id"]) for row in deliveries)
 
 
 async def test_an_event_for_many_webhooks_takes_many_small_rounds(db: Database) -> None:
     ids = await db.write(add_many, MANY)
     await db.write(make_many, 3)
     done = await to_the_end(db)
-    made = await made_of(db)
-    assert made == Counter((one, f"record-{n}") for one in ids for n in range(3))
+    deliveries = await made_of(db)
+    assert deliveries == Counter((one, f"record-{n}") for one in ids for n in range(3))
     assert max(sum(one.created.values()) for one in done) <= 10
     assert sum(sum(one.events.values()) for one in done) == 3
-    told = [each for one in done for each in one.announced]
-    assert [(each.seq, each.deliveries) for each in told] == [(1, MANY), (2, MANY), (3, MANY)]
+    announced = [each for one in done for each in one.announced]
+    assert [(each.seq, each.deliveries) for each in announced] == [(1, MANY), (2, MANY), (3, MANY)]
     assert not await db.read(rows, "select * from remainders")
 
 
@@ -200,10 +200,10 @@ async def test_lines_keep_the_order_of_their_records(db: Database) -> None:
         await db.write(make, "same")
     await to_the_end(db)
     for one in ids:
-        found = await db.read(
+        deliveries = await db.read(
             rows, "select state, seq from deliveries where webhook_id = $1 order by seq", one
         )
-        assert [(row["state"], row["seq"]) for row in found] == [
+        assert [(row["state"], row["seq"]) for row in deliveries] == [
             ("ready", 1), ("held", 2), ("held", 3), ("held", 4)
         ]  # fmt: skip
 
@@ -221,8 +221,8 @@ async def test_a_test_event_waits_for_no_remainder(db: Database) -> None:
 
     await db.write(test)
     await a_round(db)
-    found = await db.read(rows, "select webhook_id from deliveries where origin = 'test'")
-    assert [row["webhook_id"] for row in found] == [ids[-1]]
+    deliveries = await db.read(rows, "select webhook_id from deliveries where origin = 'test'")
+    assert [row["webhook_id"] for row in deliveries] == [ids[-1]]
 
 
 async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
@@ -231,12 +231,12 @@ async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
     await a_round(db)
     await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
     await db.write(run, "update events set occurred_at = 1")
-    fates = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
-    assert [row["fate"] for row in fates] == ["kept"]
+    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [row["status"] for row in statuses] == ["kept"]
     await to_the_end(db)
     await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
-    fates = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
-    assert [(row["id"], row["fate"]) for row in fates] == [(event, "finished")]
+    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [(row["id"], row["status"]) for row in statuses] == [(event, "finished")]
 
 
 async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:
@@ -244,11 +244,11 @@ async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:
     await db.write(make_many, 2)
     await a_round(db)
     chosen = Selection(OWNER, ids[-1], (), None, 0, 2**62, 2)
-    found = await db.read(look, chosen, 0, 10)
-    assert (list(found.events), found.place, found.more) == ([], 0, True)
+    page = await db.read(look, chosen, 0, 10)
+    assert (list(page.events), page.place, page.more) == ([], 0, True)
     await to_the_end(db)
-    found = await db.read(look, chosen, 0, 10)
-    assert (list(found.events), found.place, found.more) == ([], 2, False)
+    page = await db.read(look, chosen, 0, 10)
+    assert (list(page.events), page.place, page.more) == ([], 2, False)
 
 
 async def test_an_erasure_waits_for_what_fan_out_has_left(db: Database) -> None:

@@ -17,16 +17,16 @@ def test_the_oldest_are_named_and_no_owner_takes_all_places() -> None:
         behind.put(f"rich-{number}", Backlog("rich", 10, 5_000.0 + number))
     for number in range(30):
         behind.put(f"other-{number}", Backlog(f"owner-{number}", 1_000 + number, 100.0 + number))
-    found = behind.backlogs()
-    assert len(found.webhooks) == len(found.owners) == MOST_LISTED
-    named = [name for name in found.webhooks if name.startswith("rich")]
+    backlogs = behind.backlogs()
+    assert len(backlogs.webhooks) == len(backlogs.owners) == MOST_LISTED
+    named = [name for name in backlogs.webhooks if name.startswith("rich")]
     assert named == [f"rich-{number}" for number in (499, 498, 497)]
     assert len(named) == EACH_OWNER
-    assert "other-29" in found.webhooks
-    assert "other-0" not in found.webhooks
-    assert found.owners["rich"] == Backlog("rich", 5_000, 5_499.0)
-    assert (found.behind, found.largest) == (530, 1_029)
-    assert found.rest == 500 * 10 + sum(1_000 + number for number in range(29))
+    assert "other-29" in backlogs.webhooks
+    assert "other-0" not in backlogs.webhooks
+    assert backlogs.owners["rich"] == Backlog("rich", 5_000, 5_499.0)
+    assert (backlogs.behind, backlogs.largest) == (530, 1_029)
+    assert backlogs.rest == 500 * 10 + sum(1_000 + number for number in range(29))
 
 
 def test_a_webhook_that_is_behind_no_more_is_forgotten() -> None:

@@ -15,20 +15,20 @@ from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, ro
 
 async def walk(db: Database, webhook_id: str, only: Filter, size: int) -> list[str]:
     """Return all ids of a filter, page by page."""
-    found: list[str] = []
+    ids: list[str] = []
     after = ""
     while True:
         page = await db.read(delivery_log.page, webhook_id, only, after, size)
-        found += [delivery.id for delivery in page.deliveries]
+        ids += [delivery.id for delivery in page.deliveries]
         assert len(page.deliveries) <= size
         if page.after is None:
-            return found
+            return ids
         after = page.after
 
 
 async def test_pages_hold_every_row_of_a_state_once(db: Database) -> None:
     webhook_id = await paused(db)
-    made: dict[str, list[str]] = {}
+    ids_by_state: dict[str, list[str]] = {}
     for state in (
         "ready",
         "in_flight",
@@ -40,21 +40,21 @@ async def test_pages_hold_every_row_of_a_state_once(db: Database) -> None:
         "dead",
     ):
         records = [(f"{state}{n}", n % 3 == 0) for n in range(11)]
-        made[state] = await db.write(park, webhook_id, records, state)
+        ids_by_state[state] = await db.write(park, webhook_id, records, state)
     other = await paused(db, ("x", False))
     assert other
     for only in FILTERS:
-        found = await walk(db, webhook_id, only, 4)
+        ids = await walk(db, webhook_id, only, 4)
         # The webhook is paused, so its ready deliveries are parked.
         members: dict[Filter, tuple[str, ...]] = {
-            "all": tuple(made), "waiting": ("ready",), "parked": ("ready",), "ready": (),
+            "all": tuple(ids_by_state), "waiting": ("ready",), "parked": ("ready",), "ready": (),
             "scheduled": (), "failed": ("exhausted", "gone", "dead"),
         }  # fmt: skip
-        expected = [each for state in members.get(only, (only,)) for each in made[state]]
-        assert len(found) == len(set(found))
-        assert set(found) == set(expected), only
+        expected = [each for state in members.get(only, (only,)) for each in ids_by_state[state]]
+        assert len(ids) == len(set(ids))
+        assert set(ids) == set(expected), only
         if only not in ("waiting", "parked"):
-            assert found == sorted(found, reverse=True)
+            assert ids == sorted(ids, reverse=True)
     waiting = await db.read(delivery_log.page, webhook_id, "waiting", "", 50)
     order = [(delivery.next_at, delivery.id) for delivery in waiting.deliveries]
     assert order == sorted(order)

@@ -69,19 +69,19 @@ async def every(tx: Tx, listed: Sequence[Webhook]) -> list[tuple[Delivery, str]]
         f"select {delivery_log.COLUMNS} from deliveries d left join events e on e.id = d.event_id"
     )
     active = {one.id: one.state == "active" for one in listed}
-    found = [delivery_log.delivery_of(row) for row in rows if row["webhook_id"] in active]
-    return [(one, delivery_search.shown(one, active[one.webhook_id])) for one in found]
+    deliveries = [delivery_log.delivery_of(row) for row in rows if row["webhook_id"] in active]
+    return [(one, delivery_search.shown(one, active[one.webhook_id])) for one in deliveries]
 
 
-async def walk(db: Database, listed: Sequence[Webhook], wanted: Wanted, size: int) -> list[str]:
-    found: list[str] = []
+async def walk(db: Database, listed: Sequence[Webhook], query: Wanted, size: int) -> list[str]:
+    ids: list[str] = []
     after: str | None = ""
     while after is not None:
-        page = await db.read(delivery_search.page, listed, wanted, after, size)
+        page = await db.read(delivery_search.page, listed, query, after, size)
         assert len(page.deliveries) <= size
-        found += [one.id for one in page.deliveries]
+        ids += [one.id for one in page.deliveries]
         after = page.after
-    return found
+    return ids
 
 
 @pytest.mark.parametrize("scanned", [1, 5_000])
@@ -97,15 +97,15 @@ async def test_pages_hold_what_a_filter_in_memory_finds(
     # Times of ids are milliseconds.
     since, end = times[10] // 1000 * 1000, times[30] // 1000 * 1000
     for only in FILTERS:
-        for wanted in (
+        for query in (
             Wanted(only), Wanted(only, event="contact.updated"), Wanted(only, status=500),
             Wanted(only, "contact.created", 200, since, end), Wanted(only, since=since),
         ):  # fmt: skip
-            right = [one for one, state in everything if wanted.fits(one, state)]
-            found = await walk(db, listed, wanted, 7)
-            assert sorted(found) == sorted(one.id for one in right), wanted
+            right = [one for one, state in everything if query.fits(one, state)]
+            ids = await walk(db, listed, query, 7)
+            assert sorted(ids) == sorted(one.id for one in right), query
             key = {one.id: (one.next_at, one.id) if _waits(only) else (0, one.id) for one in right}
-            assert found == sorted(found, key=lambda one: key[one], reverse=not _waits(only))
+            assert ids == sorted(ids, key=lambda one: key[one], reverse=not _waits(only))
 
 
 def _waits(only: Filter) -> bool:
@@ -121,8 +121,8 @@ async def test_events_lead_to_their_deliveries_of_one_owner(db: Database) -> Non
     listed = await made(db, 3)
     everything = await db.read(every, listed)
     events = sorted({one.event_id for one, _ in everything})[:2]
-    found = await db.read(delivery_search.of_events, OWNER, events)
-    assert [one.id for one in found] == sorted(
+    deliveries = await db.read(delivery_search.of_events, OWNER, events)
+    assert [one.id for one in deliveries] == sorted(
         (one.id for one, _ in everything if one.event_id in events), reverse=True
     )
     assert await db.read(delivery_search.of_events, OWNER, []) == []

@@ -60,8 +60,8 @@ async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
 async def test_every_row_is_counted_once_whatever_the_pieces(db: Database, rows: int) -> None:
     expected = await db.write(_mixed, random.Random(rows))
     reading = await anew(db, rows)
-    found = {state: n for state, n in reading.states.items() if state in expected}
-    assert found == {state: n for state, n in expected.items() if n}
+    counts = {state: n for state, n in reading.states.items() if state in expected}
+    assert counts == {state: n for state, n in expected.items() if n}
     counted = await db.read(_counted)
     assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
     for waits in reading.waiting.values():
@@ -189,13 +189,13 @@ async def test_a_webhook_is_behind_by_its_due_first_attempts_alone(db: Database)
     await db.write(fill)
     for rows in (1, 7, 10_000):
         readings = Readings(db, seconds=0.0, rows=rows)
-        found = (await complete(readings)).backlogs
-        assert {name: one.deliveries for name, one in found.webhooks.items()} == {
+        backlogs = (await complete(readings)).backlogs
+        assert {name: one.deliveries for name, one in backlogs.webhooks.items()} == {
             "w000001": 40, "w000007": 11,
         }  # fmt: skip
-        assert found.webhooks["w000001"].age == pytest.approx(90, abs=20)
-        assert (found.behind, found.largest, found.rest) == (2, 40, 11)
-        assert [one.deliveries for one in found.owners.values()] == [51]
+        assert backlogs.webhooks["w000001"].age == pytest.approx(90, abs=20)
+        assert (backlogs.behind, backlogs.largest, backlogs.rest) == (2, 40, 11)
+        assert [one.deliveries for one in backlogs.owners.values()] == [51]
 
     async def drain(tx: Tx) -> None:
         await tx.run("update deliveries set state = 'delivered'")

@@ -53,11 +53,11 @@ async def ordered(db: Database, *records: str) -> str:
 
 async def states(db: Database, webhook_id: str) -> dict[str, list[str]]:
     """Return the states of the deliveries of each record, in the order of their events."""
-    found: dict[str, list[str]] = {}
+    by_record: dict[str, list[str]] = {}
     for row in await db.read(rows, STATES, webhook_id):
-        found.setdefault(row["record_id"], []).append(row["state"])
+        by_record.setdefault(row["record_id"], []).append(row["state"])
     assert await db.read(rows, HEADLESS) == []
-    return found
+    return by_record
 
 
 WAITS_FOR_FAN_OUT = """
@@ -178,11 +178,11 @@ TESTED = {
 
 def test_whoever_may_end_a_head_is_tested_here() -> None:
     """A new statement that changes states must promote the followers of the heads that it ends."""
-    found = {
+    by_state = {
         path.stem for path in Path(head_deliveries.__file__).parent.glob("*.py")
         if ENDS.search(path.read_text())
     }  # fmt: skip
-    assert found == TESTED
+    assert by_state == TESTED
 
 
 @pytest.mark.parametrize("choice", ["none", "newest", "all"])
@@ -225,8 +225,8 @@ async def test_a_removal_that_stops_half_way_leaves_each_line_its_head(
     with pytest.raises(Died):
         await parking.activate(db, webhook_id, "none")
     monkeypatch.undo()
-    found = await states(db, webhook_id)
-    assert (found["a"].count("cancelled"), found["a"].count("ready")) == (500, 1)
+    current = await states(db, webhook_id)
+    assert (current["a"].count("cancelled"), current["a"].count("ready")) == (500, 1)
     assert await parking.activate(db, webhook_id, "all")
     assert (await states(db, webhook_id))["a"].count("held") == 199
 
@@ -265,8 +265,8 @@ async def test_what_waits_leaves_its_lines_when_the_order_is_turned_off(db: Data
     webhook_id = await ordered(db, "a", "a", "a", "b", "b")
     [head, *_] = await taken(db, webhook_id)
     assert await ordering.turn(db, webhook_id, False)
-    found = await states(db, webhook_id)
-    assert "held" not in found["a"] + found["b"]
+    current = await states(db, webhook_id)
+    assert "held" not in current["a"] + current["b"]
     assert (
         await db.read(rows, "select id from deliveries where ordered and finished_at is null") == []
     )
@@ -341,8 +341,8 @@ async def test_a_turn_sees_that_the_order_was_turned_twice_meanwhile(
 
     monkeypatch.setattr(db, "scan", interrupted)
     assert await ordering.turn(db, webhook_id, True)
-    found = await states(db, webhook_id)
-    assert found == {
+    current = await states(db, webhook_id)
+    assert current == {
         "a": ["ready", *["held"] * 5], "b": ["ready", *["held"] * 5], "c": ["ready", *["held"] * 2]
     }  # fmt: skip
 
@@ -429,8 +429,8 @@ async def test_a_process_that_ends_while_order_is_turned_leaves_no_line_without_
         # Events that come meanwhile, and what the duty does next.
         await written(db, *"abe")
         await ordering.finish_all(db)
-        found = await states(db, webhook_id)
-        assert {state[0] for state in found.values()} == {"ready"}, ends
+        current = await states(db, webhook_id)
+        assert {state[0] for state in current.values()} == {"ready"}, ends
         assert not await ordering.any_turning(db)
         assert len(await taken(db, webhook_id)) == (5 if on else 15)
         if not ended:
@@ -458,9 +458,9 @@ async def test_a_line_without_a_head_is_repaired(
     assert await db.write(execute, f"{sql} and record_id <> 'b'") == 4
     assert await ordering.heal(db) == 4
     assert await ordering.heal(db) == 0
-    found = await states(db, webhook_id)
-    assert found.pop("b") == ["ready", "held", "held"]
-    assert list(found.values()) == [["cancelled", "ready", "held"]] * 4
+    current = await states(db, webhook_id)
+    assert current.pop("b") == ["ready", "held", "held"]
+    assert list(current.values()) == [["cancelled", "ready", "held"]] * 4
     assert len(await taken(db, webhook_id)) == 5
 
 
@@ -482,8 +482,8 @@ async def test_a_settle_and_a_fan_out_at_once_leave_no_line_without_a_head(db: D
     assert (await db.write(fan_out, NONE)).noted
     go_on.set()
     await settling
-    found = await db.read(rows, STATES, webhook_id)
-    assert [row["state"] for row in found] == ["delivered", "held"]
+    deliveries = await db.read(rows, STATES, webhook_id)
+    assert [row["state"] for row in deliveries] == ["delivered", "held"]
     assert not await db.write(lanes.wake_noted)
     assert await states(db, webhook_id) == {"a": ["delivered", "ready"]}
     assert await db.read(rows, "select * from wakes") == []
@@ -541,9 +541,10 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", STATEMENTS)
 async def test_no_statement_walks_a_table_on_sqlite(db: Database, name: str) -> None:
-    statement, given = STATEMENTS[name]
+    statement, arguments = STATEMENTS[name]
     plan = [
-        str(row["detail"]) for row in await db.read(rows, f"explain query plan {statement}", *given)
+        str(row["detail"])
+        for row in await db.read(rows, f"explain query plan {statement}", *arguments)
     ]
     walked = [
         step for step in plan

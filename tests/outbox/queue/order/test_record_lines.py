@@ -24,12 +24,12 @@ async def test_stuck_heads_are_shown_oldest_first(db: Database) -> None:
     webhook_id = await stuck(db, "a", "b", "b", "c", "a", "b")
     # A new record keeps nothing waiting, and "c" has no follower.
     await written(db, "d", "d")
-    found = await db.read(record_lines.of_webhook, webhook_id)
-    assert found.held == 4
-    assert [(line.record_id, line.behind, line.state) for line in found.stuck] == [
+    lines = await db.read(record_lines.of_webhook, webhook_id)
+    assert lines.held == 4
+    assert [(line.record_id, line.behind, line.state) for line in lines.stuck] == [
         ("a", 1, "ready"), ("b", 2, "ready"),
     ]  # fmt: skip
-    [first, _] = found.stuck
+    [first, _] = lines.stuck
     assert (first.event, first.tries, first.last_outcome) == ("thing.made", 1, "timeout")
     assert 0 < first.due_in <= HOUR
     again = await taken(db, webhook_id, "claim-2")
@@ -50,8 +50,8 @@ async def test_a_skipped_head_lets_the_next_one_go(db: Database) -> None:
     assert row["finished_at"]
     [following] = await taken(db, webhook_id, "claim-2")
     assert following.id != first.delivery_id
-    left = (await db.read(record_lines.of_webhook, webhook_id)).stuck
-    assert [line.record_id for line in left] == ["b"]
+    others = (await db.read(record_lines.of_webhook, webhook_id)).stuck
+    assert [line.record_id for line in others] == ["b"]
 
 
 async def test_only_a_waiting_head_is_skipped(db: Database) -> None:

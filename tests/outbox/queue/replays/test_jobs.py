@@ -132,10 +132,10 @@ class Shop:
 
     async def replayed(self) -> list[str]:
         """The events of the replays, in the order in which they go out."""
-        found = await self.db.read(
+        deliveries = await self.db.read(
             rows, "select event_id from deliveries where origin = 'replay' order by next_at"
         )
-        return [row["event_id"] for row in found]
+        return [row["event_id"] for row in deliveries]
 
 
 @pytest.fixture
@@ -170,11 +170,11 @@ async def test_times_and_names_choose_events(shop: Shop) -> None:
         run, "update webhooks set events = $1", '["thing.made","thing.changed","thing.gone"]'
     )
     await shop.ended("dead", hours=9)
-    wanted = await shop.ended("dead", "dead", hours=3)
+    event_ids = await shop.ended("dead", "dead", hours=3)
     await shop.ended("dead", name="thing.changed", hours=3)
     await shop.ended("dead", hours=1)
     await shop.finish(await shop.job("dead", names=("thing.made", "thing.gone"), until=2))
-    assert await shop.replayed() == wanted
+    assert await shop.replayed() == event_ids
 
 
 async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
@@ -212,8 +212,8 @@ async def test_a_repeated_job_sends_nothing_twice_when_the_clock_was_wrong(
     clock.offset = ahead * HOUR
     ids = await shop.ended("dead", "dead", "dead")
     clock.offset = 0
-    wanted = recovery.Wanted(("dead",), clock.wall() - 5 * HOUR, clock.wall() + 5 * HOUR)
-    assert await db.read(recovery.count, shop.webhook_id, wanted) == 3
+    query = recovery.Wanted(("dead",), clock.wall() - 5 * HOUR, clock.wall() + 5 * HOUR)
+    assert await db.read(recovery.count, shop.webhook_id, query) == 3
     assert (await shop.finish(await shop.job("dead", until=-5))).made == 3
     for event_id, state in zip(ids, ("delivered", "ready", "dead"), strict=True):
         await db.write(
@@ -221,16 +221,16 @@ async def test_a_repeated_job_sends_nothing_twice_when_the_clock_was_wrong(
             event_id, state,
         )  # fmt: skip
     # Only the last one of the third event ended so.
-    assert await db.read(recovery.count, shop.webhook_id, wanted) == 1
-    [again] = await db.read(recovery.page, shop.webhook_id, wanted, "", 10)
+    assert await db.read(recovery.count, shop.webhook_id, query) == 1
+    [again] = await db.read(recovery.page, shop.webhook_id, query, "", 10)
     replayed = await db.write(replay.one, again, "maria")
     await db.write(run, "update deliveries set state = 'delivered' where id = $1", replayed)
-    assert await db.read(recovery.count, shop.webhook_id, wanted) == 0
+    assert await db.read(recovery.count, shop.webhook_id, query) == 0
     assert (await shop.finish(await shop.job("dead", until=-5))).made == 0
-    found = await db.read(
+    deliveries = await db.read(
         rows, "select nth from deliveries where event_id = $1 order by nth", ids[2]
     )
-    assert [row["nth"] for row in found] == [0, 1, 2]
+    assert [row["nth"] for row in deliveries] == [0, 1, 2]
     await db.close()
 
 
@@ -247,10 +247,10 @@ async def test_replays_of_earlier_versions_have_no_number(shop: Shop) -> None:
         ids[1],
     )  # fmt: skip
     assert (await shop.finish(await shop.job("dead"))).made == 1
-    found = await shop.db.read(
+    deliveries = await shop.db.read(
         rows, "select nth from deliveries where event_id = $1 order by nth", ids[1]
     )
-    assert [row["nth"] for row in found] == [0, 0, 1]
+    assert [row["nth"] for row in deliveries] == [0, 0, 1]
 
 
 async def test_the_count_is_what_the_job_makes(shop: Shop) -> None:
@@ -295,10 +295,10 @@ async def test_a_backfill_sends_what_the_webhook_never_got(shop: Shop) -> None:
     job = await late.finish(job_id)
     assert (job.kind, job.made) == ("backfill", 2)
     assert await shop.replayed() == before
-    found = await shop.db.read(
+    deliveries = await shop.db.read(
         rows, "select event_id, origin from deliveries where webhook_id = $1 order by seq", new
     )
-    assert [(row["event_id"], row["origin"]) for row in found] == [
+    assert [(row["event_id"], row["origin"]) for row in deliveries] == [
         *((one, "replay") for one in before), *((one, "event") for one in after),
     ]  # fmt: skip
     assert (await late.finish(await late.job())).made == 0
@@ -354,14 +354,14 @@ async def test_a_backfill_sees_a_deletion_that_came_after_its_search(shop: Shop)
     job_id = await late.job(hours=20 * 24)
     await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
     job = await late.of(job_id)
-    found = await shop.db.read(job_steps.find, job)
-    assert found is not None
-    assert len(found.events) == 2
+    page = await shop.db.read(job_steps.find, job)
+    assert page is not None
+    assert len(page.events) == 2
     # Another job has sent one of them, and its delivery was deleted.
     await shop.db.write(
         run, "insert into forgotten (webhook_id, seq) values ($1, 1)", late.webhook_id
     )
-    assert await shop.db.write(job_steps.advance, job, found) == job_steps.Step(1, 1, True)
+    assert await shop.db.write(job_steps.advance, job, page) == job_steps.Step(1, 1, True)
 
 
 async def test_a_recovery_does_not_depend_on_deleted_deliveries(shop: Shop) -> None:
@@ -417,12 +417,12 @@ class Weighed(CountedTx):
         object.__setattr__(self, "_weights", weights)
 
     async def all(self, sql: str, *args: Any) -> Any:
-        found = await super().all(sql, *args)
+        result = await super().all(sql, *args)
         if "body" in sql:
             self._weights.append(
-                sum(len(row["body"] or b"") for row in found if "body" in row.keys())  # noqa: SIM118
+                sum(len(row["body"] or b"") for row in result if "body" in row.keys())  # noqa: SIM118
             )
-        return found
+        return result
 
 
 @pytest.mark.parametrize("size", [200_000, 3_000_000])
@@ -444,13 +444,13 @@ async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: 
 
             async def find(tx: Tx, job: Job = job) -> EventPage | None:
                 looked = len(weights)
-                found = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
+                page = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
                 assert sum(weights[looked:]) <= job_selection.JUDGED_BYTES + once
-                return found
+                return page
 
-            found = await shop.db.scan("duties", find)
-            assert found is not None
-            await shop.db.write(job_steps.advance, job, found)
+            page = await shop.db.scan("duties", find)
+            assert page is not None
+            await shop.db.write(job_steps.advance, job, page)
             steps += 1
     assert job.made == count
     assert max(weights) <= once
@@ -469,10 +469,10 @@ async def test_a_job_stops_reading_bodies_when_it_has_enough(shop: Shop) -> None
         slow = replace(job, paced_at=job.paced_at - SECOND)
         return await job_steps.find(cast("Tx", Weighed(tx, weights)), slow)
 
-    found = await shop.db.scan("duties", find)
-    assert found is not None
-    assert len(found.events) == 10
-    assert found.more
+    page = await shop.db.scan("duties", find)
+    assert page is not None
+    assert len(page.events) == 10
+    assert page.more
     assert len(weights) == 2, "one for the sizes, one for the first bodies"
 
 
@@ -497,11 +497,11 @@ async def test_a_runner_that_is_late_changes_nothing(shop: Shop) -> None:
     job_id = await shop.job("dead", rate=1)
     await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
     job = await shop.of(job_id)
-    found = await shop.db.read(job_steps.find, job)
-    assert found is not None
-    first = await shop.db.write(job_steps.advance, job, found)
+    page = await shop.db.read(job_steps.find, job)
+    assert page is not None
+    first = await shop.db.write(job_steps.advance, job, page)
     assert first == job_steps.Step(1, 0, False)
-    assert await shop.db.write(job_steps.advance, job, found) is None
+    assert await shop.db.write(job_steps.advance, job, page) is None
     assert await shop.replayed() == ids[:1]
 
 
@@ -510,10 +510,10 @@ async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
     job_id = await shop.job("dead", rate=1)
     await shop.step(job_id)
     job = await shop.of(job_id)
-    found = await shop.db.read(job_steps.find, job)
+    page = await shop.db.read(job_steps.find, job)
     assert await shop.db.write(jobs.cancel, job_id)
     assert not await shop.db.write(jobs.cancel, job_id)
-    assert found is None or await shop.db.write(job_steps.advance, job, found) is None
+    assert page is None or await shop.db.write(job_steps.advance, job, page) is None
     job = await shop.of(job_id)
     assert (job.state, job.made, job.finished_at is not None) == ("cancelled", 1, True)
     assert await shop.db.read(jobs.running) == []
@@ -626,10 +626,10 @@ async def test_a_job_waits_while_its_webhook_is_not_active(shop: Shop) -> None:
     job_id = await shop.job("dead")
     await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
     job = await shop.of(job_id)
-    found = await shop.db.read(job_steps.find, job)
-    assert found is not None
+    page = await shop.db.read(job_steps.find, job)
+    assert page is not None
     await shop.db.write(parking.pause, shop.webhook_id)
-    assert await shop.db.write(job_steps.advance, job, found) is None
+    assert await shop.db.write(job_steps.advance, job, page) is None
     assert not await Recovering(shop.db).any_running()
     await parking.activate(shop.db, shop.webhook_id, "none")
     assert await Recovering(shop.db).any_running()
@@ -642,12 +642,12 @@ async def test_an_erased_or_purged_event_is_refused(shop: Shop) -> None:
     await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[0])
     await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
     job = await shop.of(job_id)
-    found = await shop.db.read(job_steps.find, job)
-    assert found is not None
+    page = await shop.db.read(job_steps.find, job)
+    assert page is not None
     # Erased and purged between the search and the replay.
     await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[1])
     await shop.db.write(run, "delete from events where id = $1", ids[2])
-    assert await shop.db.write(job_steps.advance, job, found) == job_steps.Step(1, 3, True)
+    assert await shop.db.write(job_steps.advance, job, page) == job_steps.Step(1, 3, True)
     assert await shop.replayed() == ids[3:]
 
 

@@ -87,8 +87,8 @@ async def test_each_changed_column_is_found(log: Log, db_url: str) -> None:
         assert await run(db, change, row[column], *key) == 1
         assert faults[webhooks[1]].place == 3, column
         if column not in ("webhook_id", "place"):
-            found = faults[webhooks[1]]
-            assert [found.delivery_id, found.number] == key, column
+            changed = faults[webhooks[1]]
+            assert [changed.delivery_id, changed.number] == key, column
         # A row that went to another chain is one too many there.
         assert faults.keys() == {webhooks[1], *({"x"} if column == "webhook_id" else ())}
     assert (await walked(db_url, keys)).faults == []

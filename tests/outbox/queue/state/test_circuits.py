@@ -72,11 +72,11 @@ class Node:
 
     async def fail(self, times: int) -> list[Transition]:
         """Fail this many first attempts, one after another."""
-        found: list[Transition] = []
+        transitions: list[Transition] = []
         for _ in range(times):
             [delivery] = await self.claim(1)
-            found += (await self.settle([delivery], "http_5xx")).transitions
-        return found
+            transitions += (await self.settle([delivery], "http_5xx")).transitions
+        return transitions
 
     async def later(self, micros: int) -> None:
         await self.db.write(wait, micros)
@@ -233,8 +233,8 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     # One failure of the new URL neither disables the webhook nor opens its circuit.
     assert not (await node.settle(claimed, "http_5xx")).transitions
     assert (await webhook(db, webhook_id))["state"] == "active"
-    told = await db.read(rows, "select name from events where name like 'endpoint.%'")
-    assert [each["name"] for each in told] == ["endpoint.recovered"]
+    names = await db.read(rows, "select name from events where name like 'endpoint.%'")
+    assert [each["name"] for each in names] == ["endpoint.recovered"]
     assert listener
 
 
@@ -260,15 +260,15 @@ async def test_only_a_new_url_starts_healthy(db: Database) -> None:
     before = await webhook(db, webhook_id)
     await db.write(corrected, webhook_id, before["url"])
     row = await webhook(db, webhook_id)
-    kept = ("failures", "failing_since", "circuit", "circuit_opened_at", "circuit_backoff")
-    assert [row[name] for name in kept] == [before[name] for name in kept]
+    columns = ("failures", "failing_since", "circuit", "circuit_opened_at", "circuit_backoff")
+    assert [row[name] for name in columns] == [before[name] for name in columns]
     assert (row["description"], row["failures"]) == ("corrected", FAILURES)
     assert await node.claim() == []
     # A change that comes too late changes nothing.
     draft = Draft(url="http://127.0.0.1:11/late", events=("thing.made",))
     assert not await db.write(webhooks.change, webhook_id, 1, draft, ring())
     row = await webhook(db, webhook_id)
-    assert [row[name] for name in kept] == [before[name] for name in kept]
+    assert [row[name] for name in columns] == [before[name] for name in columns]
 
 
 async def test_a_new_url_brings_at_most_500_retries_forward(db: Database) -> None:
@@ -375,12 +375,12 @@ async def test_a_success_of_the_probe_closes_and_the_backlog_flows_at_once(db: D
     )  # fmt: skip
     other = Node(db, "other")
     capacity = Capacity("other", "c", 50, 0, 0, {webhook_id: 32}, 1_000_000)
-    taken = (await db.write(claim, capacity, {})).claimed
-    assert len(taken) == 29
-    assert not any(each.probe for each in taken)
+    claims = (await db.write(claim, capacity, {})).claimed
+    assert len(claims) == 29
+    assert not any(each.probe for each in claims)
     # They waited for the receiver, and not for this worker.
-    assert max(each.lag_us for each in taken) < LONGEST_WAIT // 2
-    assert not (await other.settle(taken, "success")).transitions
+    assert max(each.lag_us for each in claims) < LONGEST_WAIT // 2
+    assert not (await other.settle(claims, "success")).transitions
 
 
 async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) -> None:
@@ -412,9 +412,9 @@ async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(
 async def test_a_busy_receivers_wish_puts_off_the_next_probe(db: Database) -> None:
     node, _ = await opened(db)
     result = node.result(await probe(node), "throttled")
-    asked = replace(outcome_of("throttled"), retry_after="600")
-    decision = probed(decide(asked, tries=0, schedule=node.schedule, dice=0.5, now_wall_s=0.0))
-    await db.write(settle, [replace(result, outcome=asked, decision=decision)])
+    outcome = replace(outcome_of("throttled"), retry_after="600")
+    decision = probed(decide(outcome, tries=0, schedule=node.schedule, dice=0.5, now_wall_s=0.0))
+    await db.write(settle, [replace(result, outcome=outcome, decision=decision)])
     await node.later(590 * SECOND)
     assert await node.claim() == []
     await node.later(11 * SECOND)

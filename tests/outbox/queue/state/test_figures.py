@@ -66,14 +66,14 @@ async def test_figures_equal_the_log(db: Database, monkeypatch: pytest.MonkeyPat
             await stack.enter_async_context(drain(db, key, schedule=Schedule((0.01,) * 3)))
         await asyncio.gather(*(db.write(make_many, 5) for _ in range(8)))
         await settled(db)
-    log, found = await db.read(of_log), await db.read(stored)
-    assert found == log
+    log, counts = await db.read(of_log), await db.read(stored)
+    assert counts == log
     ids.append(OWNER)
-    results = {(ids.index(subject), result) for subject, _, result, _ in found}
+    results = {(ids.index(subject), result) for subject, _, result, _ in counts}
     assert (ids.index(OWNER), "event") in results
     assert {(0, "success"), (2, "http_5xx"), (3, "exhausted"), (4, "gone")} <= results
     assert (5, "connect_error") in results
-    assert sum(n for (*_, what), n in found.items() if what == "count") > 300
+    assert sum(n for (*_, what), n in counts.items() if what == "count") > 300
 
 
 async def test_a_result_that_is_lost_or_recorded_late_counts_once(db: Database) -> None:
@@ -83,9 +83,9 @@ async def test_a_result_that_is_lost_or_recorded_late_counts_once(db: Database) 
     for number, rescues in enumerate((8, 9)):
         await db.write(insert_in_flight, webhook_id, delivery_id=f"{number:024x}", rescues=rescues)
     assert len(await db.write(rescue.rescue, "node", WAITS)) == 2
-    found = await db.read(stored)
-    assert found == await db.read(of_log)
-    assert [(what, n) for (_, _, what, _), n in found.items()] == [("dead", 1)]
+    counts = await db.read(stored)
+    assert counts == await db.read(of_log)
+    assert [(what, n) for (_, _, what, _), n in counts.items()] == [("dead", 1)]
 
 
 async def insert_in_flight(tx: Tx, webhook_id: str, delivery_id: str, rescues: int) -> None:
@@ -115,8 +115,8 @@ async def test_old_steps_become_longer_ones_and_nothing_is_lost(db: Database) ->
     keep = Retention(db, deliveries_days=30, events_days=30)
     await keep.counts()
     assert in_longest(await db.read(stored)) == in_longest(before)
-    left = await db.read(rows, "select span, at from figures")
-    ages = {span: [(now - row["at"]) / HOUR for row in left if row["span"] == span]
+    steps = await db.read(rows, "select span, at from figures")
+    ages = {span: [(now - row["at"]) / HOUR for row in steps if row["span"] == span]
             for span in SPANS}  # fmt: skip
     # A range of three hours and its first step find steps of five minutes, and so on.
     assert max(ages[SPANS[0]]) < 4
@@ -147,8 +147,8 @@ async def test_folding_in_the_middle_of_counting_loses_nothing(db: Database) -> 
             await db.write(figures.fold, db.clock.wall(), 7)
 
     await asyncio.gather(*(count(f"w{n % 3}", n) for n in range(200)), fold_often(), fold_often())
-    found = await db.read(stored)
-    assert sum(n for (*_, what), n in found.items() if what == "count") == 200
+    folded = await db.read(stored)
+    assert sum(n for (*_, what), n in folded.items() if what == "count") == 200
 
 
 async def test_retention_ends_figures_and_keeps_the_others(db: Database) -> None:
@@ -157,8 +157,8 @@ async def test_retention_ends_figures_and_keeps_the_others(db: Database) -> None
         for number in range(300):
             await db.write(add, f"w{number}", now - days * DAY, span=span)
     await Retention(db, deliveries_days=7, events_days=7).run_once()
-    left = await db.read(rows, "select at, count(*) as n from figures group by at")
-    assert {row["at"]: row["n"] for row in left} == {now - 6 * DAY: 300, now: 300}
+    steps = await db.read(rows, "select at, count(*) as n from figures group by at")
+    assert {row["at"]: row["n"] for row in steps} == {now - 6 * DAY: 300, now: 300}
 
 
 async def test_deleting_a_webhook_ends_its_figures_alone(db: Database) -> None:
@@ -169,5 +169,5 @@ async def test_deleting_a_webhook_ends_its_figures_alone(db: Database) -> None:
         for number in range(parking.BATCH + 100):
             await db.write(add, webhook_id, now - number * STEP)
     assert await parking.remove(db, ids[0])
-    left = await db.read(rows, "select subject_id, count(*) as n from figures group by 1")
-    assert [(row["subject_id"], row["n"]) for row in left] == [(ids[1], parking.BATCH + 100)]
+    counts = await db.read(rows, "select subject_id, count(*) as n from figures group by 1")
+    assert [(row["subject_id"], row["n"]) for row in counts] == [(ids[1], parking.BATCH + 100)]

@@ -140,11 +140,11 @@ async def test_nobody_else_is_told(db: Database) -> None:
 async def test_the_events_of_a_webhook_are_numbered(db: Database) -> None:
     webhook_id = await about(db, *NAMES)
     versions = "select name, record_id, record_version from events order by pos"
-    found = [
+    announced = [
         (row["name"], row["record_id"], row["record_version"])
         for row in await db.read(rows, versions)
     ]
-    assert found == [(name, webhook_id, n) for n, name in enumerate(NAMES[:3], start=1)]
+    assert announced == [(name, webhook_id, n) for n, name in enumerate(NAMES[:3], start=1)]
 
 
 async def test_a_failed_settle_tells_nothing(db: Database) -> None:
@@ -170,8 +170,8 @@ async def test_an_owner_who_activates_what_was_disabled_has_recovered_it(db: Dat
     for trouble in ("state = 'disabled'", "circuit = 'open', state = 'paused'"):
         await db.write(change, f"update webhooks set {trouble} where id = $1", webhook_id)
         await parking.activate(db, webhook_id, "none")
-    found = [(row["name"], json.loads(row["body"])["data"]["reason"]) for row in await events(db)]
-    assert found == [("endpoint.recovered", "activated")] * 2
+    reasons = [(row["name"], json.loads(row["body"])["data"]["reason"]) for row in await events(db)]
+    assert reasons == [("endpoint.recovered", "activated")] * 2
     assert not await db.read(rows, "select 1 from notices")
 
 
@@ -183,8 +183,8 @@ async def test_operational_webhooks_are_few(db: Database) -> None:
     assert refused.value.most == MOST
     await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/", "endpoint.failing", owner="another")
-    kept = await db.read(webhooks.listed, OWNER)
-    assert [bool(one.operational) for one in kept] == [False] + [True] * MOST
+    listed = await db.read(webhooks.listed, OWNER)
+    assert [bool(one.operational) for one in listed] == [False] + [True] * MOST
 
 
 async def test_a_circuit_that_opens_and_closes_is_told(db: Database) -> None:
@@ -203,8 +203,8 @@ async def test_a_circuit_that_opens_and_closes_is_told(db: Database) -> None:
         reason = recovered["data"]["reason"]
         assert (recovered["event"], reason) == ("endpoint.recovered", "success")
         assert (recovered["data"]["failures"], recovered["data"]["lastStatus"]) == (0, 200)
-    found = await db.read(rows, NOTICES)
-    assert [(row["kind"], row["reason"]) for row in found] == [
+    mails = await db.read(rows, NOTICES)
+    assert [(row["kind"], row["reason"]) for row in mails] == [
         ("failing", "throttled"), ("recovered", "success"),
     ]  # fmt: skip
 
@@ -224,7 +224,7 @@ async def test_a_late_success_at_a_disabled_webhook_is_no_recovery(db: Database)
 
 async def test_whoever_is_told_nothing_pays_one_statement(db: Database) -> None:
     counted = Counted(db)
-    asked = {}
+    queries = {}
     watched, once = cast(Database, counted), Schedule(())
     async with inbox() as box, drain(watched, ring(), schedule=once) as running:
         await running.webhook(box.url)
@@ -234,8 +234,8 @@ async def test_whoever_is_told_nothing_pays_one_statement(db: Database) -> None:
             await db.write(make, f"r{number}")
             await running.watch.until("delivery_finished", number)
             texts = [text for _, texts in counted.written for text in texts]
-            asked[status] = sum("where operational" in text for text in texts)
-    assert asked == {200: 0, 500: 1}
+            queries[status] = sum("where operational" in text for text in texts)
+    assert queries == {200: 0, 500: 1}
 
 
 async def test_a_damaged_address_does_not_stop_the_telling(db: Database) -> None:

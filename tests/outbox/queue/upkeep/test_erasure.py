@@ -128,9 +128,9 @@ async def test_deliveries_that_wait_are_cancelled_and_counted(db: Database) -> N
     await db.write(asked)
     ends = Ends()
     await Erasure(db, ends).run_once()
-    found = await rows(db, "select webhook_id, record_id, state, reason from deliveries")
+    deliveries = await rows(db, "select webhook_id, record_id, state, reason from deliveries")
     assert {
-        (row["webhook_id"], row["record_id"], row["state"], row["reason"]) for row in found
+        (row["webhook_id"], row["record_id"], row["state"], row["reason"]) for row in deliveries
     } == {
         (webhooks[0], PERSON, "cancelled", "erased"),
         (webhooks[0], "another", "ready", None),
@@ -224,9 +224,9 @@ async def test_other_owners_and_many_events_are_told_apart(
         await running.watch.until("delivery_finished", 1, 30)
     await db.write(asked)
     await Erasure(db).run_once()
-    left = await rows(db, "select owner_id, record_id from events where body is not null")
-    assert len(left) == 9
-    assert (OWNER, PERSON) not in {(row["owner_id"], row["record_id"]) for row in left}
+    events = await rows(db, "select owner_id, record_id from events where body is not null")
+    assert len(events) == 9
+    assert (OWNER, PERSON) not in {(row["owner_id"], row["record_id"]) for row in events}
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ async def test_an_error_in_one_request_stops_no_other(db: Database) -> None:
         await Erasure(db).run_once()
     [left] = await rows(db, "select owner_id, error from erasures")
     assert (left["owner_id"], left["error"]) == (OWNER, None)
-    found = await rows(db, "select erased_at from events where owner_id <> $1", OWNER)
-    assert all(row["erased_at"] is not None for row in found)
+    events = await rows(db, "select erased_at from events where owner_id <> $1", OWNER)
+    assert all(row["erased_at"] is not None for row in events)
 
 
 async def _attempted(tx: Tx, webhook_id: str) -> None:

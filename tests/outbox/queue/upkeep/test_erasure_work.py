@@ -114,8 +114,8 @@ async def test_requests_of_an_owner_go_together(
     await _ask(db, OWNER, *(f"r-{number}" for number in range(20)))
     requests, _, _ = await db.read(erasure_requests.next_open, "")
     ends = {one.id: 100 for one in requests}
-    found = await db.read(erasure_requests.look, requests, ends)
-    assert len(found.sizes) == len(found.reached) == 20
+    page = await db.read(erasure_requests.look, requests, ends)
+    assert len(page.sizes) == len(page.reached) == 20
     monkeypatch.setattr(erasure_requests, "WORK", 10)
     # A statement and a row each.
     assert len((await db.read(erasure_requests.look, requests, ends)).reached) == 5
@@ -150,12 +150,12 @@ async def test_deliveries_are_passed_in_pages(
         await running.watch.until("delivery_finished", 15, 30)
     await _ask(db, OWNER, "r")
     await Erasure(db).run_once()
-    left = await rows(
+    bodies = await rows(
         db, """
         select d.record_id from attempts a join deliveries d on d.id = a.delivery_id
         where a.answer_digest is null""",
     )  # fmt: skip
-    assert [row["record_id"] for row in left] == ["another"] * 3
+    assert [row["record_id"] for row in bodies] == ["another"] * 3
     assert await rows(db, "select id from erasures") == []
 
 
@@ -176,5 +176,5 @@ async def test_an_error_in_one_request_stops_no_other_of_its_owner(db: Database)
         await Erasure(db).run_once()
     [left] = await rows(db, "select record_ids from erasures")
     assert "bad" in left["record_ids"]
-    found = await rows(db, "select erased_at from events where record_id = 'good'")
-    assert all(row["erased_at"] is not None for row in found)
+    events = await rows(db, "select erased_at from events where record_id = 'good'")
+    assert all(row["erased_at"] is not None for row in events)

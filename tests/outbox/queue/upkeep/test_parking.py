@@ -27,7 +27,7 @@ async def park(
     tx: Tx, webhook_id: str, records: list[tuple[str, bool]], state: str = "ready"
 ) -> list[str]:
     """Events with a waiting delivery each: (record, whether it is a retry), oldest first."""
-    made = []
+    ids = []
     last = await tx.one("select coalesce(max(seq), 0) as seq from events")
     assert last is not None
     for number, (record, tried) in enumerate(records, last["seq"] + 1):
@@ -45,8 +45,8 @@ async def park(
             delivery_id, OWNER, event_id, webhook_id, state, tried, 1000 + number % 7, record,
             number, tx.now,
         )  # fmt: skip
-        made.append(delivery_id)
-    return made
+        ids.append(delivery_id)
+    return ids
 
 
 async def paused(db: Database, *records: tuple[str, bool]) -> str:
@@ -72,8 +72,8 @@ async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
         db, ("a", True), ("b", True), ("a", False), ("a", False), ("c", False), ("b", False)
     )
     assert await parking.activate(db, webhook_id, choice)
-    kept = {"none": [], "newest": [3, 4, 5], "all": [0, 1, 2, 3, 4, 5]}[choice]
-    assert [i for i, row in enumerate(await seen(db)) if row[0] == "ready"] == kept
+    numbers = {"none": [], "newest": [3, 4, 5], "all": [0, 1, 2, 3, 4, 5]}[choice]
+    assert [i for i, row in enumerate(await seen(db)) if row[0] == "ready"] == numbers
     ended = [row for row in await seen(db) if row[0] != "ready"]
     assert all(row[:2] == ("cancelled", "parked") for row in ended)
     webhook = await db.read(webhooks.one, webhook_id)
@@ -91,9 +91,9 @@ async def test_more_than_a_batch_may_be_parked(db: Database, choice: Any) -> Non
     records = [(f"r{n % 3}", n % 5 == 0) for n in range(parking.BATCH * 2 + 30)]
     webhook_id = await paused(db, *records)
     assert await parking.activate(db, webhook_id, choice)
-    left = [row for row in await seen(db) if row[0] == "ready"]
-    assert sorted(row[2] for row in left) == ([] if choice == "none" else ["r0", "r1", "r2"])
-    assert [row[0] for row in (await seen(db))[-3:]].count("ready") == len(left)
+    ready = [row for row in await seen(db) if row[0] == "ready"]
+    assert sorted(row[2] for row in ready) == ([] if choice == "none" else ["r0", "r1", "r2"])
+    assert [row[0] for row in (await seen(db))[-3:]].count("ready") == len(ready)
 
 
 STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
@@ -111,8 +111,8 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
 async def test_no_batch_walks_the_log_on_sqlite(db: Database, name: str) -> None:
     if db.engine != "sqlite":
         return
-    statement, given = STATEMENTS[name]
-    plan = await db.read(rows, f"explain query plan {statement}", *given)
+    statement, arguments = STATEMENTS[name]
+    plan = await db.read(rows, f"explain query plan {statement}", *arguments)
     steps = [str(row["detail"]) for row in plan]
     # Few deliveries are in flight, and they have an index of their own; the items are a list.
     walked = [
@@ -203,9 +203,9 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     await db.write(park, webhook_id, [("d", False)], "delivered")
     other = await paused(db, ("e", False))
     assert await parking.remove(db, webhook_id)
-    found = await seen(db)
-    assert [row[0] for row in found[-2:]] == ["delivered", "ready"]
-    assert {row[:2] for row in found[:-2]} == {("cancelled", "webhook deleted")}
+    deliveries = await seen(db)
+    assert [row[0] for row in deliveries[-2:]] == ["delivered", "ready"]
+    assert {row[:2] for row in deliveries[:-2]} == {("cancelled", "webhook deleted")}
     assert await db.read(webhooks.one, webhook_id) is None
     assert not await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
     assert await db.read(webhooks.one, other) is not None
@@ -239,12 +239,12 @@ async def test_deleting_while_events_arrive_leaves_nothing_behind(db: Database) 
         assert await parking.remove(db, webhook_id)
         await asyncio.gather(*writes)
         await box.until(60, "/b")
-        left = await db.read(
+        unfinished = await db.read(
             rows,
             "select * from deliveries where webhook_id = $1 and state in ('ready', 'in_flight')",
             webhook_id,
         )
-        assert left == []
+        assert unfinished == []
 
 
 async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:

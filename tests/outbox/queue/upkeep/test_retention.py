@@ -113,45 +113,45 @@ def thirty_days(db: Database, told: Told) -> Retention:
 
 
 async def test_finished_deliveries_are_deleted_with_their_attempts(past: Past) -> None:
-    db, told = past.db, Told()
+    db, counts = past.db, Told()
     gone = [
         await past.delivery(31, state, 30.5, attempts=2)
         for state in ("delivered", "exhausted", "gone", "cancelled", "dead")
     ]
-    kept = [
+    ids = [
         await past.delivery(31, "delivered", 29.5),
         await past.delivery(29, "delivered", 29),
         await past.delivery(40, "ready"),
         await past.delivery(40, "in_flight"),
         await past.delivery(40, "held"),
     ]
-    await thirty_days(db, told).deliveries()
-    assert await ids_of(db, "deliveries") == set(kept)
-    assert await ids_of(db, "attempts", "delivery_id") == set(kept)
-    assert told.gone == {"deliveries": len(gone), "attempts": 2 * len(gone)}
-    assert set(told.clean) == {"deliveries", "attempts"}
-    assert not told.ended
+    await thirty_days(db, counts).deliveries()
+    assert await ids_of(db, "deliveries") == set(ids)
+    assert await ids_of(db, "attempts", "delivery_id") == set(ids)
+    assert counts.gone == {"deliveries": len(gone), "attempts": 2 * len(gone)}
+    assert set(counts.clean) == {"deliveries", "attempts"}
+    assert not counts.ended
 
 
 async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: Past) -> None:
-    db, told = past.db, Told()
+    db, counts = past.db, Told()
     ended = {await past.delivery(31, state, webhook=2) for state in ("ready", "held")}
-    kept = {
+    ids = {
         await past.delivery(29, "ready", webhook=2),
         await past.delivery(31, "in_flight", webhook=2),
         await past.delivery(31, "ready", webhook=1),
     }
-    await thirty_days(db, told).deliveries()
+    await thirty_days(db, counts).deliveries()
     rows = await db.read(lambda tx: tx.all("select * from deliveries"))
     cancelled = {row["id"]: row for row in rows if row["state"] == "cancelled"}
     assert cancelled.keys() == ended
     assert {row["reason"] for row in cancelled.values()} == {"retention"}
     assert all(row["finished_at"] > row["created_at"] for row in cancelled.values())
-    assert {row["id"] for row in rows} == ended | kept
-    assert told.ended == {(webhook_id(2), "cancelled"): 2}
+    assert {row["id"] for row in rows} == ended | ids
+    assert counts.ended == {(webhook_id(2), "cancelled"): 2}
     # They stay in the log as long as other deliveries that ended now.
-    await thirty_days(db, told).deliveries()
-    assert await ids_of(db, "deliveries") == ended | kept
+    await thirty_days(db, counts).deliveries()
+    assert await ids_of(db, "deliveries") == ended | ids
 
 
 @pytest.mark.parametrize("column", ["active", "turning"])
@@ -166,22 +166,22 @@ async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliverie
 
 
 async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) -> None:
-    db, told = past.db, Told()
+    db, counts = past.db, Told()
     gone = [await past.event(31), await past.event(31)]
     await past.delivery(31, "delivered", 20, event=gone[1])
-    kept = [await past.event(29), await past.event(31, seen=False)]
+    ids = [await past.event(29), await past.event(31, seen=False)]
     for state, origin in (("ready", "event"), ("in_flight", "replay"), ("held", "event")):
         event = await past.event(31)
         await past.delivery(1, state, event=event, origin=origin)
-        kept.append(event)
-    await thirty_days(db, told).events()
-    assert await ids_of(db, "events") == set(kept)
-    assert told.gone == {"events": len(gone)}
-    assert told.clean == ["events"]
+        ids.append(event)
+    await thirty_days(db, counts).events()
+    assert await ids_of(db, "events") == set(ids)
+    assert counts.gone == {"events": len(gone)}
+    assert counts.clean == ["events"]
 
 
 async def test_many_rows_are_deleted_in_units_that_yield_to_writes(past: Past) -> None:
-    db, told = past.db, Told()
+    db, counts = past.db, Told()
     count = 2 * retention.PAGE + 50
     now = db.clock.wall()
 
@@ -193,10 +193,10 @@ async def test_many_rows_are_deleted_in_units_that_yield_to_writes(past: Past) -
             await tx.run(ATTEMPT, delivery_id, 1, b"x" * 1000)
 
     await db.write(many)
-    kept = await past.delivery(31, "delivered", 1)
-    await thirty_days(db, told).deliveries()
-    assert told.gone == {"deliveries": count, "attempts": count}
-    assert await ids_of(db, "deliveries") == {kept}
+    newest = await past.delivery(31, "delivered", 1)
+    await thirty_days(db, counts).deliveries()
+    assert counts.gone == {"deliveries": count, "attempts": count}
+    assert await ids_of(db, "deliveries") == {newest}
 
 
 class Slow(SystemClock):
@@ -237,11 +237,11 @@ async def test_a_wall_clock_that_jumps_ahead_does_not_empty_the_log(db: Database
     clock = Ahead()
     db.clock = clock
     await db.write(add_webhooks, 1, 1)
-    kept = await Past(db).delivery(5, "delivered", 5)
+    newest = await Past(db).delivery(5, "delivered", 5)
     clock.years = 1
     past = await db.read(retention.past_of, 30 * DAY)
     assert past.at < SystemClock().wall() - 29 * DAY
-    assert past.first_kept < kept
+    assert past.first_kept < newest
 
 
 async def test_replaced_secrets_are_deleted_when_they_expire(db: Database) -> None:
