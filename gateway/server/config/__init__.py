@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 import msgspec
-from aiohttp import web
 from msgspec import Meta, Struct
 
 from gateway.server.config import fault_texts
@@ -170,9 +169,6 @@ class Config(Struct, frozen=True):
     logging: Logging = Logging()
     tracing: Tracing = Tracing()
     mail: Mail = Mail()
-
-
-CONFIG = web.AppKey("CONFIG", Config)
 
 
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)

@@ -11,8 +11,7 @@ from functools import lru_cache
 from aiohttp import web
 
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CALLER
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CALLER, CONFIG
 
 ANONYMOUS_BYTES = 65_536
 """The maximum size of a form, and of a body from an unknown caller."""
