@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 from gateway.__main__ import main
-from gateway.domain.accounts.attempts import Attempts
 from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.accounts.sign_in import Attempts
 from gateway.server.http.rate_limits import RateLimits
 from outbox.database.fair_limit import Places
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 
-from gateway.domain.accounts.new_passwords import LONGEST, SHORTEST
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones

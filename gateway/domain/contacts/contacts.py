@@ -1,6 +1,8 @@
 """Declares contacts, the people (leads) of an owner."""
 
 from gateway.domain.accounts.users import fold_email
+from gateway.records import actions, store
+from gateway.records.access import Actor
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,
@@ -15,6 +17,8 @@ from gateway.records.resource import (
     Unset,
 )
 from gateway.records.values import formats, nested
+from outbox.database.transaction import Tx
+from outbox.queue.upkeep import erasure_requests
 
 CONTACTS = Resource(
     noun="contact",
@@ -82,3 +86,21 @@ CONTACTS = Resource(
         Remove("activities", "related_id"),
     ),
 )  # fmt: skip
+
+
+KEPT_EVENTS = ("contact.deleted",)
+"""Events of contacts without personal data: they tell receivers of the erasure."""
+
+
+async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
+    """Erase a contact of the actor's, also one that was deleted before.
+
+    Return whether there still was one. Raises forbidden.
+    """
+    there = await store.fetch(tx, CONTACTS, contact_id, lock=True) is not None
+    if there:
+        await actions.own(tx, actor, CONTACTS, contact_id, "write")
+    await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
+    if there:
+        await actions.remove(tx, actor, CONTACTS, contact_id)
+    return there

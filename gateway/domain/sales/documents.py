@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.sales import document_lines, numbering
+from gateway.domain.sales import document_lines
 from gateway.domain.sales.document_lines import Line
-from gateway.domain.sales.transitions import Table, move
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -25,6 +24,9 @@ METHODS = ("pix", "boleto", "card", "transfer", "cash")
 AMOUNTS = ("items", "discount", "shipping", "total")
 """The fields that determine the amounts of a document."""
 
+Transitions = Mapping[str, Sequence[str]]
+"""State → the allowed next states; none for a final state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -32,7 +34,7 @@ class Kind:
 
     resource: Resource
     prefix: str
-    table: Table
+    table: Transitions
     open: str
     """The state in which its content is writable."""
     stamps: Mapping[str, str]
@@ -82,7 +84,7 @@ async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> 
     """
     resource = kind.resource
     defaults = {f.column: f.default for f in resource.fields if f.default is not None}
-    number = await numbering.take(tx, actor.owner_id, resource.table, kind.prefix)
+    number = await take_number(tx, actor.owner_id, resource.table, kind.prefix)
     columns = {**defaults, **values, "number": number}
     return actions.announce(tx, "created", await actions.insert(tx, actor, resource, columns))
 
@@ -203,3 +205,34 @@ def _compute_amounts(
         most = show(numbers.MOST_CENTAVOS)
         return [Fault("total", "out_of_range", f"total must be at most {most}.")]
     return []
+
+
+_TAKE_NUMBER = """
+insert into counters (owner_id, series, n) values ($1, $2, 1)
+on conflict (owner_id, series) do update set n = counters.n + 1
+returning n
+"""
+
+
+async def take_number(tx: Tx, owner_id: str, series: str, prefix: str) -> str:
+    """Take the next number of an owner's series, such as INV-000001; numbers have no gaps.
+
+    It locks the series until the transaction ends, so a unit takes it as its last lock. A rollback
+    also returns the number.
+    """
+    row = await tx.one(_TAKE_NUMBER, owner_id, series)
+    assert row is not None, "an upsert returns its row"
+    return f"{prefix}-{row[0]:06d}"
+
+
+def move(noun: str, table: Transitions, current: str, wanted: str) -> None:
+    """Raise invalid_transition, with the `allowed` states, unless `wanted` may follow `current`."""
+    allowed = list(table[current])
+    if wanted in allowed:
+        return
+    onward = f"it can become {' or '.join(allowed)}" if allowed else f"{current} is final"
+    raise Refusal(
+        "invalid_transition",
+        f"This {noun} is {current} and cannot become {wanted}; {onward}.",
+        facts={"allowed": allowed},
+    )

@@ -2,9 +2,9 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.sales import documents, settlement
+from gateway.domain.sales.documents import move
 from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import ORDERS, TRANSITIONS
-from gateway.domain.sales.transitions import move
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft

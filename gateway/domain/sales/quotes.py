@@ -2,9 +2,8 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.sales import document_lines, documents
-from gateway.domain.sales.documents import Kind
+from gateway.domain.sales.documents import Kind, move
 from gateway.domain.sales.invoices import INVOICE
-from gateway.domain.sales.transitions import move
 from gateway.records import actions, settled_rows
 from gateway.records.access import Actor
 from gateway.records.derived import Derived

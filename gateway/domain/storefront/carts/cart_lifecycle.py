@@ -30,7 +30,7 @@ async def adopt(tx: Tx, visitor: Visitor, customer_id: str) -> None:
     if guest.id is None:
         return
     customer = replaced(visitor, customer_id=customer_id)
-    # A cart that nobody used is no reason to make or change one.
+    # An empty guest cart changes nothing.
     if guest.lines or guest.coupon_id or guest.cep:
         await rows.save(tx, merged(await rows.opened(tx, customer), guest))
     await tx.run(_END, guest.id, "merged", tx.now, None)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales.products import PRODUCTS
-from gateway.domain.sales.store_listings import WHOLE
+from gateway.domain.sales.products import ALL_PRODUCTS, PRODUCTS
 from gateway.domain.storefront.stores import stores
 from gateway.records import slices, statements, store
 from gateway.records.errors import Refusal
@@ -39,7 +38,12 @@ ORDERS: Mapping[str, Order] = {
 
 
 async def stretch(
-    tx: Tx, shop: Record, order: str, wanted: SliceRequest, shelf: str = WHOLE, search: str = ""
+    tx: Tx,
+    shop: Record,
+    order: str,
+    wanted: SliceRequest,
+    shelf: str = ALL_PRODUCTS,
+    search: str = "",
 ) -> Slice:
     """Return a stretch of the products that a store shows, of one shelf.
 
@@ -66,7 +70,7 @@ async def stretch(
     )  # fmt: skip
 
 
-async def count(tx: Tx, shop: Record, shelf: str = WHOLE, search: str = "") -> int:
+async def count(tx: Tx, shop: Record, shelf: str = ALL_PRODUCTS, search: str = "") -> int:
     """Return the number of products in the whole list of `stretch`."""
     if BETWEEN in search:
         return 0

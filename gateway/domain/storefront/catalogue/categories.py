@@ -1,7 +1,7 @@
 """Declares the categories of a store.
 
 A product belongs to a category when one of its category names is the category's name, without case
-and accents; see gateway.domain.sales.store_listings.
+and accents; see gateway.domain.sales.products.
 """
 
 from collections.abc import Mapping, Sequence

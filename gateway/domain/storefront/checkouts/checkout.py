@@ -13,8 +13,7 @@ from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.placing import Purchase
-from gateway.domain.storefront import carts
-from gateway.domain.storefront.carts import rows
+from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.checkouts import repeats
@@ -121,7 +120,7 @@ async def _place(
     )
     assert tokens.access is not None, "a new order has a new token"
     order = await placing.place(tx, actor, what, digest_of(tokens.access))
-    await carts.close(tx, found.cart, order_id)
+    await cart_lifecycle.close(tx, found.cart, order_id)
     return order
 
 

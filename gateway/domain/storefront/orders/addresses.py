@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.storefront.visitors import customers, visitor_locks
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.visitor import account_deleted
 from gateway.records import draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
@@ -71,7 +72,7 @@ async def save(
         return _address(changed)
     # The lock makes concurrent ones count each other.
     if not await customers.lock(tx, customer_id):
-        raise visitor_locks.deleted()
+        raise account_deleted()
     had = await tx.one(
         "select count(*) as n from customer_addresses where customer_id = $1", customer_id
     )

@@ -11,16 +11,16 @@ has it; so nobody deletes a contact by an account with somebody else's email. An
 stays and gets a note for the owner to decide; by a proven email it loses the tag and the consent.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import json
 
 from gateway.domain.accounts.users import fold_email
-from gateway.domain.contacts import erasure, upsert
+from gateway.domain.contacts import contacts, upsert
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.domain.sales import order_privacy
-from gateway.domain.storefront import carts
+from gateway.domain.sales.orders import ORDERS
+from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.visitors import customers
@@ -32,7 +32,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
 from gateway.records.values.strictjson import dumps
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Row, Tx
 
 _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
@@ -72,9 +72,9 @@ async def export(tx: Tx, visitor: Visitor) -> str:
         ],
         "cart": [
             {"title": item.product.name, "quantity": item.line.quantity}
-            for item in (await carts.current(tx, visitor)).items
+            for item in (await current(tx, visitor)).items
         ],
-        "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
+        "orders": await _export_orders(tx, customer.owner_id, customer.id),
         "reviews": await reviews.export(tx, customer.id),
     }  # fmt: skip
     return json.encode(found).decode()
@@ -102,15 +102,15 @@ async def remove(
 
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     await tx.run(_CART, customer["store_id"], customer.id)
-    await order_privacy.anonymise(tx, customer.owner_id, customer.id)
+    await _anonymise_orders(tx, customer.owner_id, customer.id)
     for table in ("review_claims", "review_quotas"):
         await tx.run(f"delete from {table} where customer_id = $1", customer.id)
     await store.delete(tx, CUSTOMERS, customer.row)
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
-            # Whoever made them gave this email, which is proven to be the customer's.
-            await order_privacy.anonymise_guest(
+            # Guest orders with this verified email are the customer's.
+            await _anonymise_guest_orders(
                 tx, customer.owner_id, customer["store_id"], customer["contact_id"]
             )
         await _part(tx, actor, customer)
@@ -126,7 +126,7 @@ async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
     if await tx.one(_ELSEWHERE, folded, customer.owner_id) is not None:
         return
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
-        await erasure.erase(tx, actor, contact.id)
+        await contacts.erase(tx, actor, contact.id)
         return
     kept = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
     changes = actions.changes_of(contact, {"tags": dumps(kept), "consent": False})
@@ -134,3 +134,54 @@ async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
         actions.announce(tx, "updated", await actions.update(tx, actor, contact, changes))
     text = "The customer erased their account in the store; decide whether this contact stays."
     await upsert.note(tx, actor, contact.id, text)
+
+
+ERASED_NAME = "Erased customer"
+ERASED_EMAIL = "erased@invalid.invalid"
+EXPORTED = (
+    "number", "status", "createdAt", "items", "subtotal", "discount", "shipping", "total",
+    "currency", "name", "email", "phone", "document", "address", "paymentMethod", "notes",
+)  # fmt: skip
+_OF_GUEST = """
+select id from orders
+where owner_id = $1 and contact_id = $2 and store_id = $3 and customer_id is null
+order by created_at, id
+"""
+_IDS = "select id from orders where owner_id = $1 and customer_id = $2 order by created_at, id"
+
+
+async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[str, Any]]:
+    """Return the orders of a customer, the oldest first; amounts are in BRL."""
+    found = []
+    for row in await tx.all(_IDS, owner_id, customer_id):
+        order = await store.fetch(tx, ORDERS, row["id"])
+        if order is not None:
+            record = Record(ORDERS, order)
+            found.append({name: record.shown(name) for name in EXPORTED})
+    return found
+
+
+async def _anonymise_orders(tx: Tx, owner_id: str, customer_id: str) -> None:
+    """Remove the person from the orders of a customer.
+
+    The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
+    """
+    await _anonymise(tx, await tx.all(_IDS, owner_id, customer_id))
+
+
+async def _anonymise_guest_orders(tx: Tx, owner_id: str, store_id: str, contact_id: str) -> None:
+    """Remove the person from the orders that a contact made in a store without an account."""
+    await _anonymise(tx, await tx.all(_OF_GUEST, owner_id, contact_id, store_id))
+
+
+async def _anonymise(tx: Tx, orders: Sequence[Row]) -> None:
+    for found in orders:
+        row = await store.fetch(tx, ORDERS, found["id"], lock=True)
+        if row is not None:
+            await store.update(
+                tx, ORDERS, row,
+                {
+                    "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
+                    "phone": None, "address": None, "notes": None, "contact_id": None,
+                },
+            )  # fmt: skip

@@ -6,12 +6,13 @@ the store trusts it for that domain. If the account itself never proved the emai
 have made it to wait for its owner: what that person could use is removed before the link.
 """
 
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.mail import mail_tokens, mails
-from gateway.domain.storefront.sign_in import nonces, sign_in
+from gateway.domain.storefront.sign_in import sign_in
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
-from gateway.domain.storefront.visitors import customer_sessions, customers, visitor_locks
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors import customer_sessions, customers
+from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
@@ -94,7 +95,7 @@ async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
 async def _create(
     tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
 ) -> SignedIn:
-    await visitor_locks.hold_store(tx, visitor)
+    await hold_store(tx, visitor)
     try:
         made = await customers.create(
             tx, visitor, name=identity.name or NAMELESS, email=identity.email,
@@ -141,7 +142,7 @@ async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) 
 
 async def _use_nonce(tx: Tx, visitor: Visitor, identity: Identity) -> None:
     if identity.nonce is not None:
-        await nonces.use(tx, visitor.store.id, identity.nonce, identity.expires_at)
+        await _store_nonce(tx, visitor.store.id, identity.nonce, identity.expires_at)
 
 
 def _link_required() -> Refusal:
@@ -150,3 +151,23 @@ def _link_required() -> Refusal:
         "This email has an account in this store; sign in with its password, then link the "
         "identity provider with clientLinkIdp.",
     )
+
+
+async def _store_nonce(tx: Tx, store_id: str, nonce: str, expires_at: int) -> None:
+    """Use a nonce whose token is valid until then (microseconds). Raises invalid_token."""
+    used = await tx.run(
+        "insert into used_nonces (store_id, digest, expires_at) values ($1, $2, $3)"
+        " on conflict (store_id, digest) do nothing",
+        store_id, digest_of(nonce), expires_at,
+    )  # fmt: skip
+    if not used:
+        raise Refusal("invalid_token", "This sign-in was used already; sign in again.")
+
+
+async def purge_nonces(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` nonces whose tokens expired; return how many."""
+    return await tx.run(
+        "delete from used_nonces where digest in (select digest from used_nonces"
+        " where expires_at <= $1 order by expires_at limit $2)",
+        tx.now, limit,
+    )  # fmt: skip

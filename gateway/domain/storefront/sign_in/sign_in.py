@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.domain.storefront import carts
+from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.sign_in.customer_passwords import invalid_credentials
-from gateway.domain.storefront.visitors import customer_sessions, customers, visitor_locks
+from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customer_sessions import Session
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, Credential
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
 from gateway.records import draft
 from gateway.records.draft import Draft
 from gateway.records.record import Record
@@ -72,7 +72,7 @@ async def sign_up(
 
     With `mail` the customer gets a mail to verify the email.
     """
-    await visitor_locks.hold_store(tx, visitor)
+    await hold_store(tx, visitor)
     made = await customers.create(
         tx, visitor, name=values["name"], email=values["email"], phone=values.get("phone"),
         accepts_marketing=bool(values.get("accepts_marketing")), hashed=hashed,
@@ -98,7 +98,7 @@ async def sign_in(tx: Tx, visitor: Visitor, checked: Credential, cart_token: str
 
 async def welcome(tx: Tx, visitor: Visitor, customer: Record, cart_token: str) -> SignedIn:
     """Start a session for a customer, and give them the visitor's cart under a new token."""
-    await carts.adopt(tx, visitor, customer.id)
+    await cart_lifecycle.adopt(tx, visitor, customer.id)
     return await renew(tx, visitor, customer, cart_token)
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.domain.contacts import upsert
-from gateway.domain.storefront.visitors import visitor_locks
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.visitor import Visitor, account_deleted
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
@@ -113,7 +112,7 @@ async def own(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Record:
     """Return the customer who is signed in. Raises unauthenticated."""
     found = await fetch(tx, visitor, visitor.must_be_customer(), lock=lock)
     if found is None:
-        raise visitor_locks.deleted()
+        raise account_deleted()
     return found
 
 

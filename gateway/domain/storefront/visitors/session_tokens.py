@@ -5,14 +5,16 @@ the rotation of the ring rotates these keys too.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from gateway.domain.storefront.visitors import compact_jws
+from gateway.domain.storefront.visitors import compact_jws, customer_sessions
 from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.domain.storefront.visitors.customer_sessions import Session
+from gateway.domain.storefront.visitors.visitor import Visitor
+from outbox.database.transaction import Tx
 from outbox.ids import is_id
 from outbox.webhooks.secrets import KeyRing
 
@@ -95,3 +97,16 @@ class TokenRing:
             case _:
                 return None
         return claim if claim.expires_at * 1_000_000 > now else None
+
+
+async def recognise(tx: Tx, visitor: Visitor, claim: Claim) -> Visitor:
+    """Return the visitor as the customer of `claim`, which is what a valid token says.
+
+    A claim of another store, or of a session that ended, makes no customer.
+    """
+    store_id = visitor.store.id
+    if claim.store_id != store_id or not await customer_sessions.is_live(
+        tx, claim.session_id, claim.customer_id, store_id
+    ):
+        return visitor
+    return replace(visitor, session_id=claim.session_id, customer_id=claim.customer_id)

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.accounts import counter_store
-from gateway.domain.accounts.attempts import DELAYS, FORGOTTEN_SECONDS, Attempts
+from gateway.domain.accounts.sign_in import DELAYS, FORGOTTEN_SECONDS, Attempts
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.domain.accounts import api_keys, sessions, tokens
-from gateway.domain.accounts.attempts import DELAYS
+from gateway.domain.accounts.sign_in import DELAYS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import guest

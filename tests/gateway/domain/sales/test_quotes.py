@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.sales.documents import move
 from gateway.domain.sales.quotes import EARLIEST, TRANSITIONS, expire_quotes
-from gateway.domain.sales.transitions import move
 from gateway.server.app_keys import CREDENTIALS
 from gateway.server.config import Retention
 from gateway.server.telemetry.metrics import METRICS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.domain.accounts.attempts import Attempts
+from gateway.domain.accounts.sign_in import Attempts
 from gateway.domain.storefront.visitors.attempt_limits import Tries
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits

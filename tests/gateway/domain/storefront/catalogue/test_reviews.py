@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.catalogue import review_lists, reviews
+from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -82,7 +82,7 @@ async def refused(awaited: Any) -> Refusal:
 
 
 async def totals(shop: Shop, product_id: str) -> tuple[int, int]:
-    found = await shop.db.read(review_lists.totals, [product_id])
+    found = await shop.db.read(reviews.totals_of_products, [product_id])
     return found.get(product_id, (0, 0))
 
 
@@ -346,14 +346,14 @@ async def test_lists_of_many_products_at_once(shop: Shop) -> None:
     await shop.owner.put(f"/api/reviews/{hidden.id}", {"status": "pending"})
 
     async def texts(wanted: SliceRequest) -> list[tuple[list[str], bool]]:
-        found = await shop.db.read(review_lists.first, products, wanted)
+        found = await shop.db.read(reviews.first_of_products, products, wanted)
         return [([r["text"] for r in found[p].records], found[p].more) for p in products]
 
     two = (["4", "3"], True)
     assert await texts(SliceRequest(2)) == [two, two, ([], False)]
     all_five = (["4", "3", "2", "1", "0"], False)
     assert await texts(SliceRequest(5)) == [all_five, all_five, ([], False)]
-    first = await shop.db.read(review_lists.first, products, SliceRequest(2))
+    first = await shop.db.read(reviews.first_of_products, products, SliceRequest(2))
     onward = SliceRequest(2, after=first[products[0]].places[-1])
     assert (await texts(onward))[0] == (["2", "1"], True)
     back = SliceRequest(1, last=True, before=first[products[0]].places[-1])
@@ -366,13 +366,13 @@ async def test_too_much_text_at_once_is_refused(
     product_id = await product(shop)
     for number in range(3):
         await review(shop, product_id, f"c{number}@example.com", text="é" * 100)
-    monkeypatch.setattr(review_lists, "FEW", 2)
-    monkeypatch.setattr(review_lists, "MOST_BYTES", 600)
-    assert await shop.db.read(review_lists.first, [product_id], SliceRequest(3))
-    monkeypatch.setattr(review_lists, "MOST_BYTES", 599)
-    refusal = await refused(shop.db.read(review_lists.first, [product_id], SliceRequest(3)))
+    monkeypatch.setattr(reviews, "FEW", 2)
+    monkeypatch.setattr(reviews, "MOST_BYTES", 600)
+    assert await shop.db.read(reviews.first_of_products, [product_id], SliceRequest(3))
+    monkeypatch.setattr(reviews, "MOST_BYTES", 599)
+    refusal = await refused(shop.db.read(reviews.first_of_products, [product_id], SliceRequest(3)))
     assert refusal.code == "query_too_complex"
-    assert await shop.db.read(review_lists.first, [product_id], SliceRequest(2))
+    assert await shop.db.read(reviews.first_of_products, [product_id], SliceRequest(2))
 
 
 async def test_only_a_customer_of_the_store_writes(shop: Shop) -> None:
