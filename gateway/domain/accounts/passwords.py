@@ -25,7 +25,7 @@ THREADS = 2
 WAITING = 16
 """Most waiting hashes of one client, at 30 ms each."""
 WAITING_MOST = 512
-"""Most waiting hashes of all clients; above it the client with the most loses one."""
+"""Most waiting hashes of all clients; above it the client with most waiting hashes loses one."""
 HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
 
 
@@ -76,7 +76,7 @@ class Passwords:
         return await self._run(holder, check) and stored is not None
 
     def close(self) -> None:
-        """Wait for running hashes, and start no other."""
+        """Wait for running hashes, and start no more."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def _run(self, holder: str, work: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""Declares contacts, the people (leads) of an owner."""
+"""Declares contacts, the people (leads) of an owner, and erases them."""
 
 from gateway.domain.accounts.users import fold_email
 from gateway.records import actions, store
@@ -93,9 +93,12 @@ KEPT_EVENTS = ("contact.deleted",)
 
 
 async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
-    """Erase a contact of the actor's, also one that was deleted before.
+    """Erase the person from the actor's contacts, their events and the log of deliveries.
 
-    Return whether there still was one. Raises forbidden.
+    It also erases a contact that was deleted before. A plain delete keeps events and log, because
+    receivers may still need the events that wait.
+
+    Return whether the contact existed. Raises forbidden.
     """
     there = await store.fetch(tx, CONTACTS, contact_id, lock=True) is not None
     if there:

@@ -22,7 +22,7 @@ STAGE = "checkout"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """What is bought, for how much and by whom; amounts in centavos, checked by the caller."""
+    """The checked data of an order; amounts in centavos."""
 
     order_id: str
     store_id: str
@@ -40,13 +40,13 @@ class Purchase:
     with_deal: bool
 
 
-async def reserve(tx: Tx, order_id: str, bought: Sequence[Line]) -> None:
+async def reserve(tx: Tx, order_id: str, lines: Sequence[Line]) -> None:
     """Take the products of the lines out of stock. Raises insufficient_stock."""
-    wanted: Counter[str] = Counter()
-    for line in bought:
+    quantities: Counter[str] = Counter()
+    for line in lines:
         assert line.product_id is not None, "an order is of products"
-        wanted[line.product_id] += line.quantity // 1000
-    await stock.reserve(tx, order_id, wanted)
+        quantities[line.product_id] += line.quantity // 1000
+    await stock.reserve(tx, order_id, quantities)
 
 
 async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:

@@ -134,9 +134,9 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     """Create a product. See actions.create; raises conflict for a taken sku or slug."""
     actor.must("write")
     values = await actions.check(tx, actor, PRODUCTS, draft)
-    made = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
-    await _list_in_store(tx, made)
-    return actions.announce(tx, "created", made)
+    product = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
+    await _list_in_store(tx, product)
+    return actions.announce(tx, "created", product)
 
 
 async def change(

@@ -147,8 +147,8 @@ async def save_user_data(
 ) -> str:
     """Save the data of a visitor as a contact of the owner; return the code of their coupon.
 
-    The same email gets the same code again. Of `random` the first code that is free in the store is
-    used. Raises discount_modal_not_found, the faults of the values.
+    The same email gets the same code again. It uses the first code of `random` that is free in the
+    store. Raises discount_modal_not_found, the faults of the values.
     """
     draft = check(LEAD, filled(sent), creating=True, takes=TAKES)
     modal = await shown(tx, visitor, modal_id)

@@ -26,7 +26,7 @@ DAY = 86_400_000_000
 LIFETIME = 30 * DAY
 """How long the cart of a visitor lasts after its last use."""
 TOUCH_EVERY = DAY
-"""A mere look at a cart prolongs its life at most once in this time."""
+"""Reading a cart prolongs its life at most once in this time."""
 
 
 class Line(Struct, frozen=True, rename="camel"):
@@ -50,10 +50,10 @@ class Cart(Struct, frozen=True):
     """The price of the chosen option that the visitor saw last, in centavos."""
     touched_at: int = 0
     coupon: Discount | None = None
-    """The coupon `coupon_id` as it stands now; None when there is none any more."""
+    """The current coupon of `coupon_id`; None when it was deleted."""
 
     def stale(self, now: int) -> bool:
-        """Return whether the next look at the cart prolongs its life."""
+        """Return whether the next read of the cart prolongs its life."""
         return self.id is not None and now - self.touched_at > TOUCH_EVERY
 
 
@@ -99,11 +99,11 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
 
     Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile.
     """
-    # A checkout may end the cart that made the insert wait; then the next round makes a new one.
+    # The insert may wait for a cart that a checkout then ends; then try again.
     for _ in range(3):
-        found = await find(tx, visitor, lock=True)
-        if found.id is not None:
-            return found
+        cart = await find(tx, visitor, lock=True)
+        if cart.id is not None:
+            return cart
         await hold_store(tx, visitor)
         await hold_customer(tx, visitor)
         token = None if visitor.customer_id is not None else visitor.cart_token

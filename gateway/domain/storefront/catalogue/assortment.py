@@ -21,7 +21,7 @@ MOST_BYTES = 4_194_304
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of products: the column that both the shelf and the product have."""
+    """An order of products: a column that products and their listings both have."""
 
     column: str
     descending: bool
@@ -29,10 +29,10 @@ class Order:
 
 
 ORDERS: Mapping[str, Order] = {
-    "NEWEST": Order("created_at", True, lambda found: found["created_at"]),
-    "TITLE": Order("sort_name", False, lambda found: fold(found["name"])),
-    "PRICE_ASC": Order("price", False, lambda found: found["price"]),
-    "PRICE_DESC": Order("price", True, lambda found: found["price"]),
+    "NEWEST": Order("created_at", True, lambda product: product["created_at"]),
+    "TITLE": Order("sort_name", False, lambda product: fold(product["name"])),
+    "PRICE_ASC": Order("price", False, lambda product: product["price"]),
+    "PRICE_DESC": Order("price", True, lambda product: product["price"]),
 }
 """The orders by the names of the enum ProductOrder."""
 
@@ -41,11 +41,11 @@ async def stretch(
     tx: Tx,
     shop: Record,
     order: str,
-    wanted: SliceRequest,
+    request: SliceRequest,
     shelf: str = ALL_PRODUCTS,
     search: str = "",
 ) -> Slice:
-    """Return a stretch of the products that a store shows, of one shelf.
+    """Return a slice of the products that a store shows: all, or those of one category.
 
     A long product lacks its long texts, such as the images; `whole` has them.
     """
@@ -53,25 +53,25 @@ async def stretch(
     if BETWEEN in search:
         return NOTHING
     source, args = _shelf(shop, shelf, search)
-    source += slices.bounds(wanted, f"s.{by.column}", by.descending, args, "s.record_id")
-    lane = slices.order(wanted, f"s.{by.column}", by.descending, "s.record_id")
-    args += (wanted.limit + 1, 0)
+    source += slices.bounds(request, f"s.{by.column}", by.descending, args, "s.record_id")
+    order_by = slices.order(request, f"s.{by.column}", by.descending, "s.record_id")
+    args += (request.limit + 1, 0)
     sql = statements.page(
         PRODUCTS,
-        f"id in (select s.record_id from {source} order by {lane} limit ${len(args) - 1})",
-        slices.order(wanted, by.column, by.descending),
+        f"id in (select s.record_id from {source} order by {order_by} limit ${len(args) - 1})",
+        slices.order(request, by.column, by.descending),
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
     return slices.read_slice(
-        [Record(PRODUCTS, row) for row in rows], wanted,
-        lambda found: Place(by.of(found), found.id),
+        [Record(PRODUCTS, row) for row in rows], request,
+        lambda product: Place(by.of(product), product.id),
         long,
     )  # fmt: skip
 
 
 async def count(tx: Tx, shop: Record, shelf: str = ALL_PRODUCTS, search: str = "") -> int:
-    """Return the number of products in the whole list of `stretch`."""
+    """Return the number of products in the whole list of which `stretch` returns slices."""
     if BETWEEN in search:
         return 0
     source, args = _shelf(shop, shelf, search)
@@ -96,11 +96,11 @@ def _shelf(shop: Record, shelf: str, search: str) -> tuple[str, list[Any]]:
 async def one(tx: Tx, shop: Record, record_id: str | None, slug: str | None) -> Record | None:
     """Return the product with this id or slug that the store shows, or None."""
     if record_id is None and slug is not None:
-        row = await tx.one(_BY_SLUG, shop.id, slug)
-        record_id = row["record_id"] if row else None
-    row_of = None if record_id is None else await store.fetch(tx, PRODUCTS, record_id)
-    found = None if row_of is None else Record(PRODUCTS, row_of)
-    return found if found is not None and is_shown(found, shop) else None
+        named = await tx.one(_BY_SLUG, shop.id, slug)
+        record_id = named["record_id"] if named else None
+    row = None if record_id is None else await store.fetch(tx, PRODUCTS, record_id)
+    product = None if row is None else Record(PRODUCTS, row)
+    return product if product is not None and is_shown(product, shop) else None
 
 
 def is_shown(product: Record, shop: Record) -> bool:
@@ -115,10 +115,10 @@ async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     """
     sql = statements.page(PRODUCTS, f"id in {IDS}", "id", size=2, offset=3, late=False)
     rows, _ = await store.fetch_all(tx, sql, items(ids), len(ids), 0)
-    found = [Record(PRODUCTS, row) for row in rows]
-    active = await stores.active(tx, [f["store_id"] for f in found if f["store_id"] is not None])
+    products = [Record(PRODUCTS, row) for row in rows]
+    active = await stores.active(tx, [p["store_id"] for p in products if p["store_id"] is not None])
     shown: dict[str, Record] = {}
-    for product in found:
+    for product in products:
         shop = active.get(product["store_id"])
         if shop is not None and is_shown(product, shop):
             shown[product.id] = product

@@ -121,7 +121,7 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
     rate_limited.
     """
     owner_id = visitor.store.owner_id
-    # Neither is deleted in this transaction.
+    # The locks keep both from being deleted meanwhile.
     await store.owned_of(tx, PRODUCTS.table, owner_id, [product_id])
     await store.owned_of(tx, CUSTOMERS.table, owner_id, [visitor.must_be_customer()])
     customer = await customers.own(tx, visitor)
@@ -142,25 +142,25 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
         "author": customer["name"],
         "status": "pending" if visitor.store["review_moderation"] else "published",
     }
-    made = await actions.insert(tx, visitor.actor, REVIEWS, values)
-    if one_each and not await tx.run(_CLAIM, product_id, customer.id, made.id):
+    review = await actions.insert(tx, visitor.actor, REVIEWS, values)
+    if one_each and not await tx.run(_CLAIM, product_id, customer.id, review.id):
         raise _written_already()
     contact_id = customer["contact_id"]
-    # Held, because the delete of a contact that comes later takes the note along.
+    # Lock the contact, so that a later delete also deletes the note.
     if contact_id and await store.owned_of(tx, CONTACTS.table, owner_id, [contact_id]):
-        text = f"Review of {product['name']}, {made['stars']} of 5 stars: {made['text']}"
-        metadata = {"reviewId": made.id, "productId": product_id}
+        text = f"Review of {product['name']}, {review['stars']} of 5 stars: {review['text']}"
+        metadata = {"reviewId": review.id, "productId": product_id}
         await upsert.note(tx, visitor.actor, contact_id, text, metadata)
-    return made
+    return review
 
 
 async def change(
     tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
 ) -> Record:
     """Publish or reject a review. See actions.change."""
-    found = await actions.own(tx, actor, REVIEWS, record_id, "write")
-    # The totals of a published review need its product, and a delete locks the product first.
-    await store.owned_of(tx, PRODUCTS.table, actor.owner_id, [found["product_id"]])
+    unlocked = await actions.own(tx, actor, REVIEWS, record_id, "write")
+    # Lock the product first, as a delete does: the totals of a published review need it.
+    await store.owned_of(tx, PRODUCTS.table, actor.owner_id, [unlocked["product_id"]])
     return await actions.change(tx, actor, REVIEWS, record_id, draft, expected)
 
 
@@ -207,32 +207,32 @@ def _too_many(visitor: Visitor, now: int, day: int) -> Refusal:
 MOST_BYTES = 4_194_304
 """Most bytes of texts that one request reads together."""
 FEW = 200
-"""So many reviews never have more than MOST_BYTES."""
+"""The texts of this many reviews never exceed MOST_BYTES together."""
 
 
 async def first_of_products(
-    tx: Tx, product_ids: Sequence[str], wanted: SliceRequest
+    tx: Tx, product_ids: Sequence[str], request: SliceRequest
 ) -> Mapping[str, Slice]:
-    """Return a stretch of the published reviews of each product, the newest first.
+    """Return a slice of the published reviews of each product, the newest first.
 
     Raises query_too_complex above MOST_BYTES together.
     """
-    args: list[Any] = [items(product_ids), wanted.limit + 1]
-    position = slices.bounds(wanted, "r.created_at", True, args, "r.id")
-    order = slices.order(wanted, "created_at", True)
+    args: list[Any] = [items(product_ids), request.limit + 1]
+    position = slices.bounds(request, "r.created_at", True, args, "r.id")
+    order = slices.order(request, "created_at", True)
     newest = (
         "select r.id as found from reviews r"
         " where r.product_id = p.product and r.status = 'published'"
         f"{position}{settled_rows.seen(REVIEWS, 'r')} order by {order} limit $2"
     )
-    # SQLite has no lateral; PostgreSQL would read all reviews for the form of SQLite.
+    # SQLite has no LATERAL; with SQLite's form PostgreSQL would read all reviews.
     source = (
         "/*sqlite (select value as product from json_each($1)) as p"
         f" cross join reviews on reviews.id in ({newest})*/"
         "/*postgres json_array_elements_text(cast($1 as json)) as p (product)"
         f" cross join lateral ({newest}) as n join reviews on reviews.id = n.found*/"
     )
-    if len(product_ids) * wanted.limit > FEW:
+    if len(product_ids) * request.limit > FEW:
         size = await tx.one(
             "select cast(coalesce(sum(/*sqlite length(cast(text as blob))*/"
             f" /*postgres octet_length(text)*/), 0) as bigint) as bytes from {source}",
@@ -251,10 +251,10 @@ async def first_of_products(
         by_product[row["product_id"]].append(cast("Row", row))
     return {
         product_id: slices.read_slice(
-            records_of(REVIEWS, found, tx.now, "UTC"), wanted,
+            records_of(REVIEWS, rows_of_product, tx.now, "UTC"), request,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )
-        for product_id, found in by_product.items()
+        for product_id, rows_of_product in by_product.items()
     }  # fmt: skip
 
 
@@ -267,10 +267,12 @@ async def totals_of_products(tx: Tx, product_ids: Sequence[str]) -> Mapping[str,
 async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     """Return the published reviews with these ids, of active stores, by id."""
     rows = await store.fetch_whole(tx, REVIEWS, ids)
-    found = records_of(REVIEWS, rows.values(), tx.now, "UTC")
-    active = await stores.active(tx, [one["store_id"] for one in found])
+    reviews = records_of(REVIEWS, rows.values(), tx.now, "UTC")
+    active = await stores.active(tx, [review["store_id"] for review in reviews])
     return {
-        one.id: one for one in found if one["status"] == "published" and one["store_id"] in active
+        review.id: review
+        for review in reviews
+        if review["status"] == "published" and review["store_id"] in active
     }
 
 

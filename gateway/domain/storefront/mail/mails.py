@@ -35,7 +35,7 @@ returning id, customer_id, kind, attempts
 """
 
 
-class Taken(NamedTuple):
+class MailAttempt(NamedTuple):
     """A mail under way; `attempts` counts this one."""
 
     id: str
@@ -57,12 +57,12 @@ async def any_due(tx: Tx) -> bool:
     return await tx.one("select 1 as due from mails where due_at <= $1 limit 1", tx.now) is not None
 
 
-async def take(tx: Tx) -> Taken | None:
+async def take(tx: Tx) -> MailAttempt | None:
     """Start an attempt at the mail that is due first; return None when none is due."""
     row = await tx.one(_TAKE, tx.now, LEASE * 1_000_000)
     if row is None:
         return None
-    return Taken(row["id"], row["customer_id"], row["kind"], row["attempts"])
+    return MailAttempt(row["id"], row["customer_id"], row["kind"], row["attempts"])
 
 
 async def sent(tx: Tx, mail: Queued) -> None:

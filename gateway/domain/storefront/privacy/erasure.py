@@ -51,7 +51,7 @@ _CART = "delete from carts where store_id = $1 and customer_id = $2"
 async def export(tx: Tx, visitor: Visitor) -> str:
     """Return all data of the customer who is signed in, as JSON. Raises unauthenticated."""
     customer = await customers.own(tx, visitor)
-    found: Mapping[str, Any] = {
+    data: Mapping[str, Any] = {
         "store": {"name": visitor.store["name"], "hostname": visitor.store["hostname"]},
         "account": {
             name: customer.shown(name)
@@ -77,7 +77,7 @@ async def export(tx: Tx, visitor: Visitor) -> str:
         "orders": await _export_orders(tx, customer.owner_id, customer.id),
         "reviews": await reviews.export(tx, customer.id),
     }  # fmt: skip
-    return json.encode(found).decode()
+    return json.encode(data).decode()
 
 
 async def erase_own(tx: Tx, visitor: Visitor, checked: str | None) -> None:
@@ -128,8 +128,8 @@ async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
         await contacts.erase(tx, actor, contact.id)
         return
-    kept = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
-    changes = actions.changes_of(contact, {"tags": dumps(kept), "consent": False})
+    tags = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
+    changes = actions.changes_of(contact, {"tags": dumps(tags), "consent": False})
     if customer["email_verified"] and changes:
         actions.announce(tx, "updated", await actions.update(tx, actor, contact, changes))
     text = "The customer erased their account in the store; decide whether this contact stays."
@@ -152,13 +152,13 @@ _IDS = "select id from orders where owner_id = $1 and customer_id = $2 order by 
 
 async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[str, Any]]:
     """Return the orders of a customer, the oldest first; amounts are in BRL."""
-    found = []
+    orders = []
     for row in await tx.all(_IDS, owner_id, customer_id):
         order = await store.fetch(tx, ORDERS, row["id"])
         if order is not None:
             record = Record(ORDERS, order)
-            found.append({name: record.shown(name) for name in EXPORTED})
-    return found
+            orders.append({name: record.shown(name) for name in EXPORTED})
+    return orders
 
 
 async def _anonymise_orders(tx: Tx, owner_id: str, customer_id: str) -> None:
@@ -175,8 +175,8 @@ async def _anonymise_guest_orders(tx: Tx, owner_id: str, store_id: str, contact_
 
 
 async def _anonymise(tx: Tx, orders: Sequence[Row]) -> None:
-    for found in orders:
-        row = await store.fetch(tx, ORDERS, found["id"], lock=True)
+    for order in orders:
+        row = await store.fetch(tx, ORDERS, order["id"], lock=True)
         if row is not None:
             await store.update(
                 tx, ORDERS, row,

@@ -2,8 +2,9 @@
 
 An account is found by the pair of issuer and subject, never by the email alone: an email may change
 its owner. A new pair whose email has an account is linked only if the provider proves the email and
-the store trusts it for that domain. If the account itself never proved the email, somebody else may
-have made it to wait for its owner: what that person could use is removed before the link.
+the store trusts it for that domain. If the email of the account was never verified, somebody else
+may have created the account: their password, sessions, tokens, identities and addresses are removed
+before the link.
 """
 
 from gateway.domain.accounts.api_keys import digest_of
@@ -48,12 +49,12 @@ async def enter(
     customer = await _known(tx, visitor, identity)
     if customer is not None:
         return await sign_in.welcome(tx, visitor, customer, cart_token)
-    found = None
+    credential = None
     if identity.email is not None:
-        found = await customers.by_email(tx, visitor.store.id, identity.email)
-    if found is None:
+        credential = await customers.by_email(tx, visitor.store.id, identity.email)
+    if credential is None:
         return await _create(tx, visitor, identity, cart_token, mail=mail)
-    customer = await customers.fetch(tx, visitor, found.customer_id, lock=True)
+    customer = await customers.fetch(tx, visitor, credential.customer_id, lock=True)
     if customer is None:
         raise Raced
     if not identity.trusted or not (customer["email_verified"] or mail):
@@ -72,15 +73,15 @@ async def link(tx: Tx, visitor: Visitor, identity: Identity) -> SignedIn:
     """
     customer = await customers.own(tx, visitor, lock=True)
     await _use_nonce(tx, visitor, identity)
-    known = await _known(tx, visitor, identity)
-    if known is None:
+    linked = await _known(tx, visitor, identity)
+    if linked is None:
         await _link(tx, visitor, identity, customer.id)
-    elif known.id != customer.id:
+    elif linked.id != customer.id:
         raise Refusal("conflict", "This identity is linked to another account of the store.")
-    found = None
+    credential = None
     if identity.trusted and identity.email is not None:
-        found = await customers.by_email(tx, visitor.store.id, identity.email)
-    if found is not None and found.customer_id == customer.id:
+        credential = await customers.by_email(tx, visitor.store.id, identity.email)
+    if credential is not None and credential.customer_id == customer.id:
         customer = await customers.verify_email(tx, visitor.actor, customer)
     return await sign_in.renew(tx, visitor, customer, visitor.cart_token)
 
@@ -97,23 +98,23 @@ async def _create(
 ) -> SignedIn:
     await hold_store(tx, visitor)
     try:
-        made = await customers.create(
+        customer = await customers.create(
             tx, visitor, name=identity.name or NAMELESS, email=identity.email,
             email_verified=identity.trusted,
         )  # fmt: skip
     except Refusal:
         raise Raced from None
-    await _link(tx, visitor, identity, made.id)
-    welcomed = await sign_in.welcome(tx, visitor, made, cart_token)
-    # After the cart: everybody locks carts before contacts.
-    await customers.meet_owner(tx, visitor, made)
+    await _link(tx, visitor, identity, customer.id)
+    welcomed = await sign_in.welcome(tx, visitor, customer, cart_token)
+    # Lock the contact after the cart, as all units do.
+    await customers.meet_owner(tx, visitor, customer)
     if mail and identity.email is not None and not identity.trusted:
-        await mails.add(tx, made.id, "verify")
+        await mails.add(tx, customer.id, "verify")
     return welcomed
 
 
 async def _secure(tx: Tx, customer: Record) -> None:
-    """Remove what whoever made the account could use: see the module."""
+    """Remove all access of whoever created the account: see the module."""
     await customers.set_password(tx, customer.id, None)
     await customer_sessions.end_all(tx, customer.id)
     await mail_tokens.drop(tx, customer.id, "reset")
@@ -123,7 +124,7 @@ async def _secure(tx: Tx, customer: Record) -> None:
 
 
 async def disown(tx: Tx, customer_id: str) -> None:
-    """Remove what whoever made an account, whose email was not proved, linked and stored."""
+    """Remove the identities and addresses of an account whose email was not verified."""
     for table in ("customer_identities", "customer_addresses"):
         await tx.run(f"delete from {table} where customer_id = $1", customer_id)
 

@@ -26,7 +26,7 @@ LONGEST = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a valid token says: a session of a customer of a store."""
+    """The claim of a valid token: a session of a customer of a store."""
 
     session_id: str
     customer_id: str
@@ -50,7 +50,7 @@ class TokenRing:
         }
 
     def _key(self, key_id: str) -> OctKey | None:
-        """Return the key; one that this node does not know may be a new one of the ring."""
+        """Return the key; read the ring again for an unknown id, which may be a new key."""
         if key_id not in self._keys:
             self._ring.refresh()
             if self._ring.key_ids != self._known:
@@ -73,7 +73,9 @@ class TokenRing:
         return compact_jws.sign({"alg": ALGORITHM, "kid": newest, "typ": "JWT"}, claims, key)
 
     def read(self, token: str, now: int) -> Claim | None:
-        """Return what a token of ours says, or None for any other; `now` is microseconds."""
+        """Return the claim of a token of this installation, or None for any other text.
+
+        `now` is in microseconds."""
         if len(token) > LONGEST:
             return None
         try:
@@ -100,9 +102,9 @@ class TokenRing:
 
 
 async def recognise(tx: Tx, visitor: Visitor, claim: Claim) -> Visitor:
-    """Return the visitor as the customer of `claim`, which is what a valid token says.
+    """Return the visitor with the customer and the session of `claim`.
 
-    A claim of another store, or of a session that ended, makes no customer.
+    For a claim of another store or an ended session, return the visitor unchanged.
     """
     store_id = visitor.store.id
     if claim.store_id != store_id or not await customer_sessions.is_live(
