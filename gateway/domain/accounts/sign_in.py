@@ -34,7 +34,7 @@ class SignIn:
         self._db = db
         self._passwords = passwords
         self._observer = observer
-        self._attempts = Attempts(db.clock, keep)
+        self._attempts = SignInDelays(db.clock, keep)
 
     async def check(self, email: str, password: str, address: str) -> str | None:
         """Return the user's id, or None for a wrong password, a disabled or an unknown user.
@@ -69,7 +69,7 @@ FORGOTTEN_SECONDS = 900.0
 NEVER = float("-inf")
 
 
-class Attempts:
+class SignInDelays:
     """Counts of attempts; an attempt counts before its check, so that parallel ones all count."""
 
     def __init__(self, clock: Clock, keep: NewCounterStore = OwnCounters) -> None:

@@ -112,7 +112,7 @@ async def change(
     if changes and kind.guard is not None:
         kind.guard(before, changes)
     if target != current:
-        move(resource.noun, kind.table, current, target)
+        check_transition(resource.noun, kind.table, current, target)
         changes["status"] = target
     return await _write(tx, actor, kind, before, changes) if changes else before
 
@@ -128,7 +128,7 @@ async def step(
     before = await actions.own(tx, actor, resource, record_id, "write", lock=True)
     draft = draft or Draft()
     draft.must_hold()
-    move(resource.noun, kind.table, before["status"], target)
+    check_transition(resource.noun, kind.table, before["status"], target)
     values = {column: dates.settled(value, actor.zone) for column, value in draft.values.items()}
     return await _write(tx, actor, kind, before, values | {"status": target})
 
@@ -225,7 +225,7 @@ async def take_number(tx: Tx, owner_id: str, series: str, prefix: str) -> str:
     return f"{prefix}-{row[0]:06d}"
 
 
-def move(noun: str, table: Transitions, current: str, target: str) -> None:
+def check_transition(noun: str, table: Transitions, current: str, target: str) -> None:
     """Raise invalid_transition, with the `allowed` states, unless `target` may follow `current`."""
     allowed = list(table[current])
     if target in allowed:

@@ -2,7 +2,7 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.sales import documents, settlement
-from gateway.domain.sales.documents import move
+from gateway.domain.sales.documents import check_transition
 from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import ORDERS, TRANSITIONS
 from gateway.records import actions
@@ -25,7 +25,7 @@ async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     invoice, order = await _lock(tx, actor, unlocked)
     if order["status"] == "canceled":
         return order
-    move("order", TRANSITIONS, order["status"], "canceled")
+    check_transition("order", TRANSITIONS, order["status"], "canceled")
     return await _end(tx, actor, invoice, order, "canceled", draft.values.get("reason"))
 
 

@@ -19,7 +19,7 @@ from gateway.domain.sales import order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.catalogue import reviews
-from gateway.domain.storefront.checkouts import repeats
+from gateway.domain.storefront.checkouts import idempotency
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
@@ -73,7 +73,7 @@ BATCHES = (
     Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
     Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
-    Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
+    Batches("checkouts", 600.0, idempotency.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),

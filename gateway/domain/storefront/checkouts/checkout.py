@@ -16,9 +16,9 @@ from gateway.domain.sales.placing import Purchase
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
-from gateway.domain.storefront.checkouts import repeats
+from gateway.domain.storefront.checkouts import idempotency
 from gateway.domain.storefront.checkouts.form import CheckoutInput
-from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -52,9 +52,10 @@ async def checkout(
     """
     cart = await rows.find(tx, visitor, lock=True)
     # Look after the lock, which may have waited for the same request; the cart may be the next one.
-    before = await _before(tx, visitor, form, ring)
-    if before is not None:
-        return before
+    earlier = await idempotency.find(tx, visitor, form, ring)
+    if earlier is not None:
+        order_id, first_tokens = earlier
+        return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), first_tokens)
     if not cart.lines:
         raise Refusal("cart_empty", "The cart is empty; add a product first.")
     ids = [line.product_id for line in cart.lines]
@@ -66,17 +67,8 @@ async def checkout(
         return refusal
     option = _shipping(visitor.store, priced, form)
     order = await _place(tx, visitor, form, priced, option, tokens, tx.now + days * DAY)
-    await repeats.keep(tx, visitor, form, order.id, tokens, ring)
+    await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, tuple(priced.warnings))
-
-
-async def _before(tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
-    """Return the order that the same request made before."""
-    earlier = await repeats.find(tx, visitor, form, ring)
-    if earlier is None:
-        return None
-    order_id, tokens = earlier
-    return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), tokens)
 
 
 async def _place(

@@ -11,7 +11,7 @@ has it; so nobody deletes a contact by an account with somebody else's email. An
 stays and gets a note for the owner to decide; by a proven email it loses the tag and the consent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import json
@@ -32,7 +32,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
 from gateway.records.values.strictjson import dumps
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Tx
 
 _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
@@ -102,7 +102,7 @@ async def remove(
 
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     await tx.run(_CART, customer["store_id"], customer.id)
-    await _anonymise_orders(tx, customer.owner_id, customer.id)
+    await _anonymise_orders(tx, _OF_CUSTOMER, customer.owner_id, customer.id)
     for table in ("review_claims", "review_quotas"):
         await tx.run(f"delete from {table} where customer_id = $1", customer.id)
     await store.delete(tx, CUSTOMERS, customer.row)
@@ -110,13 +110,13 @@ async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
             # Guest orders with this verified email are the customer's.
-            await _anonymise_guest_orders(
-                tx, customer.owner_id, customer["store_id"], customer["contact_id"]
+            await _anonymise_orders(
+                tx, _OF_GUEST, customer.owner_id, customer["contact_id"], customer["store_id"]
             )
-        await _part(tx, actor, customer)
+        await _release_contact(tx, actor, customer)
 
 
-async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
+async def _release_contact(tx: Tx, actor: Actor, customer: Record) -> None:
     """Delete the contact of an erased customer, or leave it to the owner."""
     row = await store.fetch(tx, CONTACTS, customer["contact_id"], lock=True)
     if row is None:
@@ -147,13 +147,15 @@ select id from orders
 where owner_id = $1 and contact_id = $2 and store_id = $3 and customer_id is null
 order by created_at, id
 """
-_IDS = "select id from orders where owner_id = $1 and customer_id = $2 order by created_at, id"
+_OF_CUSTOMER = (
+    "select id from orders where owner_id = $1 and customer_id = $2 order by created_at, id"
+)
 
 
 async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[str, Any]]:
     """Return the orders of a customer, the oldest first; amounts are in BRL."""
     orders = []
-    for row in await tx.all(_IDS, owner_id, customer_id):
+    for row in await tx.all(_OF_CUSTOMER, owner_id, customer_id):
         order = await store.fetch(tx, ORDERS, row["id"])
         if order is not None:
             record = Record(ORDERS, order)
@@ -161,21 +163,12 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
     return orders
 
 
-async def _anonymise_orders(tx: Tx, owner_id: str, customer_id: str) -> None:
-    """Remove the person from the orders of a customer.
+async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> None:
+    """Remove the person from the orders whose ids the query selects.
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
     """
-    await _anonymise(tx, await tx.all(_IDS, owner_id, customer_id))
-
-
-async def _anonymise_guest_orders(tx: Tx, owner_id: str, store_id: str, contact_id: str) -> None:
-    """Remove the person from the orders that a contact made in a store without an account."""
-    await _anonymise(tx, await tx.all(_OF_GUEST, owner_id, contact_id, store_id))
-
-
-async def _anonymise(tx: Tx, orders: Sequence[Row]) -> None:
-    for order in orders:
+    for order in await tx.all(sql, *args):
         row = await store.fetch(tx, ORDERS, order["id"], lock=True)
         if row is not None:
             await store.update(

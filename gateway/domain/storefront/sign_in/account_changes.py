@@ -63,7 +63,7 @@ async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> N
     if customer is not None:
         await _set(tx, customer.id, hashed)
         if not customer["email_verified"]:
-            await identities.disown(tx, customer.id)
+            await identities.remove_links(tx, customer.id)
         await customers.verify_email(tx, visitor.actor, customer)
 
 

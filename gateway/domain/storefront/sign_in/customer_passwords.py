@@ -12,7 +12,7 @@ from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.customers import Credential
 from gateway.records.errors import Fault, Refusal
 from outbox.database.fair_limit import Crowded, Places
@@ -35,7 +35,7 @@ class CustomerPasswords:
         self._db = db
         self._passwords = passwords
         self._places = Places(1, each=1, waiting=WAITING)
-        self._tries = Tries(
+        self._tries = AttemptLimit(
             db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again.", keep
         )
 

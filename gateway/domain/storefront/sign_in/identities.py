@@ -107,7 +107,7 @@ async def _create(
     await _link(tx, visitor, identity, customer.id)
     welcomed = await sign_in.welcome(tx, visitor, customer, cart_token)
     # Lock the contact after the cart, as all units do.
-    await customers.meet_owner(tx, visitor, customer)
+    await customers.save_contact(tx, visitor, customer)
     if mail and identity.email is not None and not identity.trusted:
         await mails.add(tx, customer.id, "verify")
     return welcomed
@@ -119,11 +119,11 @@ async def _secure(tx: Tx, customer: Record) -> None:
     await customer_sessions.end_all(tx, customer.id)
     await mail_tokens.drop(tx, customer.id, "reset")
     await mail_tokens.drop(tx, customer.id, "verify")
-    await disown(tx, customer.id)
+    await remove_links(tx, customer.id)
     await mails.add(tx, customer.id, "secured")
 
 
-async def disown(tx: Tx, customer_id: str) -> None:
+async def remove_links(tx: Tx, customer_id: str) -> None:
     """Remove the identities and addresses of an account whose email was not verified."""
     for table in ("customer_identities", "customer_addresses"):
         await tx.run(f"delete from {table} where customer_id = $1", customer_id)

@@ -79,7 +79,7 @@ async def sign_up(
     )  # fmt: skip
     welcomed = await welcome(tx, visitor, customer, cart_token)
     # Lock the contact after the cart, as all units do.
-    await customers.meet_owner(tx, visitor, customer)
+    await customers.save_contact(tx, visitor, customer)
     if mail:
         await mails.add(tx, customer.id, "verify")
     return welcomed

@@ -14,7 +14,7 @@ from outbox.clock import Clock
 NEVER = float("-inf")
 
 
-class Tries:
+class AttemptLimit:
     """At most `most` tries of one holder in `seconds`, which begin with its first try."""
 
     def __init__(

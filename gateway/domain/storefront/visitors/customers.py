@@ -158,7 +158,7 @@ async def create(
     return customer
 
 
-async def meet_owner(tx: Tx, visitor: Visitor, customer: Record) -> None:
+async def save_contact(tx: Tx, visitor: Visitor, customer: Record) -> None:
     """Create or complete the contact of a new customer for the store's owner."""
     email = customer["email"]
     if email is None:

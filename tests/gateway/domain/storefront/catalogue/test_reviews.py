@@ -50,7 +50,7 @@ async def visitor(tx: Tx, shop: Shop, email: str) -> Visitor:
     known = await customers.by_email(tx, store.id, email)
     if known is None:
         made = await customers.create(tx, visitor, name=f"Customer {email[:3]}", email=email)
-        await customers.meet_owner(tx, visitor, made)
+        await customers.save_contact(tx, visitor, made)
         return replace(visitor, customer_id=made.id)
     return replace(visitor, customer_id=known.customer_id)
 

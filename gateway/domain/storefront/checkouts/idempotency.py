@@ -11,11 +11,10 @@ from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Fault, Refusal
+from gateway.records.once import KEPT
 from outbox.database.plans import by_index
 from outbox.database.transaction import Tx
 from outbox.webhooks.secrets import KeyRing, SealBroken
-
-KEPT = 24 * 3600 * 1_000_000
 
 
 class Tokens(Struct, frozen=True):
@@ -72,7 +71,7 @@ async def find(
 async def keep(
     tx: Tx, visitor: Visitor, form: CheckoutInput, order_id: str, tokens: Tokens, ring: KeyRing
 ) -> None:
-    """Remember the order under the key of the request, if it has one."""
+    """Store the order under the key of the request, if it has one."""
     if form.key is None:
         return
     sealed = ring.seal(json.encode(tokens), order_id)
@@ -85,7 +84,7 @@ async def keep(
 
 
 async def prune(tx: Tx, limit: int) -> int:
-    """Forget up to `limit` keys that are older than a day; return how many."""
+    """Delete up to `limit` keys that are older than a day; return how many."""
     await by_index(tx)
     return await tx.run(PRUNE, tx.now - KEPT, limit)
 
