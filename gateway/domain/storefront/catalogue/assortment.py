@@ -42,7 +42,7 @@ async def stretch(
     shop: Record,
     order: str,
     request: SliceRequest,
-    shelf: str = ALL_PRODUCTS,
+    category: str = ALL_PRODUCTS,
     search: str = "",
 ) -> Slice:
     """Return a slice of the products that a store shows: all, or those of one category.
@@ -52,7 +52,7 @@ async def stretch(
     by = ORDERS[order]
     if BETWEEN in search:
         return NOTHING
-    source, args = _shelf(shop, shelf, search)
+    source, args = _listing(shop, category, search)
     source += slices.bounds(request, f"s.{by.column}", by.descending, args, "s.record_id")
     order_by = slices.order(request, f"s.{by.column}", by.descending, "s.record_id")
     args += (request.limit + 1, 0)
@@ -70,18 +70,18 @@ async def stretch(
     )  # fmt: skip
 
 
-async def count(tx: Tx, shop: Record, shelf: str = ALL_PRODUCTS, search: str = "") -> int:
+async def count(tx: Tx, shop: Record, category: str = ALL_PRODUCTS, search: str = "") -> int:
     """Return the number of products in the whole list of which `stretch` returns slices."""
     if BETWEEN in search:
         return 0
-    source, args = _shelf(shop, shelf, search)
+    source, args = _listing(shop, category, search)
     row = await tx.one(f"select count(*) as n from {source}", *args)
     return int(row["n"]) if row else 0
 
 
-def _shelf(shop: Record, shelf: str, search: str) -> tuple[str, list[Any]]:
+def _listing(shop: Record, category: str, search: str) -> tuple[str, list[Any]]:
     """Return the source of product ids for FROM, with its condition, and the parameters."""
-    args: list[Any] = [shop.id, shelf]
+    args: list[Any] = [shop.id, category]
     folded = fold(search)
     if not folded:
         return "product_shelves s where s.store_id = $1 and s.value = $2", args

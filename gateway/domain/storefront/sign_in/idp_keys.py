@@ -72,12 +72,12 @@ class _Provider:
     def matching(self, algorithm: str, kid: str | None) -> list[Key]:
         """Return the keys for a token; without a key id, the only one that could be meant."""
         fitting = [
-            one for one in self.keys
-            if one.algorithm in (None, algorithm) and _fits(one.key, algorithm)
+            known for known in self.keys
+            if known.algorithm in (None, algorithm) and _fits(known.key, algorithm)
         ]  # fmt: skip
         if kid is not None:
-            return [one.key for one in fitting if one.kid == kid]
-        return [one.key for one in fitting] if len(fitting) == 1 else []
+            return [known.key for known in fitting if known.kid == kid]
+        return [known.key for known in fitting] if len(fitting) == 1 else []
 
 
 class Providers:
@@ -125,11 +125,11 @@ class Providers:
         try:
             async with asyncio.timeout(SECONDS):
                 if now >= provider.address_until:
-                    keys = await self._fetch(
+                    discovery = await self._fetch(
                         f"{issuer.rstrip('/')}/.well-known/openid-configuration"
                     )
-                    provider.address = _address_in(keys.body, issuer)
-                    provider.address_until = now + _life(keys)
+                    provider.address = _address_in(discovery.body, issuer)
+                    provider.address_until = now + _life(discovery)
                 fetched = await self._fetch(provider.address)
                 provider.keys = _keys_in(fetched.body)
         except (FetchFailed, InvalidJson, TimeoutError):
@@ -163,7 +163,7 @@ def _keys_in(body: bytes) -> list[_PublicKey]:
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise FetchFailed("the document is no JWKS")
-    keys = [_public_key(one) for one in entries[:MOST_KEYS] if isinstance(one, dict)]
+    keys = [_public_key(entry) for entry in entries[:MOST_KEYS] if isinstance(entry, dict)]
     usable = [key for key in keys if key is not None]
     if not usable:
         raise FetchFailed("the JWKS has no usable key")

@@ -69,20 +69,20 @@ def faults(text: str) -> list[Fault]:
     """
     faults_found = []
     rules = _rules(text)
-    for place, rule in enumerate(rules):
-        at = f"shippingRules[{place}]"
+    for index, rule in enumerate(rules):
+        at = f"shippingRules[{index}]"
         if rule.cep_from > rule.cep_to:
             message = "cepFrom must not be after cepTo."
             faults_found.append(Fault(f"{at}.cepTo", "disagrees", message))
-        elif any(_overlap(rule, other) for other in rules[:place]):
+        elif any(_overlap(rule, other) for other in rules[:index]):
             message = "An earlier rule has this type for a CEP of the range."
             faults_found.append(Fault(f"{at}.type", "taken", message))
     return faults_found
 
 
-def _overlap(one: _Rule, other: _Rule) -> bool:
-    met = one.cep_from <= other.cep_to and other.cep_from <= one.cep_to
-    return met and one.type == other.type
+def _overlap(rule: _Rule, other: _Rule) -> bool:
+    overlap = rule.cep_from <= other.cep_to and other.cep_from <= rule.cep_to
+    return overlap and rule.type == other.type
 
 
 @lru_cache(maxsize=256)

@@ -61,10 +61,10 @@ def sign(header: Mapping[str, Any], claims: Mapping[str, Any], key: OctKey) -> s
     return jwt.encode(dict(header), dict(claims), key, [header["alg"]])
 
 
-def _part(token: str, place: int) -> dict[str, Any]:
+def _part(token: str, index: int) -> dict[str, Any]:
     if len(token) > LONGEST or _COMPACT.fullmatch(token) is None:
         raise Unreadable("this is no signed JWT")
-    text = token.split(".")[place]
+    text = token.split(".")[index]
     try:
         part = decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (InvalidJson, ValueError):
