@@ -42,9 +42,9 @@ async def reserve(tx: Tx, order_id: str, quantities: Mapping[str, int]) -> None:
         await tx.run(_KEEP, order_id, product_id, quantity)
 
 
-def insufficient(name: str, left: int) -> Refusal:
+def insufficient(name: str, remaining: int) -> Refusal:
     """Return the refusal of an order for more than the stock of a product."""
-    stock = f"only {left} of {name!r} left" if left else f"{name!r} is sold out"
+    stock = f"only {remaining} of {name!r} left" if remaining else f"{name!r} is sold out"
     message = f"There is not enough stock: {stock}."
     fault = Fault("products", "insufficient_stock", message)
     return Refusal("insufficient_stock", message, faults=[fault])

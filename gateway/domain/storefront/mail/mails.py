@@ -1,7 +1,7 @@
 """Queues mails to customers in the transaction that causes them, and writes their texts.
 
 A mail is written when it is sent, with the data and a token of that time, so the row holds neither
-an address nor a secret, and a customer who is gone gets none. An attempt is counted before it
+an address nor a secret, and a deleted customer gets no mail. An attempt is counted before it
 starts: a process that ends in the middle of it leaves the mail to the next attempt.
 """
 
@@ -19,7 +19,7 @@ LEASE = 300
 KEPT = 30 * 86_400_000_000
 """How long a mail is stored that was given up, or that no server is set to take."""
 MOST = 5
-"""Mails of one kind for one customer that may wait, or have a token that is valid still."""
+"""Most mails of one kind for one customer that wait or have a valid token."""
 
 _ADD = """
 insert into mails (id, customer_id, kind, created_at, attempts, due_at)
@@ -36,7 +36,7 @@ returning id, customer_id, kind, attempts
 
 
 class MailAttempt(NamedTuple):
-    """A mail under way; `attempts` counts this one."""
+    """An attempt at a mail; `attempts` counts this one."""
 
     id: str
     customer_id: str

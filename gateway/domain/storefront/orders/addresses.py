@@ -70,7 +70,7 @@ async def save(
         if changed is None:
             raise _unknown()
         return _address(changed)
-    # The lock makes concurrent ones count each other.
+    # The lock makes concurrent requests count each other's addresses.
     if not await customers.lock(tx, customer_id):
         raise account_deleted()
     count = await tx.one(

@@ -50,7 +50,7 @@ async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -
 async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record:
     """Cancel the visitor's own order; a canceled one stays as it is.
 
-    Raises not_found, which is the same for an unknown order and another's; invalid_transition.
+    Raises invalid_transition, and not_found, also for the order of somebody else.
     """
     order = await one(tx, visitor, number, access_token)
     if order is None:

@@ -1,14 +1,15 @@
 """Exports and erases the personal data of a customer (LGPD, articles 18 and 19).
 
-An erased account is gone with its password, sessions, addresses, identities, mails and cart. Orders
-stay, because the law requires sales to be kept, without name, email, phone, address and notes; so
-do those that a customer with a proven email made in the store without the account. Reviews stay
-without their author.
+Erasure deletes the account with its password, sessions, addresses, identities, mails and cart.
+Orders stay, because the law requires records of sales, but without name, email, phone, address and
+notes. The same happens to guest orders in the store with the customer's verified email. Reviews
+stay without their author.
 
-The contact of the customer belongs to the store's owner. It is deleted with contact.deleted when
-the storefront made it, the customer proved the email, and no other account of the owner's stores
-has it; so nobody deletes a contact by an account with somebody else's email. Any other contact
-stays and gets a note for the owner to decide; by a proven email it loses the tag and the consent.
+The contact of the customer belongs to the store's owner. It is deleted, with contact.deleted, when
+the storefront created it, the customer's email is verified, and no other account of the owner's
+stores has this email; so an account with somebody else's email deletes nobody's contact. Any other
+contact stays and gets a note for the owner; if the email is verified, it loses the tag and the
+consent.
 """
 
 from collections.abc import Mapping
