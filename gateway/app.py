@@ -141,7 +141,8 @@ def build_app(
     app[PASSWORDS] = passwords
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
     app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, keep)
-    app[DIRECTORY] = Directory(db)
+    directory = Directory(db)
+    app[DIRECTORY] = directory
     app[DELIVERY] = delivery
     app[DOCTOR] = doctor
 
@@ -163,6 +164,7 @@ def build_app(
     async def parts(_: web.Application) -> AsyncIterator[None]:
         if traces is not None:
             traces.start()
+        unwatch = db.on_change(directory.committed)
         await upkeep.start()
         if member is None:
             await work()
@@ -172,6 +174,7 @@ def build_app(
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
         await upkeep.stop()
+        unwatch()
         await doctor.close()
         await fetcher.close()
         await guard.close()

@@ -14,8 +14,7 @@ from msgspec import structs
 
 from gateway.cli import tables
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.new_passwords import fault_of
-from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.accounts.passwords import Passwords, fault_of
 from gateway.records.values import dates, formats, zones
 from gateway.records.values.format import Wrong
 from gateway.server import startup

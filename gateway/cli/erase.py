@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.contacts import erasure
+from gateway.domain.contacts import contacts
 from gateway.records.access import Actor
 from gateway.server.config import Config
 from outbox.errors import CannotStart
@@ -17,7 +17,7 @@ async def erase(config: Config, given: Namespace, say: Say) -> None:
     contact_id = given.contact.lower()
     async with existing(config) as db:
         user = await user_of(db, given.email)
-        there = await db.write(erasure.erase, Actor(user["id"], "system"), contact_id)
+        there = await db.write(contacts.erase, Actor(user["id"], "system"), contact_id)
     done = "is deleted" if there else "was deleted before, or never was one of this account"
     say(f"The contact {contact_id} {done}.")
     say("The server erases its events and what receivers responded to them, within seconds.")

@@ -73,7 +73,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(QUOTES, quotes.create, quotes.change),
     Entry(PRODUCTS, products.create, products.change),
     Entry(ORDERS),
-    Entry(STORES, stores.create, stores.change),
+    Entry(STORES, stores.create, stores.change, stores.remove),
     Entry(CATEGORIES, categories.create, categories.change),
     plain(EBOOKS),
     Entry(REVIEWS, None, reviews.change),

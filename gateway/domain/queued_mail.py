@@ -1,4 +1,4 @@
-"""What a mail is on its way to the mail server, whatever queue it comes from."""
+"""Describes queued mail: its row, its text, its retries, and the interface of a queue."""
 
 from dataclasses import dataclass
 from typing import Protocol

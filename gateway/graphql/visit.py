@@ -6,8 +6,8 @@ from typing import Any, Concatenate
 from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.carts import tokens
-from gateway.domain.storefront.visitors.recognition import recognise
+from gateway.domain.storefront.carts.rows import TOKEN_BYTES, make_token, token_of_store
+from gateway.domain.storefront.visitors.session_tokens import recognise
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql import versions
 from gateway.graphql.cookies import cookies_of
@@ -114,7 +114,7 @@ class Visit:
             token = cookies.bearer or cookies.auth
             claim = None if token is None else self.storefront.tokens.read(token, self.now)
             found = Visitor(
-                store=store, zone=zone, cart_token=tokens.of_store(store.id, cookies.carts),
+                store=store, zone=zone, cart_token=token_of_store(store.id, cookies.carts),
                 address=share_of(self.address),
             )  # fmt: skip
             if claim is not None:
@@ -130,7 +130,7 @@ class Visit:
 
     def cart_token(self, store: Record) -> str:
         """Return a new token for a cart in a store."""
-        return tokens.make(store.id, self.token(tokens.RANDOM))
+        return make_token(store.id, self.token(TOKEN_BYTES))
 
     def count_form(self) -> None:
         """Count a public form from this address. Raises rate_limited."""

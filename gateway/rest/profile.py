@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.accounts.new_passwords import fault_of
+from gateway.domain.accounts.passwords import fault_of
 from gateway.domain.accounts.users import PROFILE, SIGN_UP
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal

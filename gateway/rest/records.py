@@ -26,7 +26,7 @@ from gateway.rest.params import cursor_of, expected_of, once_of, query_of
 from gateway.rest.replays import Response, keep, respond, respond_to_write, restore
 from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
-from gateway.server.app_keys import DB, DIRECTORY
+from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.database.transaction import Tx, brief
 
@@ -51,9 +51,7 @@ def create(resource: Resource, unit: Create) -> Operation:
             headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
             return Response(201, headers | ignored(draft), _encode(found.shown))
 
-        made = await _once(request, caller, body, response, unit, draft)
-        request.app[DIRECTORY].changed(resource)
-        return made
+        return await _once(request, caller, body, response, unit, draft)
 
     return describe.create(resource)(handle)
 
@@ -81,7 +79,6 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
             unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
-        request.app[DIRECTORY].changed(resource)
         return show_change(caller, view(changed), draft)
 
     return describe.change(resource, refusals)(handle)
@@ -98,7 +95,6 @@ def remove(resource: Resource, unit: Delete | None = None) -> Operation:
         record_id = request.match_info["id"]
         expected = expected_of(request.headers.get("If-Match"))
         await request.app[DB].write(unit or plain, caller, record_id, expected)
-        request.app[DIRECTORY].changed(resource)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
         return respond(Response(200, {}, _encode(body)))
 

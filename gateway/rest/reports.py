@@ -10,7 +10,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from gateway.domain.reports.index import REPORTS, Kind
-from gateway.domain.reports.periods import Asked
+from gateway.domain.reports.periods import ReportQuery
 from gateway.records.values import dates
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
@@ -154,7 +154,7 @@ def report(kind: Kind) -> Operation:
     )(handle)  # fmt: skip
 
 
-def _asked(query: Mapping[str, str]) -> Asked:
+def _asked(query: Mapping[str, str]) -> ReportQuery:
     """Return the request for a report of a query; an invalid bound is refused by the report."""
 
     def read(text: str) -> int | dates.Day | None:
@@ -165,7 +165,9 @@ def _asked(query: Mapping[str, str]) -> Asked:
         return LARGEST if found is None else found
 
     first, last = read(query.get("from", "")), read(query.get("to", ""))
-    return Asked(first, last, zone=query.get("timezone", ""), group_by=query.get("groupBy", ""))
+    return ReportQuery(
+        first, last, zone=query.get("timezone", ""), group_by=query.get("groupBy", "")
+    )
 
 
 def as_csv(found: Body) -> str:

@@ -8,7 +8,7 @@ from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
-from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
@@ -22,7 +22,7 @@ class Storefront:
 
     tokens: TokenRing
     passwords: CustomerPasswords
-    resets: Tries
+    resets: AttemptLimit
     """How often an address may ask for new passwords and set them."""
     providers: Providers
     mails: bool
@@ -41,7 +41,7 @@ def build_storefront(
     keep: NewCounterStore = OwnCounters,
 ) -> Storefront:
     """Return the parts."""
-    resets = Tries(
+    resets = AttemptLimit(
         db.clock, 20, 900.0, "Too many requests for new passwords; try again later.", keep
     )
     return Storefront(

@@ -148,7 +148,8 @@ class Tx(Protocol):
     wake: bool
     """Set by a unit that makes work for the drain (a new event, a replay, an activation)."""
     changed: set[str]
-    """Ids of the webhooks whose rows the unit changed; `on_change` receives them after COMMIT."""
+    """Ids of the webhooks whose rows the unit changed, and names of other things that it changed
+    and that processes cache; `on_change` receives them after COMMIT."""
 
     def new_id(self) -> str: ...
 
@@ -223,7 +224,7 @@ class Database(Protocol):
         """Wake one other node because work is left. May be called often. Does nothing on SQLite."""
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
-        """Call `callback` on the event loop with the ids of webhooks that a commit changed.
+        """Call `callback` on the event loop with what a commit changed; see `Tx.changed`.
 
         For a commit of this process it runs before `write` returns; other nodes receive it within a
         second.

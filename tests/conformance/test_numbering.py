@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.domain.sales import invoices, numbering
+from gateway.domain.sales import documents, invoices
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.products import PRODUCTS
 from gateway.records import actions
@@ -23,7 +23,7 @@ async def issue(db: Database, who: Actor = ANA) -> str:
 
 
 async def take_and_fail(tx: Tx) -> None:
-    await numbering.take(tx, ANA.owner_id, "invoices", "INV")
+    await documents.take_number(tx, ANA.owner_id, "invoices", "INV")
     raise Refusal("conflict", "no")
 
 
@@ -51,7 +51,7 @@ async def test_a_failed_unit_returns_its_number(db: Database) -> None:
 async def test_a_series_belongs_to_one_owner_and_kind(db: Database) -> None:
     async def unit(tx: Tx) -> list[str]:
         return [
-            await numbering.take(tx, owner.owner_id, series, "X")
+            await documents.take_number(tx, owner.owner_id, series, "X")
             for owner, series in ((ANA, "a"), (ANA, "b"), (BIA, "a"), (ANA, "a"))
         ]
 
@@ -61,7 +61,7 @@ async def test_a_series_belongs_to_one_owner_and_kind(db: Database) -> None:
 async def test_numbers_grow_past_six_digits(db: Database) -> None:
     async def unit(tx: Tx) -> str:
         await tx.run("insert into counters (owner_id, series, n) values ('o', 's', 999999)")
-        return await numbering.take(tx, "o", "s", "INV")
+        return await documents.take_number(tx, "o", "s", "INV")
 
     assert await db.write(unit) == "INV-1000000"
 

@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import Any
 
 from gateway.domain.sales import coupons, discounts, stock
-from gateway.domain.storefront import carts
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from tests.support.checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.engines import Engine
@@ -49,7 +48,7 @@ GUARDS: Mapping[str, tuple[str, tuple[Change, ...]]] = {
             (discounts, "must_apply", _applies),
         ),
     ),
-    "carts stay open": ("one cart", ((carts, "close", _left_open),)),
+    "carts stay open": ("one cart", ((cart_lifecycle, "close", _left_open),)),
     "carts are not locked": (
         "one cart",
         (

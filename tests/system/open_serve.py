@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 from gateway.__main__ import main
-from gateway.domain.accounts.attempts import Attempts
 from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.accounts.sign_in import SignInDelays
 from gateway.server.http.rate_limits import RateLimits
 from outbox.database.fair_limit import Places
 
@@ -41,7 +41,7 @@ def uncounted(*_: object) -> None:
 
 if __name__ == "__main__":
     for owner, name, free in (
-        (Passwords, "__init__", in_one_queue), (Attempts, "begin", uncounted),
+        (Passwords, "__init__", in_one_queue), (SignInDelays, "begin", uncounted),
         (RateLimits, "sign_in", uncounted),
     ):  # fmt: skip
         setattr(owner, name, free)

@@ -6,7 +6,7 @@ from gateway.console.frame import guard, pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.new_passwords import LONGEST, SHORTEST, fault_of
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, fault_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong

@@ -21,7 +21,7 @@ from gateway.records.query import Place, Query, costly
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.format import of_json
-from gateway.server.app_keys import DB, DIRECTORY
+from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx
 
 LIMIT = 25
@@ -103,7 +103,6 @@ class Section:
             made = await request.app[DB].write(self.entry.create, visitor.actor, draft)
         except Refusal as refusal:
             return self._form(request, visitor, None, wanted, typed, refusal)
-        request.app[DIRECTORY].changed(self.resource)
         return pages.to(f"{self.path}/{made.id}", f"{self.resource.noun}_created")
 
     async def edit_page(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -128,7 +127,6 @@ class Section:
             if refusal.code == "precondition_failed":
                 raise Refusal("conflict", "error.changed") from None
             return self._form(request, visitor, record, wanted, typed, refusal)
-        request.app[DIRECTORY].changed(self.resource)
         return pages.to(f"{self.path}/{record.id}", "saved")
 
     def heading(self, record: Record, names: Names) -> str:

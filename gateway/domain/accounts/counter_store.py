@@ -1,11 +1,11 @@
-"""Where counts of clients are kept: a number for each holder, and a time that belongs to it."""
+"""Stores a number and a time for each client, in this process or shared by those of a node."""
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
 HOLDERS = 50_000
-"""The number of stored holders; the one idle longest is dropped first, when it is full again."""
+"""Maximum number of stored holders; the least recently used is dropped first."""
 
 
 class CounterStore(Protocol):
@@ -19,11 +19,11 @@ class CounterStore(Protocol):
 
 
 NewCounterStore = Callable[[str], CounterStore]
-"""Returns the levels of a name; the processes of a node share them."""
+"""Returns the store of a name, which the processes of a node may share."""
 
 
 class OwnCounters:
-    """Levels in this process alone."""
+    """A store in the memory of this process."""
 
     def __init__(self, name: str = "") -> None:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()

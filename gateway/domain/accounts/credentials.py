@@ -14,7 +14,7 @@ from outbox.database.transaction import Database
 Scheme = Literal["api_key", "bearer", "password", "session"]
 Outcome = Literal["ok", "bad", "throttled", "expired", "revoked"]
 
-Known = OrderedDict[str, tuple[float, Actor]]
+CachedActors = OrderedDict[str, tuple[float, Actor]]
 REMEMBERED_SECONDS = 0.9
 REMEMBERED_MOST = 10_000
 
@@ -32,21 +32,21 @@ class Credentials:
         self._db = db
         self._clock = db.clock
         self._observer = observer
-        self._known: Known = OrderedDict()
+        self._known: CachedActors = OrderedDict()
         self._used: dict[str, int] = {}
 
     def remembered(self, text: str, scheme: Scheme) -> Actor | None:
         """Return the actor of a key or token that was recognised in the last second, or None."""
-        known = self._known.get(text)
-        if known is None or known[0] <= self._clock.monotonic():
+        entry = self._known.get(text)
+        if entry is None or entry[0] <= self._clock.monotonic():
             return None
-        return self._accepted(known[1], scheme)
+        return self._accepted(entry[1], scheme)
 
     async def recognise(self, text: str, scheme: Scheme) -> Actor | None:
         """Return the actor of a key or token, or None when it is invalid."""
-        known = self.remembered(text, scheme)
-        if known is not None:
-            return known
+        cached = self.remembered(text, scheme)
+        if cached is not None:
+            return cached
         if not text.isascii():
             # Keys and tokens are ASCII, and text with lone surrogates has no digest.
             self._observer.authenticated(scheme, "bad")
@@ -96,8 +96,8 @@ class Credentials:
         return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])
 
 
-def _remember(known: Known, text: str, until: float, actor: Actor) -> None:
-    known[text] = (until, actor)
-    known.move_to_end(text)
-    if len(known) > REMEMBERED_MOST:
-        known.popitem(last=False)
+def _remember(cache: CachedActors, text: str, until: float, actor: Actor) -> None:
+    cache[text] = (until, actor)
+    cache.move_to_end(text)
+    if len(cache) > REMEMBERED_MOST:
+        cache.popitem(last=False)

@@ -1,13 +1,15 @@
-"""Hashes and verifies passwords with argon2id at OWASP's minimum setting, on two threads.
+"""Hashes and verifies passwords with argon2id at OWASP's minimum setting, and checks new ones.
 
-The threads limit the memory and processor time of sign-ins. Clients take turns, so that no client
+Two threads limit the memory and processor time of sign-ins. Clients take turns, so that no client
 fills the queue for others.
 """
 
 import asyncio
+import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import argon2
@@ -23,7 +25,7 @@ THREADS = 2
 WAITING = 16
 """Most waiting hashes of one client, at 30 ms each."""
 WAITING_MOST = 512
-"""Most waiting hashes of all clients; above it the client with the most loses one."""
+"""Most waiting hashes of all clients; above it the client with most waiting hashes loses one."""
 HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
 
 
@@ -74,7 +76,7 @@ class Passwords:
         return await self._run(holder, check) and stored is not None
 
     def close(self) -> None:
-        """Wait for running hashes, and start no other."""
+        """Wait for running hashes, and start no more."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def _run(self, holder: str, work: Callable[[], T]) -> T:
@@ -97,3 +99,30 @@ class Passwords:
     def _count(self, more: int) -> None:
         self._under_way += more
         self._observer.password_queue(self._under_way)
+
+
+SHORTEST, LONGEST = 8, 128
+"""Length of a password in code points."""
+COMMON_PASSWORDS = Path(__file__).parent / "vendor" / "common_passwords.txt"
+
+
+def fault_of(password: str, email: str) -> str | None:
+    """Return a sentence that says why `password` is not allowed, or None when it is."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        return f"A password must have {SHORTEST} to {LONGEST} characters."
+    folded = _folded(password)
+    if folded in _common() or len(set(folded)) == 1:
+        return "This password is too common; use a few random words instead."
+    address = _folded(email)
+    if folded in (address, address.partition("@")[0]):
+        return "This password is your e-mail address; use a few random words instead."
+    return None
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().casefold()
+
+
+@cache
+def _common() -> frozenset[str]:
+    return frozenset(COMMON_PASSWORDS.read_text("utf-8").split())

@@ -146,8 +146,8 @@ async def take_first_account(tx: Tx, token: str) -> None:
     if not await first_account_open(tx, token):
         raise Refusal("forbidden", "This link was used or has expired.")
     # A concurrent second use waits here, and then finds no link or an existing user.
-    taken = await tx.run("delete from first_account_links")
-    if not taken or await tx.one("select id from users limit 1") is not None:
+    deleted = await tx.run("delete from first_account_links")
+    if not deleted or await tx.one("select id from users limit 1") is not None:
         raise Refusal("forbidden", "This link was used or has expired.")
 
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 
-from gateway.domain.accounts.new_passwords import LONGEST, SHORTEST
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
@@ -100,7 +100,7 @@ async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
 async def by_email(tx: Tx, email: str) -> Row | None:
     """Return the user with this address, also a disabled one, or None."""
     if len(email) > LONGEST_EMAIL:
-        # No user has it, and the time to compose a long run of marks grows with its square.
+        # No user has a longer address, and folding a very long one takes too long.
         return None
     return await tx.one("select * from users where folded_email = $1", fold_email(email))
 

@@ -1,6 +1,8 @@
-"""Declares contacts, the people (leads) of an owner."""
+"""Declares contacts, the people (leads) of an owner, and erases them."""
 
 from gateway.domain.accounts.users import fold_email
+from gateway.records import actions, store
+from gateway.records.access import Actor
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,
@@ -15,6 +17,8 @@ from gateway.records.resource import (
     Unset,
 )
 from gateway.records.values import formats, nested
+from outbox.database.transaction import Tx
+from outbox.queue.upkeep import erasure_requests
 
 CONTACTS = Resource(
     noun="contact",
@@ -82,3 +86,24 @@ CONTACTS = Resource(
         Remove("activities", "related_id"),
     ),
 )  # fmt: skip
+
+
+KEPT_EVENTS = ("contact.deleted",)
+"""Events of contacts without personal data: they tell receivers of the erasure."""
+
+
+async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
+    """Erase the person from the actor's contacts, their events and the log of deliveries.
+
+    It also erases a contact that was deleted before. A plain delete keeps events and log, because
+    receivers may still need the events that wait.
+
+    Return whether the contact existed. Raises forbidden.
+    """
+    there = await store.fetch(tx, CONTACTS, contact_id, lock=True) is not None
+    if there:
+        await actions.own(tx, actor, CONTACTS, contact_id, "write")
+    await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
+    if there:
+        await actions.remove(tx, actor, CONTACTS, contact_id)
+    return there

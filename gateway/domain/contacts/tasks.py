@@ -117,9 +117,9 @@ async def overdue(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
 
     An instant passes by the clock, a day at its end in the owner's time zone.
     """
-    wanted = _open(page, limit)
-    _due(wanted, "<", tx.now, dates.today(tx.now, actor.zone))
-    return await actions.page(tx, actor, TASKS, wanted)
+    query = _open(page, limit)
+    _due(query, "<", tx.now, dates.today(tx.now, actor.zone))
+    return await actions.page(tx, actor, TASKS, query)
 
 
 async def upcoming(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
@@ -128,10 +128,10 @@ async def upcoming(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
     A day is upcoming while any part of it is; no task is both overdue and upcoming.
     """
     until = tx.now + WEEK
-    wanted = _open(page, limit)
-    _due(wanted, ">=", tx.now, dates.today(tx.now, actor.zone))
-    _due(wanted, "<=", until, dates.today(until, actor.zone))
-    return await actions.page(tx, actor, TASKS, wanted)
+    query = _open(page, limit)
+    _due(query, ">=", tx.now, dates.today(tx.now, actor.zone))
+    _due(query, "<=", until, dates.today(until, actor.zone))
+    return await actions.page(tx, actor, TASKS, query)
 
 
 async def calendar(
@@ -142,29 +142,29 @@ async def calendar(
     Both bounds are inclusive; days are in the owner's time zone, and the earliest task is first.
     Without bounds the period is the current month, with one bound 31 days.
     """
-    wanted = Query(page=page, limit=limit, ordered_by=f"{DUE}, id")
+    query = Query(page=page, limit=limit, ordered_by=f"{DUE}, id")
     first, last = _period(start, end, dates.today(tx.now, actor.zone), actor.zone)
-    _due(wanted, ">=", first, dates.today(first, actor.zone), DUE)
-    _due(wanted, "<=", last, dates.today(last, actor.zone), DUE)
-    return await actions.page(tx, actor, TASKS, wanted)
+    _due(query, ">=", first, dates.today(first, actor.zone), DUE)
+    _due(query, "<=", last, dates.today(last, actor.zone), DUE)
+    return await actions.page(tx, actor, TASKS, query)
 
 
 def _open(page: int, limit: int) -> Query:
-    wanted = Query(page=page, limit=limit, ordered_by="due_at, id")
-    wanted.narrow("completed_at is null")
-    return wanted
+    query = Query(page=page, limit=limit, ordered_by="due_at, id")
+    query.narrow("completed_at is null")
+    return query
 
 
-def _due(wanted: Query, compare: str, instant: int, day: int, due: str = "due_at") -> None:
-    """Limit the due date: one with a time by `instant`, one without by `day`.
+def _due(query: Query, compare: str, instant: int, day: int, due: str = "due_at") -> None:
+    """Compare due dates with a time to `instant`, and due dates without a time to `day`.
 
     `due` is the expression that the list's index has.
     """
     # The outer bound lets the database use the index; the two bounds differ by little.
     outer = min(instant, day) if compare == ">=" else max(instant, day)
-    wanted.narrow(f"{due} {compare} {{}}", outer)
-    wanted.narrow(f"({due} {compare} {{}} or due_day)", instant)
-    wanted.narrow(f"({due} {compare} {{}} or due_day is not true)", day)
+    query.narrow(f"{due} {compare} {{}}", outer)
+    query.narrow(f"({due} {compare} {{}} or due_day)", instant)
+    query.narrow(f"({due} {compare} {{}} or due_day is not true)", day)
 
 
 def _period(start: Bound | None, end: Bound | None, today: int, zone: str) -> tuple[int, int]:

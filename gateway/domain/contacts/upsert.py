@@ -1,4 +1,4 @@
-"""Finds or creates the contact of an email address, for what a storefront learns of a person.
+"""Finds or creates the contact of an email address for a storefront.
 
 The email of a contact is not unique: the oldest contact with it is the one. All upserts of one
 address wait for each other, so that two at once create one contact.
@@ -105,8 +105,8 @@ async def _locked(tx: Tx, actor: Actor, folded: str) -> Record | None:
     if tx.engine == "postgres":
         # SQLite has one writer. A lock on a row could not protect an address without a contact.
         await tx.one(_LOCK, f"{actor.owner_id} {folded}")
-    while (found := await tx.one(_OLDEST, actor.owner_id, folded)) is not None:
-        row = await store.fetch(tx, CONTACTS, found["id"], lock=True)
+    while (oldest := await tx.one(_OLDEST, actor.owner_id, folded)) is not None:
+        row = await store.fetch(tx, CONTACTS, oldest["id"], lock=True)
         # The lock may have waited for a delete or for a change of the address.
         if row is not None and row[CONTACTS.position["email_folded"]] == folded:
             return record_of(CONTACTS, row, tx.now, actor.zone)
@@ -114,12 +114,12 @@ async def _locked(tx: Tx, actor: Actor, folded: str) -> Record | None:
 
 
 def _is_blank(before: Record, column: str) -> bool:
-    """Return whether nothing is lost when the column is set."""
+    """Return whether the column is empty, so that setting it loses nothing."""
     if column == "phone_e164":
         column = "phone"
     stored = before[column]
     if column == "name" and before["source"] == SOURCE:
-        # The name stands in for one that nobody gave.
+        # Without a name, the contact was named after its email.
         return bool(stored == _local_part(before["email"] or ""))
     return stored is None or stored == ""
 
@@ -128,9 +128,9 @@ def _local_part(email: str) -> str:
     return email.strip().partition("@")[0]
 
 
-def _merged(kept: str, tags: Iterable[str]) -> str:
-    """Return the JSON list of tags with further ones, as far as there is room."""
-    old: list[str] = json.decode(kept)
+def _merged(stored: str, tags: Iterable[str]) -> str:
+    """Return the JSON list of tags with further ones, up to the maximum."""
+    old: list[str] = json.decode(stored)
     return dumps(list(dict.fromkeys([*old, *tags]))[: max(len(old), MOST_TAGS)])
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from gateway.domain.contacts.activities import ACTIVITIES, TYPES
-from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of
-from gateway.domain.reports.periods import Asked
+from gateway.domain.reports.figures import PERIODS, Report, as_rows, span_of
+from gateway.domain.reports.periods import ReportQuery
 from gateway.records import settled_rows
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
@@ -31,15 +31,15 @@ class Activities:
     total: int
 
 
-async def activities(tx: Tx, actor: Actor, asked: Asked) -> Report[Activities, Activities]:
+async def activities(tx: Tx, actor: Actor, query: ReportQuery) -> Report[Activities, Activities]:
     """Return the number of activities in each period, by type."""
-    span = asked_of(tx, actor, asked, GROUPS)
-    found = span.periods()
-    figures = [[0] * len(TYPES) for _ in found]
-    for row in await tx.all(_ACTIVITIES, actor.owner_id, as_rows(found)):
+    span = span_of(tx, actor, query, GROUPS)
+    periods = span.periods()
+    figures = [[0] * len(TYPES) for _ in periods]
+    for row in await tx.all(_ACTIVITIES, actor.owner_id, as_rows(periods)):
         figures[row["n"]][TYPES.index(row["type"])] = row["counted"]
     totals = [sum(column) for column in zip(*figures, strict=True)]
-    rows = [(period.label, _by_type(row)) for period, row in zip(found, figures, strict=True)]
+    rows = [(period.label, _by_type(row)) for period, row in zip(periods, figures, strict=True)]
     return Report(span, rows, _by_type(totals))
 
 

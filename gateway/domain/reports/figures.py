@@ -10,7 +10,7 @@ from typing import Generic, NewType, TypeVar
 
 from msgspec import json
 
-from gateway.domain.reports.periods import Asked, Period, Span, span
+from gateway.domain.reports.periods import Period, ReportQuery, Span, span
 from gateway.records.access import Actor
 from outbox.database.transaction import Row, Tx
 
@@ -40,13 +40,13 @@ class Report(Generic[FiguresT, TotalsT]):
     totals: TotalsT
 
 
-def asked_of(tx: Tx, actor: Actor, asked: Asked, group_by: Sequence[str]) -> Span:
+def span_of(tx: Tx, actor: Actor, query: ReportQuery, group_by: Sequence[str]) -> Span:
     """Return the Span of a request, by default in the owner's time zone.
 
     Raises forbidden, validation_error.
     """
     actor.must("read")
-    return span(asked, group_by, tx.now, actor.zone)
+    return span(query, group_by, tx.now, actor.zone)
 
 
 def parts(column: str) -> str:
@@ -59,12 +59,12 @@ def worth(row: Row) -> Cents:
     return Cents(int(row["millions"] or 0) * PART + int(row["rest"] or 0))
 
 
-def as_rows(found: Sequence[Period]) -> str:
+def as_rows(periods: Sequence[Period]) -> str:
     """Return the parameter `$2` of a statement with PERIODS; its rows are numbered from 0."""
-    return json.encode([(n, p.first, p.until) for n, p in enumerate(found)]).decode()
+    return json.encode([(n, p.first, p.until) for n, p in enumerate(periods)]).decode()
 
 
-def bounds(asked: Span) -> tuple[int, int]:
+def bounds(span: Span) -> tuple[int, int]:
     """Return `first` and `until`, with -EVER and EVER for unbounded sides."""
-    first = -EVER if asked.first is None else asked.first
-    return first, EVER if asked.until is None else asked.until
+    first = -EVER if span.first is None else span.first
+    return first, EVER if span.until is None else span.until

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.reports.figures import Cents, Report, asked_of, bounds, parts, worth
-from gateway.domain.reports.periods import Asked
+from gateway.domain.reports.figures import Cents, Report, bounds, parts, span_of, worth
+from gateway.domain.reports.periods import ReportQuery
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.deals import NO_STAGE, in_order, percent
 from gateway.records.access import Actor
@@ -57,12 +57,12 @@ class _Stage:
         return Funnel(count, Cents(self.value), opened, won, lost, age, percent(won, won + lost))
 
 
-async def funnel(tx: Tx, actor: Actor, asked: Asked) -> Report[Funnel, Funnel]:
+async def funnel(tx: Tx, actor: Actor, query: ReportQuery) -> Report[Funnel, Funnel]:
     """Return the figures of deals created in the requested period, by default of all deals.
 
     The stages of the owner's pipeline come first in its order, including those without deals.
     """
-    span = asked_of(tx, actor, asked, GROUPS)
+    span = span_of(tx, actor, query, GROUPS)
     pipeline = await pipelines.of(tx, actor)
     stages = {stage: _Stage() for stage in pipeline.stages}
     every = _Stage()

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.domain.reports import activities, funnel, leads, receivables, sales
 from gateway.domain.reports.figures import Report
-from gateway.domain.reports.periods import Asked
+from gateway.domain.reports.periods import ReportQuery
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
 
@@ -16,7 +16,7 @@ class Kind:
     """A report: its unit, which `db.scan` runs, and its groupings."""
 
     name: str
-    unit: Callable[[Tx, Actor, Asked], Awaitable[Report[Any, Any]]]
+    unit: Callable[[Tx, Actor, ReportQuery], Awaitable[Report[Any, Any]]]
     description: str
     groups: Sequence[str]
     """The values of `groupBy`, the default first."""

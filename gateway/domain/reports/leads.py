@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.reports.figures import PERIODS, Report, as_rows, asked_of, bounds
-from gateway.domain.reports.periods import TIMES, Asked
+from gateway.domain.reports.figures import PERIODS, Report, as_rows, bounds, span_of
+from gateway.domain.reports.periods import TIMES, ReportQuery
 from gateway.domain.sales.deals import percent
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
@@ -37,15 +37,15 @@ class Leads:
     conversion_rate: float
 
 
-async def leads(tx: Tx, actor: Actor, asked: Asked) -> Report[Leads, Leads]:
+async def leads(tx: Tx, actor: Actor, query: ReportQuery) -> Report[Leads, Leads]:
     """Return the counts of contacts created in the requested period; by source, of all time."""
-    span = asked_of(tx, actor, asked, GROUPS)
+    span = span_of(tx, actor, query, GROUPS)
     figures: dict[str, tuple[int, int]]
     if span.group_by in TIMES:
-        found = span.periods()
-        figures = {period.label: (0, 0) for period in found}
-        for row in await tx.all(_BY_TIME, actor.owner_id, as_rows(found)):
-            figures[found[row["n"]].label] = (row["counted"], row["dealing"])
+        periods = span.periods()
+        figures = {period.label: (0, 0) for period in periods}
+        for row in await tx.all(_BY_TIME, actor.owner_id, as_rows(periods)):
+            figures[periods[row["n"]].label] = (row["counted"], row["dealing"])
     else:
         rows = await tx.all(_BY_SOURCE, actor.owner_id, *bounds(span))
         figures = {row["source"]: (row["counted"], row["dealing"]) for row in rows}

@@ -46,11 +46,11 @@ class Span(NamedTuple):
         """
         assert self.first is not None, "a span by time has bounds"
         assert self.until is not None, "a span by time has bounds"
-        found: list[Period] = []
+        periods: list[Period] = []
         day = _begin_of(self.group_by, _date_of(dates.today(self.first, self.zone)))
         begins = self.first
         while begins < self.until:
-            if len(found) == MOST:
+            if len(periods) == MOST:
                 raise _refused(
                     "groupBy",
                     f"The report has more than {MOST} periods; send a shorter time or a longer "
@@ -58,12 +58,12 @@ class Span(NamedTuple):
                 )
             after = _next(self.group_by, day)
             ends = min(dates.begin(_day_of(after), self.zone), self.until)
-            found.append(Period(_label(self.group_by, day), begins, ends))
+            periods.append(Period(_label(self.group_by, day), begins, ends))
             day, begins = after, ends
-        return found
+        return periods
 
 
-class Asked(NamedTuple):
+class ReportQuery(NamedTuple):
     """The parameters of a report; None and empty values mean the defaults."""
 
     first: int | dates.Day | None = None
@@ -73,35 +73,35 @@ class Asked(NamedTuple):
     group_by: str = ""
 
 
-def span(asked: Asked, group_by: Sequence[str], now: int, zone: str) -> Span:
+def span(query: ReportQuery, group_by: Sequence[str], now: int, zone: str) -> Span:
     """Return the time span and grouping of a report; the first of `group_by` is the default.
 
     Days are in the requested time zone, by default `zone`. Raises validation_error.
     """
-    if asked.zone:
-        zone = asked.zone
+    if query.zone:
+        zone = query.zone
         if zone not in zones.names():
             raise _refused("timezone", "Send an IANA time zone such as America/Sao_Paulo.")
-    wanted = asked.group_by or group_by[0]
-    if wanted not in group_by:
+    group = query.group_by or group_by[0]
+    if group not in group_by:
         raise _refused("groupBy", f"Send one of: {', '.join(group_by)}.")
-    begins = _first("from", asked.first, zone)
-    ends = _first("to", asked.last, zone)
-    if isinstance(asked.last, dates.Day):
-        ends = dates.begin(asked.last.day + dates.DAY, zone)
+    begins = _first("from", query.first, zone)
+    ends = _first("to", query.last, zone)
+    if isinstance(query.last, dates.Day):
+        ends = dates.begin(query.last.day + dates.DAY, zone)
     elif ends is not None:
         ends += 1
-    if wanted in TIMES:
+    if group in TIMES:
         if ends is None:
             ends = dates.begin(dates.today(now, zone) + dates.DAY, zone)
         if begins is None:
-            day = _begin_of(wanted, _date_of(dates.today(ends - 1, zone)))
-            for _ in range(BACK[wanted] - 1):
-                day = _begin_of(wanted, day - timedelta(days=1))
+            day = _begin_of(group, _date_of(dates.today(ends - 1, zone)))
+            for _ in range(BACK[group] - 1):
+                day = _begin_of(group, day - timedelta(days=1))
             begins = dates.begin(_day_of(day), zone)
     if begins is not None and ends is not None and begins >= ends:
         raise _refused("to", "to must not be before from.")
-    return Span(begins, ends, zone, wanted)
+    return Span(begins, ends, zone, group)
 
 
 def _first(name: str, bound: int | dates.Day | None, zone: str) -> int | None:

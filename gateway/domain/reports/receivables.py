@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.reports.figures import EVER, Cents, Report, asked_of, parts, worth
-from gateway.domain.reports.periods import Asked
+from gateway.domain.reports.figures import EVER, Cents, Report, parts, span_of, worth
+from gateway.domain.reports.periods import ReportQuery
 from gateway.records.access import Actor
 from gateway.records.values.dates import DAY, begin, today
 from outbox.database.transaction import Tx
@@ -48,9 +48,11 @@ class ReceivablesTotals:
     overdue: Cents
 
 
-async def receivables(tx: Tx, actor: Actor, asked: Asked) -> Report[Receivables, ReceivablesTotals]:
+async def receivables(
+    tx: Tx, actor: Actor, query: ReportQuery
+) -> Report[Receivables, ReceivablesTotals]:
     """Return the sums of pending invoices; `from` and `to` select them by due date."""
-    span = asked_of(tx, actor, asked, GROUPS)
+    span = span_of(tx, actor, query, GROUPS)
     zone = span.zone
     day = today(tx.now, zone)
     cuts = [day, tx.now]

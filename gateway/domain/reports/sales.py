@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.reports.figures import PERIODS, Cents, Report, as_rows, asked_of, parts, worth
-from gateway.domain.reports.periods import Asked
+from gateway.domain.reports.figures import PERIODS, Cents, Report, as_rows, parts, span_of, worth
+from gateway.domain.reports.periods import ReportQuery
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
 
@@ -41,15 +41,15 @@ class Sales:
     invoices_paid_total: Cents
 
 
-async def sales(tx: Tx, actor: Actor, asked: Asked) -> Report[Sales, Sales]:
+async def sales(tx: Tx, actor: Actor, query: ReportQuery) -> Report[Sales, Sales]:
     """Return deals by the time of the win, and invoices by the times of issue and payment."""
-    span = asked_of(tx, actor, asked, GROUPS)
-    found = span.periods()
-    figures = [[0, 0] * 3 for _ in found]
+    span = span_of(tx, actor, query, GROUPS)
+    periods = span.periods()
+    figures = [[0, 0] * 3 for _ in periods]
     for column, sql in ((0, _DEALS_WON), (2, _ISSUED), (4, _PAID)):
-        for row in await tx.all(sql, actor.owner_id, as_rows(found)):
+        for row in await tx.all(sql, actor.owner_id, as_rows(periods)):
             figures[row["n"]][column : column + 2] = [row["counted"], worth(row)]
-    rows = [(period.label, _sales(row)) for period, row in zip(found, figures, strict=True)]
+    rows = [(period.label, _sales(row)) for period, row in zip(periods, figures, strict=True)]
     return Report(span, rows, _sales([sum(column) for column in zip(*figures, strict=True)]))
 
 

@@ -1,7 +1,7 @@
 """Declares coupons and counts their uses.
 
-An order reserves a use, and its payment redeems it; a canceled or expired order releases it. What a
-coupon takes off is in gateway.domain.sales.discounts.
+An order reserves a use, and its payment redeems it; a canceled or expired order releases it.
+gateway.domain.sales.discounts computes the discount.
 """
 
 from collections.abc import Mapping
@@ -139,23 +139,23 @@ async def reserve(tx: Tx, actor: Actor, coupon_id: str, order_id: str, *, email:
     """
     row = await tx.one(_TAKE, coupon_id, actor.store_id, tx.now)
     if row is None:
-        found = await discounts.by_id(tx, actor.store_id, coupon_id)
-        if found is None:
+        coupon = await discounts.by_id(tx, actor.store_id, coupon_id)
+        if coupon is None:
             raise Refusal("coupon_not_found", "The coupon no longer exists.")
-        discounts.must_run(found, tx.now)
-        raise discounts.used_up(found.code)
-    used = await tx.run(
+        discounts.must_run(coupon, tx.now)
+        raise discounts.used_up(coupon.code)
+    reserved = await tx.run(
         _USE, order_id, actor.owner_id, coupon_id, discounts.holder(email), actor.customer_id,
         tx.now, row["per_customer"],
     )  # fmt: skip
-    if not used:
+    if not reserved:
         raise discounts.spent(row["code"])
 
 
 async def must_be_left(tx: Tx, coupon: Discount, customer_id: str | None) -> None:
     """Raise coupon_usage_limit for a customer who has used the coupon as often as it allows.
 
-    Of a visitor nothing is known before the order; `reserve` decides in any case.
+    The email of a visitor is unknown before the order; `reserve` checks it then.
     """
     if coupon.per_customer is None or customer_id is None:
         return

@@ -250,10 +250,10 @@ async def pipeline_stats(tx: Tx, actor: Actor) -> PipelineStats:
     )
 
 
-def in_order(stages: Mapping[str, Any], wanted: Pipeline) -> list[str]:
+def in_order(stages: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
     """Return the pipeline's stages first, then others by name, and NO_STAGE last."""
-    place = {stage: i for i, stage in enumerate(wanted.stages)}
-    return sorted(stages, key=lambda s: (s == NO_STAGE, place.get(s, len(place)), s))
+    position = {stage: i for i, stage in enumerate(pipeline.stages)}
+    return sorted(stages, key=lambda s: (s == NO_STAGE, position.get(s, len(position)), s))
 
 
 def percent(part: int, whole: int) -> float:

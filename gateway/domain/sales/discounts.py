@@ -1,4 +1,4 @@
-"""Computes what a coupon takes off, and tells when it does not apply."""
+"""Computes the discount of a coupon, and refuses a coupon that does not apply."""
 
 import hashlib
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ CODE = formats.code(64)
 
 
 class Discount(Struct, frozen=True):
-    """A coupon as it stands. Amounts are centavos, the percentage is in hundredths of a percent."""
+    """The state of a coupon. Amounts are centavos, the percentage is in hundredths of a percent."""
 
     id: str
     code: str
@@ -48,7 +48,7 @@ class Discount(Struct, frozen=True):
 
 
 def fields(noun: str) -> tuple[Field, Field]:
-    """Return the two fields of which a coupon or a modal has exactly one; see `rules`."""
+    """Return the two fields for the discount; a coupon or a modal has exactly one of them."""
     return (
         Field(
             "discountPercentage", "discount_percentage", numbers.percentage(),
@@ -66,12 +66,12 @@ def rules(noun: str, before: Mapping[str, Any], draft: Draft) -> list[Fault]:
     if any(fault.field.startswith("discount") for fault in draft.faults):
         return []
     after = {**before, **draft.values}
-    given = [n for n in ("discount_percentage", "discount_value") if after.get(n) is not None]
-    if len(given) == 1:
+    kinds = [n for n in ("discount_percentage", "discount_value") if after.get(n) is not None]
+    if len(kinds) == 1:
         return []
     field = "discountValue" if "discountValue" in draft.sent else "discountPercentage"
     message = f"A {noun} has either discountPercentage or discountValue; null removes one."
-    return [Fault(field, "disagrees" if given else "required", message)]
+    return [Fault(field, "disagrees" if kinds else "required", message)]
 
 
 _BY_CODE = f"""
@@ -136,7 +136,7 @@ def spent(code: str) -> Refusal:
 
 
 def holder(email: str) -> bytes:
-    """Return the digest by which an email's coupons are counted, whatever its spelling."""
+    """Return the digest under which the coupons of an email are counted."""
     return hashlib.sha256(fold_email(email).encode()).digest()
 
 

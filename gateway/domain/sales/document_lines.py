@@ -29,7 +29,7 @@ class Line(Struct, frozen=True, omit_defaults=True, rename="camel"):
     discount: int = 0
     product_id: str | None = None
     id: str = ""
-    """Empty until `named` compares the line with those of the document."""
+    """Empty until `named` sets it."""
 
 
 _decode = json.Decoder(list[Line]).decode
@@ -82,9 +82,9 @@ def text(lines: Sequence[Line]) -> str:
     return json.encode(lines).decode()
 
 
-def read(kept: str) -> list[Line]:
+def read(stored: str) -> list[Line]:
     """Return the lines of their stored form."""
-    return _decode(kept)
+    return _decode(stored)
 
 
 def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
@@ -95,13 +95,13 @@ def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
     for line in reversed(before):
         if line.id in free:
             alike.setdefault(replace(line, id=""), []).append(line.id)
-    found: list[Line] = []
+    identified: list[Line] = []
     for line in lines:
         if old.pop(line.id, None) is None:
             same = alike.get(line)
             line = replace(line, id=same.pop() if same else tx.new_id())
-        found.append(line)
-    return found
+        identified.append(line)
+    return identified
 
 
 async def product_faults(
@@ -110,12 +110,12 @@ async def product_faults(
     """Return a fault for each product that the owner lacks, except products of earlier lines."""
     known = {line.product_id for line in before}
     ids = sorted({line.product_id for line in lines if line.product_id} - known)
-    found = await store.owned_of(tx, "products", owner_id, ids)
+    owned = await store.owned_of(tx, "products", owner_id, ids)
     wrong = formats.missing("product")
     return [
         Fault(f"items[{i}].productId", wrong.code, wrong.message)
         for i, line in enumerate(lines)
-        if line.product_id in ids and line.product_id not in found
+        if line.product_id in ids and line.product_id not in owned
     ]
 
 
@@ -142,9 +142,9 @@ def _line(sent: Mapping[str, Any]) -> Line:
     )  # fmt: skip
 
 
-def _show(kept: str) -> list[dict[str, Any]]:
-    money, found = numbers.show_money, []
-    for line in _decode(kept):
+def _show(stored: str) -> list[dict[str, Any]]:
+    money, objects = numbers.show_money, []
+    for line in _decode(stored):
         shown: dict[str, Any] = {"id": line.id}
         if line.product_id is not None:
             shown["productId"] = line.product_id
@@ -153,5 +153,5 @@ def _show(kept: str) -> list[dict[str, Any]]:
         shown["unitPrice"] = money(line.unit_price)
         shown["discount"] = money(line.discount)
         shown["total"] = money(line.total)
-        found.append(shown)
-    return found
+        objects.append(shown)
+    return objects

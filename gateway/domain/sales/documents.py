@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.sales import document_lines, numbering
+from gateway.domain.sales import document_lines
 from gateway.domain.sales.document_lines import Line
-from gateway.domain.sales.transitions import Table, move
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -25,6 +24,9 @@ METHODS = ("pix", "boleto", "card", "transfer", "cash")
 AMOUNTS = ("items", "discount", "shipping", "total")
 """The fields that determine the amounts of a document."""
 
+Transitions = Mapping[str, Sequence[str]]
+"""State → the allowed next states; none for a final state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -32,7 +34,7 @@ class Kind:
 
     resource: Resource
     prefix: str
-    table: Table
+    table: Transitions
     open: str
     """The state in which its content is writable."""
     stamps: Mapping[str, str]
@@ -42,7 +44,7 @@ class Kind:
     follow: Callable[[Tx, Actor, Record], Awaitable[None]] | None = None
     """What follows from a new state, in the same transaction."""
     guard: Callable[[Record, Mapping[str, Any]], None] | None = None
-    """Refuses changes (by column) of content that another record decides."""
+    """Refuses changes (by column) of content that belongs to another record."""
 
 
 def parties(noun: str) -> tuple[Field, ...]:
@@ -82,7 +84,7 @@ async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> 
     """
     resource = kind.resource
     defaults = {f.column: f.default for f in resource.fields if f.default is not None}
-    number = await numbering.take(tx, actor.owner_id, resource.table, kind.prefix)
+    number = await take_number(tx, actor.owner_id, resource.table, kind.prefix)
     columns = {**defaults, **values, "number": number}
     return actions.announce(tx, "created", await actions.insert(tx, actor, resource, columns))
 
@@ -90,7 +92,7 @@ async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> 
 async def change(
     tx: Tx, actor: Actor, kind: Kind, record_id: str, draft: Draft, expected: frozenset[str] | None
 ) -> Record:
-    """Change a document: its content in the open state only, `status` as the table allows.
+    """Change a document: its content only in the open state, `status` along TRANSITIONS.
 
     Raises not_found, forbidden, the faults of the draft, precondition_failed, conflict,
     invalid_transition.
@@ -100,7 +102,7 @@ async def change(
     values = await _content(tx, actor, kind, draft, before)
     actions.must_match(before, expected)
     current = before["status"]
-    wanted = values.pop("status", current)
+    target = values.pop("status", current)
     changes = actions.changes_of(before, values)
     if changes and current != kind.open:
         raise Refusal(
@@ -109,16 +111,16 @@ async def change(
         )
     if changes and kind.guard is not None:
         kind.guard(before, changes)
-    if wanted != current:
-        move(resource.noun, kind.table, current, wanted)
-        changes["status"] = wanted
+    if target != current:
+        check_transition(resource.noun, kind.table, current, target)
+        changes["status"] = target
     return await _write(tx, actor, kind, before, changes) if changes else before
 
 
 async def step(
-    tx: Tx, actor: Actor, kind: Kind, record_id: str, wanted: str, draft: Draft | None = None
+    tx: Tx, actor: Actor, kind: Kind, record_id: str, target: str, draft: Draft | None = None
 ) -> Record:
-    """Move a document to the state `wanted`, with the values of a draft.
+    """Move a document to the state `target`, with the values of a draft.
 
     Raises not_found, forbidden, the faults of the draft, invalid_transition, conflict.
     """
@@ -126,25 +128,25 @@ async def step(
     before = await actions.own(tx, actor, resource, record_id, "write", lock=True)
     draft = draft or Draft()
     draft.must_hold()
-    move(resource.noun, kind.table, before["status"], wanted)
+    check_transition(resource.noun, kind.table, before["status"], target)
     values = {column: dates.settled(value, actor.zone) for column, value in draft.values.items()}
-    return await _write(tx, actor, kind, before, values | {"status": wanted})
+    return await _write(tx, actor, kind, before, values | {"status": target})
 
 
 async def _write(
     tx: Tx, actor: Actor, kind: Kind, before: Record, changes: dict[str, Any]
 ) -> Record:
-    wanted = changes.get("status")
-    stamp = kind.stamps.get(wanted or "")
+    target = changes.get("status")
+    stamp = kind.stamps.get(target or "")
     if stamp is not None and changes.get(stamp) is None:
         changes[stamp] = tx.now
     after = await actions.update(tx, actor, before, changes)
-    actions.announce(tx, kind.announced.get(wanted or "", "updated"), after)
-    if wanted is not None and after["status"] != wanted:
+    actions.announce(tx, kind.announced.get(target or "", "updated"), after)
+    if target is not None and after["status"] != target:
         noun = kind.resource.noun
         message = f"This {noun} would be {after['status']} immediately; set a later date first."
         raise Refusal("conflict", message)
-    if wanted is not None and kind.follow is not None:
+    if target is not None and kind.follow is not None:
         await kind.follow(tx, actor, after)
     return after
 
@@ -156,34 +158,34 @@ async def _content(
     resource = kind.resource
     faults = [*await actions.reference_faults(tx, actor, resource, draft, before)]
     stored = {} if before is None else before.stored
-    known = document_lines.read(stored.get("items", "[]"))
-    listed = document_lines.read(draft.values["items"]) if "items" in draft.values else known
-    faults += await document_lines.product_faults(tx, actor.owner_id, listed, known)
+    stored_lines = document_lines.read(stored.get("items", "[]"))
+    lines = document_lines.read(draft.values["items"]) if "items" in draft.values else stored_lines
+    faults += await document_lines.product_faults(tx, actor.owner_id, lines, stored_lines)
     values = dict(draft.values)
     # Amounts cannot be computed from invalid fields.
     invalid = {fault.field.partition("[")[0] for fault in draft.faults}
     if draft.unreadable is None and invalid.isdisjoint(AMOUNTS):
-        faults += _compute_amounts(values, stored, listed)
+        faults += _compute_amounts(values, stored, lines)
     draft.must_hold(faults)
-    values["items"] = document_lines.text(document_lines.named(tx, listed, known))
+    values["items"] = document_lines.text(document_lines.named(tx, lines, stored_lines))
     return {column: value for column, value in values.items() if column in resource.position}
 
 
 def _compute_amounts(
-    values: dict[str, Any], stored: Mapping[str, Any], listed: Sequence[Line]
+    values: dict[str, Any], stored: Mapping[str, Any], lines: Sequence[Line]
 ) -> list[Fault]:
     """Add the amounts to `values` and return their faults.
 
     total = subtotal - discount + shipping, and the subtotal is the sum of the lines. Without lines
     the request sets the total, and the subtotal follows.
     """
-    known = {**stored, **values}
-    discount, shipping = known.get("discount") or 0, known.get("shipping") or 0
-    asked: int | None = values.get("total")
-    if listed:
-        subtotal = sum(line.total for line in listed)
-    elif asked is not None:
-        subtotal = asked + discount - shipping
+    columns = {**stored, **values}
+    discount, shipping = columns.get("discount") or 0, columns.get("shipping") or 0
+    sent_total: int | None = values.get("total")
+    if lines:
+        subtotal = sum(line.total for line in lines)
+    elif sent_total is not None:
+        subtotal = sent_total + discount - shipping
     elif "subtotal" in stored and not document_lines.read(stored["items"]):
         subtotal = stored["subtotal"]
     else:
@@ -196,10 +198,41 @@ def _compute_amounts(
     if discount > subtotal:
         message = f"discount must be at most {show(subtotal)}."
         return [Fault("discount", "too_large", message)]
-    if asked is not None and asked != total:
+    if sent_total is not None and sent_total != total:
         message = f"total must be {show(total)}, the sum of the items, or absent."
         return [Fault("total", "disagrees", message)]
     if max(subtotal, total) > numbers.MOST_CENTAVOS:
         most = show(numbers.MOST_CENTAVOS)
         return [Fault("total", "out_of_range", f"total must be at most {most}.")]
     return []
+
+
+_TAKE_NUMBER = """
+insert into counters (owner_id, series, n) values ($1, $2, 1)
+on conflict (owner_id, series) do update set n = counters.n + 1
+returning n
+"""
+
+
+async def take_number(tx: Tx, owner_id: str, series: str, prefix: str) -> str:
+    """Take the next number of an owner's series, such as INV-000001; numbers have no gaps.
+
+    It locks the series until the transaction ends, so a unit takes it as its last lock. A rollback
+    also returns the number.
+    """
+    row = await tx.one(_TAKE_NUMBER, owner_id, series)
+    assert row is not None, "an upsert returns its row"
+    return f"{prefix}-{row[0]:06d}"
+
+
+def check_transition(noun: str, table: Transitions, current: str, target: str) -> None:
+    """Raise invalid_transition, with the `allowed` states, unless `target` may follow `current`."""
+    allowed = list(table[current])
+    if target in allowed:
+        return
+    onward = f"it can become {' or '.join(allowed)}" if allowed else f"{current} is final"
+    raise Refusal(
+        "invalid_transition",
+        f"This {noun} is {current} and cannot become {target}; {onward}.",
+        facts={"allowed": allowed},
+    )

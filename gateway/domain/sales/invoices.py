@@ -156,7 +156,7 @@ _OF_ORDER = frozenset(("items", "subtotal", "discount", "shipping", "total", "du
 
 
 def _guard(before: Record, changes: Mapping[str, Any]) -> None:
-    """Raise conflict for a change of what the order of the invoice decides."""
+    """Raise conflict for a change of columns that the order of the invoice sets."""
     if before["order_id"] is not None and not _OF_ORDER.isdisjoint(changes):
         raise Refusal(
             "conflict",

@@ -2,9 +2,9 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.sales import documents, settlement
+from gateway.domain.sales.documents import check_transition
 from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import ORDERS, TRANSITIONS
-from gateway.domain.sales.transitions import move
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -20,12 +20,12 @@ async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     Emits invoice.updated and deal.updated. Raises not_found, forbidden, the faults of the draft,
     invalid_transition.
     """
-    found = await actions.own(tx, actor, ORDERS, record_id, "write")
+    unlocked = await actions.own(tx, actor, ORDERS, record_id, "write")
     draft.must_hold()
-    invoice, order = await _lock(tx, actor, found)
+    invoice, order = await _lock(tx, actor, unlocked)
     if order["status"] == "canceled":
         return order
-    move("order", TRANSITIONS, order["status"], "canceled")
+    check_transition("order", TRANSITIONS, order["status"], "canceled")
     return await _end(tx, actor, invoice, order, "canceled", draft.values.get("reason"))
 
 
@@ -45,18 +45,18 @@ async def expire(tx: Tx, limit: int) -> int:
     for row in rows:
         owner_id = row["owner_id"]
         system = Actor(owner_id, "system", zone=await users.zone_of(tx, owner_id))
-        found = await actions.own(tx, system, ORDERS, row["id"], "write")
-        invoice, order = await _lock(tx, system, found)
+        unlocked = await actions.own(tx, system, ORDERS, row["id"], "write")
+        invoice, order = await _lock(tx, system, unlocked)
         # The lock may have waited for a payment or a cancellation.
         if order["status"] == "pending":
             await _end(tx, system, invoice, order, "expired", EXPIRED)
     return len(rows)
 
 
-async def _lock(tx: Tx, actor: Actor, found: Record) -> tuple[Record, Record]:
-    """Return the invoice of an order and the order, locked in the order of settlement."""
-    invoice = await actions.own(tx, actor, INVOICES, found["invoice_id"], "write", lock=True)
-    return invoice, await actions.own(tx, actor, ORDERS, found.id, "write", lock=True)
+async def _lock(tx: Tx, actor: Actor, unlocked: Record) -> tuple[Record, Record]:
+    """Return the invoice of an order and the order; lock the invoice first, see settlement."""
+    invoice = await actions.own(tx, actor, INVOICES, unlocked["invoice_id"], "write", lock=True)
+    return invoice, await actions.own(tx, actor, ORDERS, unlocked.id, "write", lock=True)
 
 
 async def _end(

@@ -1,4 +1,4 @@
-"""Declares the orders of stores. A checkout makes them, and no door changes them freely."""
+"""Declares the orders of stores. A checkout creates them, and requests only cancel them."""
 
 from typing import Any
 

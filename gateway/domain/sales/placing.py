@@ -1,11 +1,12 @@
-"""Places an order: takes its stock and its number, and makes its invoice and its deal."""
+"""Places an order: takes its stock and its number, and creates its invoice and its deal."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales import document_lines, documents, numbering, order_deals, orders, stock
+from gateway.domain.sales import document_lines, documents, orders, stock
+from gateway.domain.sales.deals import DEALS, too_many_stages
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.orders import ORDERS
@@ -15,10 +16,13 @@ from gateway.records.record import Record
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
 
+STAGE = "checkout"
+"""The stage of the deals of orders."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """What is bought, for how much and by whom; amounts in centavos, checked by the caller."""
+    """The checked data of an order; amounts in centavos."""
 
     order_id: str
     store_id: str
@@ -36,13 +40,13 @@ class Purchase:
     with_deal: bool
 
 
-async def reserve(tx: Tx, order_id: str, bought: Sequence[Line]) -> None:
+async def reserve(tx: Tx, order_id: str, lines: Sequence[Line]) -> None:
     """Take the products of the lines out of stock. Raises insufficient_stock."""
-    wanted: Counter[str] = Counter()
-    for line in bought:
+    quantities: Counter[str] = Counter()
+    for line in lines:
         assert line.product_id is not None, "an order is of products"
-        wanted[line.product_id] += line.quantity // 1000
-    await stock.reserve(tx, order_id, wanted)
+        quantities[line.product_id] += line.quantity // 1000
+    await stock.reserve(tx, order_id, quantities)
 
 
 async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
@@ -63,10 +67,10 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     }
     # Whole milliseconds, as it is shown, so that a client can send it back unchanged.
     expires_at = what.expires_at // 1000 * 1000
-    number = await numbering.take(tx, actor.owner_id, ORDERS.table, orders.PREFIX)
+    number = await documents.take_number(tx, actor.owner_id, ORDERS.table, orders.PREFIX)
     deal_id = None
     if what.with_deal:
-        deal = await order_deals.begin(
+        deal = await _open_deal(
             tx, actor, title=f"Order {number}", value=total, contact_id=what.contact_id
         )
         deal_id = deal.id
@@ -95,3 +99,17 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     order = await actions.insert(tx, actor, ORDERS, values, what.order_id)
     await tx.run("insert into order_tokens (digest, order_id) values ($1, $2)", digest, order.id)
     return order
+
+
+async def _open_deal(tx: Tx, actor: Actor, *, title: str, value: int, contact_id: str) -> Record:
+    """Create an open deal in the stage STAGE; values are checked already. Emits deal.created.
+
+    The stage may be outside a strict pipeline. When the owner's deals already use the maximum
+    number of stages, the deal gets no stage.
+    """
+    full = bool(await too_many_stages(tx, actor, STAGE))
+    values = {
+        "title": title, "value": value, "currency": "BRL", "status": "open",
+        "stage": None if full else STAGE, "contact_ids": dumps([contact_id]),
+    }  # fmt: skip
+    return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))

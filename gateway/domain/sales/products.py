@@ -1,6 +1,11 @@
-"""Declares products, which the storefront uses too."""
+"""Declares products, and keeps the lists of products that each store shows."""
 
-from gateway.domain.sales import slugs, store_listings
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import json
+
+from gateway.domain.sales import slugs
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -18,7 +23,9 @@ from gateway.records.resource import (
     Unique,
 )
 from gateway.records.values import formats, nested, numbers
+from gateway.records.values.folding import fold
 from gateway.records.values.nested import Member
+from outbox.database.sql import insert
 from outbox.database.transaction import Tx
 
 PRODUCTS = Resource(
@@ -127,9 +134,9 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     """Create a product. See actions.create; raises conflict for a taken sku or slug."""
     actor.must("write")
     values = await actions.check(tx, actor, PRODUCTS, draft)
-    made = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
-    await store_listings.put(tx, made)
-    return actions.announce(tx, "created", made)
+    product = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
+    await _list_in_store(tx, product)
+    return actions.announce(tx, "created", product)
 
 
 async def change(
@@ -143,5 +150,31 @@ async def change(
     if not changes:
         return before
     after = await slugs.complete(tx, await actions.update(tx, actor, before, changes))
-    await store_listings.put(tx, after, before)
+    await _list_in_store(tx, after, before)
     return actions.announce(tx, "updated", after)
+
+
+ALL_PRODUCTS = ""
+"""The category, no category's name, under which all products of a store are listed."""
+_LISTING_COLUMNS = ("record_id", "value", "store_id", "created_at", "sort_name", "price")
+
+
+async def _list_in_store(tx: Tx, product: Record, before: Record | None = None) -> None:
+    """List a created or changed product in its store under its categories and ALL_PRODUCTS."""
+    rows = _listing_rows(product)
+    if before is not None:
+        if rows == _listing_rows(before):
+            return
+        await tx.run("delete from product_shelves where record_id = $1", product.id)
+    await insert(tx, "product_shelves", _LISTING_COLUMNS, rows)
+
+
+def _listing_rows(product: Record) -> Sequence[Sequence[Any]]:
+    if product["store_id"] is None or not (product["active"] and product["published"]):
+        return []
+    names = filter(None, map(fold, json.decode(product["categories"])))
+    order = (product["created_at"], fold(product["name"]), product["price"])
+    return [
+        (product.id, value, product["store_id"], *order)
+        for value in dict.fromkeys((ALL_PRODUCTS, *names))
+    ]

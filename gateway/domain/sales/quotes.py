@@ -2,9 +2,8 @@
 
 from gateway.domain.accounts import users
 from gateway.domain.sales import document_lines, documents
-from gateway.domain.sales.documents import Kind
+from gateway.domain.sales.documents import Kind, check_transition
 from gateway.domain.sales.invoices import INVOICE
-from gateway.domain.sales.transitions import move
 from gateway.records import actions, settled_rows
 from gateway.records.access import Actor
 from gateway.records.derived import Derived
@@ -180,7 +179,7 @@ async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     draft.must_hold()
     if quote["status"] != "accepted":
         # No state leads to `invoiced`, so this raises with the allowed states.
-        move("quote", TRANSITIONS, quote["status"], "invoiced")
+        check_transition("quote", TRANSITIONS, quote["status"], "invoiced")
     if quote["invoice_id"] is not None:
         raise Refusal(
             "conflict", "This quote already has an invoice.",

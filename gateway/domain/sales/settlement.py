@@ -1,16 +1,18 @@
-"""Carries the end of an order over to its stock, its coupon and its deal.
+"""Ends orders, and updates their stock, coupon and deal.
 
-The invoice of an order leads: whoever pays or cancels locks the invoice first and then the order,
-so of two at once one is first, and the other finds the order ended.
+A payment and a cancellation lock the invoice first and then the order, so of two concurrent ones
+the second finds that the order has ended.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import coupons, order_deals, stock
+from gateway.domain.sales import coupons, stock
+from gateway.domain.sales.deals import DEALS, closing
 from gateway.domain.sales.orders import ORDERS
-from gateway.records import actions
+from gateway.records import actions, store
 from gateway.records.access import Actor
-from gateway.records.record import Record
+from gateway.records.record import Record, record_of
 from outbox.database.transaction import Tx
 
 
@@ -40,14 +42,36 @@ async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> 
 
 
 async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
-    """Do what follows from the end of an order for its stock, its coupon and its deal."""
+    """Update the stock, the coupon and the deal of an order that ended.
+
+    Emits deal.updated when the deal changes.
+    """
     if order["status"] == "paid":
         await stock.commit(tx, order.id)
         await coupons.redeem(tx, order.id)
-        await order_deals.win(tx, actor, order["deal_id"])
+        deal = await _locked_deal(tx, actor, order)
+        if deal is not None:
+            await _change_deal(tx, actor, deal, {"status": "won", "probability": 100})
         return
     await stock.release(tx, order.id)
     await coupons.release(tx, order.id)
-    ended = "expired" if order["status"] == "expired" else "was canceled"
-    reason = f"The order {order['number']} {ended}."
-    await order_deals.lose(tx, actor, order["deal_id"], reason)
+    deal = await _locked_deal(tx, actor, order)
+    if deal is not None and deal["status"] == "open":
+        ended = "expired" if order["status"] == "expired" else "was canceled"
+        reason = f"The order {order['number']} {ended}."
+        await _change_deal(tx, actor, deal, {"status": "lost", "lost_reason": reason})
+
+
+async def _locked_deal(tx: Tx, actor: Actor, order: Record) -> Record | None:
+    """Return the deal of an order, locked, if it still exists."""
+    deal_id = order["deal_id"]
+    row = None if deal_id is None else await store.fetch(tx, DEALS, deal_id, lock=True)
+    return None if row is None else record_of(DEALS, row, tx.now, actor.zone)
+
+
+async def _change_deal(tx: Tx, actor: Actor, deal: Record, values: Mapping[str, Any]) -> None:
+    """Change the deal of an order that ended; emits deal.updated."""
+    changes = actions.changes_of(deal, values)
+    if changes:
+        changes = closing(deal, changes, tx.now) | changes
+        actions.announce(tx, "updated", await actions.update(tx, actor, deal, changes))

@@ -31,7 +31,7 @@ async def complete(tx: Tx, record: Record) -> Record:
     claim = statements.claim(unique)
     base = slug_of(record["name"]) or resource.noun
     for slug in _candidates(tx, base):
-        # Waits for a concurrent claim of the same slug, so the loser tries the next one.
+        # The claim waits for a concurrent one of the same slug; if that wins, try the next slug.
         if await tx.run(claim, record["store_id"], slug, record.id):
             break
     await tx.run(f"update {resource.table} set slug = $2 where id = $1", record.id, slug)

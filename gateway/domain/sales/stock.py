@@ -25,26 +25,26 @@ where id = $1 and stock is not null
 _FORGET = "delete from stock_reservations where order_id = $1"
 
 
-async def reserve(tx: Tx, order_id: str, wanted: Mapping[str, int]) -> None:
+async def reserve(tx: Tx, order_id: str, quantities: Mapping[str, int]) -> None:
     """Take products (id → quantity) out of stock for an order. Raises insufficient_stock.
 
     It locks the products in the order of their ids.
     """
-    for product_id in sorted(wanted):
-        quantity = wanted[product_id]
-        found = await tx.one(_FIND, product_id)
-        if found is None:
+    for product_id in sorted(quantities):
+        quantity = quantities[product_id]
+        product = await tx.one(_FIND, product_id)
+        if product is None:
             raise insufficient("A product", 0)
-        if found["stock"] is None:
+        if product["stock"] is None:
             continue
         if await tx.run(_TAKE, product_id, quantity, tx.now) != 1:
-            raise insufficient(found["name"], found["stock"])
+            raise insufficient(product["name"], product["stock"])
         await tx.run(_KEEP, order_id, product_id, quantity)
 
 
-def insufficient(name: str, left: int) -> Refusal:
+def insufficient(name: str, remaining: int) -> Refusal:
     """Return the refusal of an order for more than the stock of a product."""
-    stock = f"only {left} of {name!r} left" if left else f"{name!r} is sold out"
+    stock = f"only {remaining} of {name!r} left" if remaining else f"{name!r} is sold out"
     message = f"There is not enough stock: {stock}."
     fault = Fault("products", "insufficient_stock", message)
     return Refusal("insufficient_stock", message, faults=[fault])
@@ -56,7 +56,7 @@ async def commit(tx: Tx, order_id: str) -> None:
 
 
 async def release(tx: Tx, order_id: str) -> None:
-    """Put the reserved items of an order back; a second call has nothing left to put back."""
+    """Put the reserved items of an order back; a second call does nothing."""
     for row in await tx.all(_KEPT, order_id):
         await tx.run(_RETURN, row["product_id"], row["quantity"], tx.now)
     await tx.run(_FORGET, order_id)

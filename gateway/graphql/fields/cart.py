@@ -5,9 +5,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from gateway.domain.storefront import carts
 from gateway.domain.storefront.carts import changes, rows
-from gateway.domain.storefront.carts.contents import Contents, Item, Warn
+from gateway.domain.storefront.carts.contents import Contents, Item, Warn, current
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -23,7 +22,7 @@ LIMITS_QUANTITIES = "2026-11-01"
 
 async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
     visitor = await visitor_of(visit, args["hostname"])
-    found = await visit.read(carts.current, visitor)
+    found = await visit.read(current, visitor)
     cart_id = found.cart.id
     if visitor.customer_id is None and cart_id is not None and found.cart.stale(visit.now):
         await visit.write(rows.touch, cart_id)

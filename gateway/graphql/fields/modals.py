@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.domain.storefront.campaigns import modal_coupons, modals
+from gateway.domain.storefront.campaigns import modals
 from gateway.graphql import ids
 from gateway.graphql.fields.cart import percent
 from gateway.graphql.ids import global_id
@@ -27,8 +27,8 @@ async def save_user_data(visit: Visit, sent: Args) -> Args:
     modal_id = ids.record_id(
         sent["discountModalId"], "DiscountModal", "discountModalId", plain=True
     )
-    random = [visit.token(modal_coupons.RANDOM) for _ in range(CODES)]
-    code = await visit.write(modal_coupons.save_user_data, visitor, modal_id, sent, random)
+    random = [visit.token(modals.CODE_BYTES) for _ in range(CODES)]
+    code = await visit.write(modals.save_user_data, visitor, modal_id, sent, random)
     return {"couponCode": code, "success": True}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.domain.sales.store_listings import WHOLE
+from gateway.domain.sales.products import ALL_PRODUCTS
 from gateway.domain.storefront.catalogue import assortment, categories
 from gateway.domain.storefront.catalogue.assortment import ORDERS
 from gateway.graphql import connections
@@ -41,7 +41,7 @@ async def products(visit: Visit, args: Args) -> dict[str, Any]:
     wanted = connections.stretch(args, order, text=ORDERS[order].column == "sort_name")
     search = _checked(SEARCH, args.get("search") or "", "search")
     shop = (await visit.visitor(args["hostname"])).store
-    shelf: str | None = WHOLE
+    shelf: str | None = ALL_PRODUCTS
     if args.get("category") is not None:
         shelf = await visit.read(_shelf, shop, args["category"])
 

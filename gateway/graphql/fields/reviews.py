@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.storefront.catalogue import review_lists, reviews
+from gateway.domain.storefront.catalogue import reviews
 from gateway.graphql import ids
 from gateway.graphql.connections import connection, stretch
 from gateway.graphql.fields.nodes import Public
@@ -24,7 +24,7 @@ async def of_product(product: Record, visit: Visit, args: Args) -> Any:
 
 async def _page(visit: Visit, product_id: str, args: Args) -> Any:
     wanted = stretch(args)
-    found = await visit.loaders.load(review_lists.first, product_id, wanted)
+    found = await visit.loaders.load(reviews.first_of_products, product_id, wanted)
     assert found is not None, "each product has a list"
 
     async def count() -> int:
@@ -35,7 +35,7 @@ async def _page(visit: Visit, product_id: str, args: Args) -> Any:
 
 async def _totals(visit: Visit, product_id: str) -> tuple[int, int]:
     """Return the number of published reviews and the sum of their stars."""
-    return await visit.loaders.load(review_lists.totals, product_id) or (0, 0)
+    return await visit.loaders.load(reviews.totals_of_products, product_id) or (0, 0)
 
 
 async def reviews_count(product: Record, visit: Visit, args: Args) -> int:
@@ -55,7 +55,7 @@ async def create_review(visit: Visit, sent: Args) -> Args:
     return {"review": made}
 
 
-NODES: Public = {"Review": review_lists.public}
+NODES: Public = {"Review": reviews.public}
 QUERIES: Mapping[str, Resolver] = {"reviews": of_hostname}
 MUTATIONS: Mapping[str, Resolver] = {"createReview": create_review}
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {

@@ -16,12 +16,12 @@ from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales import order_verbs, quotes
-from gateway.domain.storefront import carts
-from gateway.domain.storefront.campaigns import modal_coupons
+from gateway.domain.storefront.campaigns import modals
+from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.catalogue import reviews
-from gateway.domain.storefront.checkouts import repeats
+from gateway.domain.storefront.checkouts import idempotency
 from gateway.domain.storefront.mail import mail_tokens, mails
-from gateway.domain.storefront.sign_in import nonces
+from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
 from gateway.records import once
 from gateway.records.dependants import Dependants
@@ -70,10 +70,10 @@ class Batches:
 
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
-    Batches("carts", 3600.0, carts.purge, 200, "carts"),
+    Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
     Batches("orders", 60.0, order_verbs.expire, 1),
-    Batches("coupons", 3600.0, modal_coupons.purge, 100, "coupons"),
-    Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
+    Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
+    Batches("checkouts", 600.0, idempotency.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
@@ -82,7 +82,7 @@ BATCHES = (
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
-    Batches("nonces", 3600.0, nonces.purge, 200, "used_nonces"),
+    Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
     Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),

@@ -16,7 +16,7 @@ from typing import Literal
 import aiosmtplib
 
 from gateway.domain.queued_mail import Letter, Queue
-from gateway.domain.storefront.mail import mail_texts, mail_tokens, mails
+from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail
 from gateway.server.telemetry.logs import logger
@@ -68,7 +68,7 @@ class Mailer:
 
     async def _next(self) -> tuple[Queue, Letter] | None:
         token = mail_tokens.make(self._db.ids)
-        letter = await self._db.write(mail_texts.next_letter, token)
+        letter = await self._db.write(mails.next_letter, token)
         if letter is not None:
             return mails, letter
         letter = await self._db.write(notice_mails.next_letter, self._service, self._site)

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront import carts
+from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.carts.cart_lifecycle import KEPT
+from gateway.domain.storefront.carts.contents import Contents, current
 from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -148,15 +149,15 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
     store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
     visitor = Visitor(store=store, zone=zone, cart_token=token_of(browser))
 
-    async def order(tx: Tx) -> carts.Contents:
-        found = await carts.current(tx, visitor, lock=True)
-        await carts.close(tx, found.cart, "1" * 24)
+    async def order(tx: Tx) -> Contents:
+        found = await current(tx, visitor, lock=True)
+        await cart_lifecycle.close(tx, found.cart, "1" * 24)
         return found
 
-    seen = await shop.db.read(carts.current, visitor)
+    seen = await shop.db.read(current, visitor)
     ordered = await shop.db.write(order)
     with pytest.raises(Refusal) as refused:
-        await shop.db.write(carts.close, seen.cart, "2" * 24)
+        await shop.db.write(cart_lifecycle.close, seen.cart, "2" * 24)
     assert refused.value.code == "cart_empty"
     assert (ordered.total, ordered.items[0].line.quantity) == (8990, 1)
     after = await cart(browser)
@@ -179,11 +180,11 @@ async def test_expired_and_ended_carts_are_purged(shop: Shop) -> None:
         await tx.run(sql, by)
         return await tx.all("select id from carts")
 
-    assert await shop.db.write(carts.purge, 10) == 0
+    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
     assert len(await shop.db.write(age, max(LIFETIME, KEPT))) == 3
-    assert await shop.db.write(carts.purge, 1) == 1
-    assert await shop.db.write(carts.purge, 10) == 1
-    assert await shop.db.write(carts.purge, 10) == 0
+    assert await shop.db.write(cart_lifecycle.purge, 1) == 1
+    assert await shop.db.write(cart_lifecycle.purge, 10) == 1
+    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
     # The customer's own cart is kept.
     assert held(await cart(merged)) == {product: 1}
     assert held(await cart(visitor)) == {}

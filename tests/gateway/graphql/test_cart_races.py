@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from gateway.domain.storefront import carts
-from gateway.domain.storefront.carts import changes
+from gateway.domain.storefront.carts import cart_lifecycle, changes
+from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import record_id
@@ -104,10 +104,10 @@ async def test_orders_of_one_cart_at_once_close_it_once(shop: Shop) -> None:
         visitor = await _visitor(shop, browser)
 
         async def order(tx: Tx, order_id: str, visitor: Visitor = visitor) -> int:
-            found = await carts.current(tx, visitor, lock=True)
+            found = await current(tx, visitor, lock=True)
             if not found.items:
                 raise Refusal("cart_empty", "The cart is empty.")
-            await carts.close(tx, found.cart, order_id)
+            await cart_lifecycle.close(tx, found.cart, order_id)
             return found.total_quantity
 
         async def again(tx: Tx, visitor: Visitor = visitor) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.campaigns import modal_coupons
-from gateway.domain.storefront.campaigns.modal_coupons import DAY, KEPT
+from gateway.domain.storefront.campaigns import modals
+from gateway.domain.storefront.campaigns.modals import DAY, KEPT
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import global_id
@@ -235,10 +235,10 @@ async def test_an_unused_coupon_is_deleted_a_while_after_its_end(shop: Shop) -> 
     browser = shop.browser()
     await change(browser, "AddProduct", productId=await sell(shop))
     refused(await do(browser, "ApplyCoupon", code=unused), "COUPON_EXPIRED", "code")
-    assert await shop.db.write(modal_coupons.purge, 10) == 0
+    assert await shop.db.write(modals.purge_coupons, 10) == 0
     assert await code(browser, made["id"]) == unused
     await shop.db.write(age, KEPT)
-    assert await shop.db.write(modal_coupons.purge, 10) == 1
+    assert await shop.db.write(modals.purge_coupons, 10) == 1
     listed = (await shop.owner.get("/api/coupons")).body
     assert ([each["code"] for each in listed["data"]], listed["total"]) == ([used], 1)
     # Whoever used theirs has had it; whoever did not gets another one.
@@ -247,21 +247,21 @@ async def test_an_unused_coupon_is_deleted_a_while_after_its_end(shop: Shop) -> 
 
 
 def test_a_code_has_8_digits_without_look_alikes() -> None:
-    assert modal_coupons.code("P", b"\x00" * 5) == "P-00000000"
-    assert modal_coupons.code("P", b"\xff" * 5) == "P-ZZZZZZZZ"
-    assert modal_coupons.code("P", bytes([0, 68, 50, 20, 199])) == "P-01234567"
-    assert not {*"ILOU"} & {*modal_coupons.DIGITS}
-    assert len({*modal_coupons.DIGITS}) == 32
+    assert modals.code_of("P", b"\x00" * 5) == "P-00000000"
+    assert modals.code_of("P", b"\xff" * 5) == "P-ZZZZZZZZ"
+    assert modals.code_of("P", bytes([0, 68, 50, 20, 199])) == "P-01234567"
+    assert not {*"ILOU"} & {*modals.DIGITS}
+    assert len({*modals.DIGITS}) == 32
 
 
 async def test_a_code_that_is_taken_is_not_given(shop: Shop) -> None:
     made = await modal(shop)
-    taken = modal_coupons.code("WELCOME", b"\x01" * 5)
+    taken = modals.code_of("WELCOME", b"\x01" * 5)
     body = {"storeId": shop.store["id"], "code": taken.lower(), "discountValue": 1}
     assert (await shop.owner.post("/api/coupons", body)).status == 201
     store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
     given = await shop.db.write(
-        modal_coupons.save_user_data, Visitor(store=store, zone=zone), made["id"],
+        modals.save_user_data, Visitor(store=store, zone=zone), made["id"],
         {"email": "maria@example.com"}, [b"\x01" * 5, b"\x02" * 5],
     )  # fmt: skip
-    assert given == modal_coupons.code("WELCOME", b"\x02" * 5)
+    assert given == modals.code_of("WELCOME", b"\x02" * 5)

@@ -36,7 +36,7 @@ LEAD = Form(
 TAG = "lead"
 EBOOK_TAG = "ebook"
 KEPT = ("name", "phone", "company", "position", "acceptsMarketing")
-"""What the note keeps of the form, as it was sent."""
+"""The fields of the form that the note stores as they were sent."""
 
 
 async def lead(tx: Tx, visitor: Visitor, sent: Mapping[str, Any]) -> Record:
@@ -96,7 +96,7 @@ def filled(sent: Mapping[str, Any]) -> dict[str, Any]:
 async def _ebook(tx: Tx, visitor: Visitor, ebook_id: str) -> Record:
     row = await store.fetch(tx, EBOOKS, ebook_id)
     if row is not None and row[OWNER_ID] == visitor.store.owner_id:
-        found = record_of(EBOOKS, row, tx.now, visitor.zone)
-        if found["store_id"] == visitor.store.id and found["active"]:
-            return found
+        ebook = record_of(EBOOKS, row, tx.now, visitor.zone)
+        if ebook["store_id"] == visitor.store.id and ebook["active"]:
+            return ebook
     raise refusal([Fault("ebookId", "unknown", "This store has no such e-book.")])

@@ -1,13 +1,19 @@
-"""Declares discount modals. `modal_coupons` has their coupons."""
+"""Declares discount modals, and issues their coupons for the data of visitors, one per email."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from gateway.domain.contacts import upsert
 from gateway.domain.sales import discounts
+from gateway.domain.sales.coupons import COUPONS
+from gateway.domain.storefront.campaigns.leads import LEAD, filled
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
-from gateway.records.draft import Draft
+from gateway.records.draft import Draft, check
+from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record, record_of
 from gateway.records.resource import (
     BY_TIME,
@@ -18,6 +24,8 @@ from gateway.records.resource import (
     Resource,
 )
 from gateway.records.values import formats, numbers
+from gateway.records.values.folding import fold
+from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -90,15 +98,14 @@ order by created_at desc, id desc limit 1
 async def shown(tx: Tx, visitor: Visitor, modal_id: str | None) -> Record | None:
     """Return the store's active modal with this id, or its newest one without an id, or None."""
     if modal_id is None:
-        row = await tx.one(_NEWEST, visitor.store.owner_id, visitor.store.id)
-        if row is None:
+        newest = await tx.one(_NEWEST, visitor.store.owner_id, visitor.store.id)
+        if newest is None:
             return None
-        modal_id = row["id"]
-    assert modal_id is not None, "a row has an id"
-    found = await store.fetch(tx, DISCOUNT_MODALS, modal_id)
-    if found is None:
+        modal_id = str(newest["id"])
+    row = await store.fetch(tx, DISCOUNT_MODALS, modal_id)
+    if row is None:
         return None
-    modal = record_of(DISCOUNT_MODALS, found, tx.now, visitor.zone)
+    modal = record_of(DISCOUNT_MODALS, row, tx.now, visitor.zone)
     return modal if modal["store_id"] == visitor.store.id and modal["active"] else None
 
 
@@ -111,9 +118,129 @@ where m.id in {IDS} and m.active and s.active and u.disabled_at is null
 
 async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     """Return those of the modals that are active in an active store, by id."""
-    found = {}
-    for row in await tx.all(_PUBLIC, items(ids)):
-        kept = await store.fetch(tx, DISCOUNT_MODALS, row["id"])
-        if kept is not None:
-            found[row["id"]] = record_of(DISCOUNT_MODALS, kept, tx.now, "UTC")
-    return found
+    active = [row["id"] for row in await tx.all(_PUBLIC, items(ids))]
+    rows = await store.fetch_whole(tx, DISCOUNT_MODALS, active)
+    return {key: record_of(DISCOUNT_MODALS, row, tx.now, "UTC") for key, row in rows.items()}
+
+
+DAY = 86_400_000_000
+KEPT = 30 * DAY
+"""How long an issued coupon is stored after its end, if nobody used it."""
+TAG = "discount-modal"
+TAKES = ("name", "email", "phone")
+DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base 32, which has no letter that looks like a digit."""
+CODE_LENGTH = 8
+CODE_BYTES = 5
+"""Random bytes of a code: 5 bits for each of its digits."""
+
+
+def code_of(prefix: str, random: bytes) -> str:
+    """Return the coupon code of CODE_BYTES random bytes."""
+    number = int.from_bytes(random, "big")
+    digits = "".join(DIGITS[number >> 5 * index & 31] for index in reversed(range(CODE_LENGTH)))
+    return f"{prefix}-{digits}"
+
+
+async def save_user_data(
+    tx: Tx, visitor: Visitor, modal_id: str, sent: Mapping[str, Any], random: Sequence[bytes]
+) -> str:
+    """Save the data of a visitor as a contact of the owner; return the code of their coupon.
+
+    The same email gets the same code again. It uses the first code of `random` that is free in the
+    store. Raises discount_modal_not_found, the faults of the values.
+    """
+    draft = check(LEAD, filled(sent), creating=True, takes=TAKES)
+    modal = await shown(tx, visitor, modal_id)
+    if modal is None:
+        message = "The store has no such discount modal."
+        raise Refusal(
+            "discount_modal_not_found", message,
+            faults=[Fault("discountModalId", "unknown", message)],
+        )  # fmt: skip
+    draft.must_hold()
+    values = draft.values
+    holder = discounts.holder(values["email"])
+    earlier = await _issued(tx, modal, holder)
+    issued = earlier or await _issue(tx, visitor, modal, holder, random)
+    contact = await upsert.upsert(
+        tx, visitor.actor, email=values["email"], name=values.get("name"),
+        phone=values.get("phone"), tags=[TAG],
+    )  # fmt: skip
+    if earlier is None:
+        metadata = {
+            "storeId": visitor.store.id,
+            "hostname": visitor.store["hostname"],
+            "discountModalId": modal.id,
+            "couponCode": issued,
+        }
+        # The contact may keep other values.
+        metadata |= {name: draft.sent[name] for name in ("name", "phone") if name in draft.sent}
+        text = f"Lead: discount modal {modal['title']}"
+        await upsert.note(tx, visitor.actor, contact.id, text, metadata)
+    return issued
+
+
+_ISSUED = "select code from modal_coupons where modal_id = $1 and holder = $2"
+_ISSUE = """
+insert into modal_coupons (id, owner_id, modal_id, holder, code) values ($1, $2, $3, $4, $5)
+on conflict (modal_id, holder) do nothing
+"""
+_TAKEN = "select value from coupon_codes where store_id = $1 and value = $2"
+
+
+async def _issued(tx: Tx, modal: Record, holder: bytes) -> str | None:
+    row = await tx.one(_ISSUED, modal.id, holder)
+    return None if row is None else row["code"]
+
+
+async def _issue(
+    tx: Tx, visitor: Visitor, modal: Record, holder: bytes, random: Sequence[bytes]
+) -> str:
+    """Create the coupon of an email and return its code."""
+    text = await _free(tx, modal, random)
+    coupon = await actions.insert(
+        tx, visitor.actor, COUPONS,
+        {
+            "store_id": visitor.store.id, "code": text, "modal_id": modal.id, "max_uses": 1,
+            "discount_percentage": modal["discount_percentage"],
+            "discount_value": modal["discount_value"], "uses": 0, "active": True,
+            "ends_at": tx.now + modal["valid_days"] * DAY,
+        },
+    )  # fmt: skip
+    if await tx.run(_ISSUE, coupon.id, coupon.owner_id, modal.id, holder, text):
+        return text
+    # Another request with the same email came first; the insert waited for it.
+    await store.delete(tx, COUPONS, coupon.row)
+    first = await _issued(tx, modal, holder)
+    if first is None:
+        raise Refusal("conflict", "The coupon of this email is being deleted; try again.")
+    return first
+
+
+async def _free(tx: Tx, modal: Record, random: Sequence[bytes]) -> str:
+    for number in random:
+        text = code_of(modal["prefix"], number)
+        if await tx.one(_TAKEN, modal["store_id"], fold(text)) is None:
+            return text
+    raise Refusal("unavailable", "No code is free; try again.", facts={"retry_after": 1})
+
+
+_PURGE = """
+delete from coupons where id in (
+  select id from coupons where modal_id is not null and uses = 0 and ends_at < $1
+  order by ends_at limit $2)
+returning id, owner_id
+"""
+
+
+async def purge_coupons(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` unused coupons of modals that ended KEPT ago; return how many."""
+    await by_index(tx)
+    rows = await tx.all(_PURGE, tx.now - KEPT, limit)
+    owners: dict[str, Counter[int]] = {}
+    for row in rows:
+        owners.setdefault(row["owner_id"], Counter())[store.slot(row["id"])] -= 1
+    for owner_id in sorted(owners):
+        store.tally(tx, owner_id, COUPONS.table, owners[owner_id])
+    return len(rows)

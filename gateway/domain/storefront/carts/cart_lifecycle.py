@@ -1,4 +1,4 @@
-"""How carts end: merged at a sign-in, ordered, or expired."""
+"""Ends carts: merges them at a sign-in, closes ordered ones, deletes expired ones."""
 
 from dataclasses import replace as replaced
 
@@ -23,40 +23,40 @@ where id = $1 and state = 'active'
 async def adopt(tx: Tx, visitor: Visitor, customer_id: str) -> None:
     """Merge the cart of a visitor who signs in into the customer's.
 
-    The visitor's quantity wins for each product, and the customer's other lines stay as far as a
-    cart has room. The visitor's token names no cart any more, whoever has it: set a new one.
+    For each product the visitor's quantity wins. The customer's other lines stay as far as the
+    cart has room. The visitor's token is invalid afterwards; set a new one.
     """
     guest = await rows.find(tx, replaced(visitor, customer_id=None), lock=True)
     if guest.id is None:
         return
     customer = replaced(visitor, customer_id=customer_id)
-    # A cart that nobody used is no reason to make or change one.
+    # An empty guest cart changes nothing.
     if guest.lines or guest.coupon_id or guest.cep:
         await rows.save(tx, merged(await rows.opened(tx, customer), guest))
     await tx.run(_END, guest.id, "merged", tx.now, None)
 
 
 def merged(own: Cart, guest: Cart) -> Cart:
-    """Return the customer's cart with what the visitor's holds; see `adopt`."""
+    """Return the customer's cart merged with the visitor's; see `adopt`."""
     ids = {line.product_id: line.id for line in own.lines}
     lines = [replace(line, id=ids.get(line.product_id, line.id)) for line in guest.lines]
     mine = {line.product_id for line in lines}
     others = [line for line in own.lines if line.product_id not in mine]
     # The newest lines are last.
     others = others[max(0, len(others) + len(lines) - MOST_LINES) :]
-    found = replace(own, lines=(*others, *lines))
+    cart = replace(own, lines=(*others, *lines))
     if guest.coupon_id is not None:
-        found = replace(found, coupon_id=guest.coupon_id)
+        cart = replace(cart, coupon_id=guest.coupon_id)
     if guest.cep is not None:
-        found = replace(
-            found, cep=guest.cep, shipping_type=guest.shipping_type,
+        cart = replace(
+            cart, cep=guest.cep, shipping_type=guest.shipping_type,
             shipping_price=guest.shipping_price,
         )  # fmt: skip
-    return found
+    return cart
 
 
 async def close(tx: Tx, cart: Cart, order_id: str) -> None:
-    """End a cart that was ordered; its visitor has a new, empty one from now on.
+    """End a cart that was ordered; the visitor's next cart is empty.
 
     Raises cart_empty when another order ended it first.
     """

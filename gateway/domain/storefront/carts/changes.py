@@ -23,8 +23,8 @@ async def add(
 ) -> Contents:
     """Add items of a product to the cart.
 
-    Of more than the stock has, it puts as many into the cart as there are, with a warning, when
-    `limiting`; else it raises insufficient_stock. Raises product_not_found, quantity_limit,
+    When the stock is too small and `limiting`, it adds what is left, with a warning;
+    otherwise it raises insufficient_stock. Raises product_not_found, quantity_limit,
     validation_error.
     """
     if quantity < 1:
@@ -37,8 +37,8 @@ async def add(
     lines = [line for line in cart.lines if line.product_id in sold]
     old = next((line for line in lines if line.product_id == product_id), None)
     warnings: list[Warn] = []
-    wanted = quantity + (0 if old is None else old.quantity)
-    allowed = _allowed(product, wanted, limiting, warnings)
+    total = quantity + (0 if old is None else old.quantity)
+    allowed = _allowed(product, total, limiting, warnings)
     if old is None:
         if len(lines) >= MOST_LINES:
             message = f"A cart has at most {MOST_LINES} products."
@@ -116,13 +116,13 @@ async def remove_coupon(tx: Tx, visitor: Visitor) -> Contents:
     return await _priced(tx, visitor, replace(cart, coupon_id=None, coupon=None))
 
 
-async def set_shipping(tx: Tx, visitor: Visitor, cep: str, wanted: str | None) -> Contents:
-    """Set the destination, and choose the option of the type `wanted`, or none without one.
+async def set_shipping(tx: Tx, visitor: Visitor, cep: str, option_type: str | None) -> Contents:
+    """Set the destination, and choose the option of the type `option_type`, or none without one.
 
     Raises invalid_cep, shipping_unavailable.
     """
     digits = shipping.cep_of(cep)
-    option = shipping.chosen(visitor.store, digits, wanted)
+    option = shipping.chosen(visitor.store, digits, option_type)
     cart = replace(
         await rows.opened(tx, visitor), cep=digits,
         shipping_type=None if option is None else option.type,
@@ -132,7 +132,7 @@ async def set_shipping(tx: Tx, visitor: Visitor, cep: str, wanted: str | None) -
 
 
 async def must_sell(tx: Tx, visitor: Visitor, product_id: str, quantity: int) -> None:
-    """Raise the refusal of a product that the store does not sell, or of no valid quantity."""
+    """Raise the refusal of a product that the store does not sell, or of an invalid quantity."""
     if not 0 < quantity <= MOST_ITEMS:
         raise refusal([Fault("quantity", "out_of_range", "Send a whole number from 1 to 999.")])
     if not await products(tx, visitor, [product_id]):
@@ -157,24 +157,26 @@ async def _save(
     return replace(changed, warnings=[*(warnings or ()), *changed.warnings])
 
 
-def _allowed(product: Product, wanted: int, limiting: bool, warnings: list[Warn]) -> int:
-    """Return how many items of the `wanted` ones a line may have."""
-    if wanted > MOST_ITEMS:
-        message = f"A line of a cart has at most {MOST_ITEMS} items; this one would have {wanted}."
+def _allowed(product: Product, quantity: int, limiting: bool, warnings: list[Warn]) -> int:
+    """Return how many of `quantity` items a line may have."""
+    if quantity > MOST_ITEMS:
+        message = (
+            f"A line of a cart has at most {MOST_ITEMS} items; this one would have {quantity}."
+        )
         raise Refusal("quantity_limit", message, faults=[Fault("quantity", "too_many", message)])
-    if product.covers(wanted):
-        return wanted
-    left = product.stock or 0
-    # A line of no items would be none, so this is refused by every version of the API.
-    if not limiting or not left:
-        message = f"Only {left} of this product are left; the cart would have {wanted}."
+    if product.covers(quantity):
+        return quantity
+    stock = product.stock or 0
+    # A line needs at least one item, so every version of the API refuses this.
+    if not limiting or not stock:
+        message = f"Only {stock} of this product are left; the cart would have {quantity}."
         raise Refusal(
             "insufficient_stock", message,
             faults=[Fault("quantity", "insufficient_stock", message)],
         )  # fmt: skip
-    message = f"Only {left} of this product are left; the cart has them all."
+    message = f"Only {stock} of this product are left; the cart has them all."
     warnings.append(Warn("QUANTITY_LIMITED", message, product.id))
-    return left
+    return stock
 
 
 def _line(cart: Cart, line_id: str, product_id: str) -> Line:
@@ -189,8 +191,8 @@ def _with(cart: Cart, changed: Line) -> Cart:
     return replace(cart, lines=tuple(lines))
 
 
-def _without(cart: Cart, gone: Line) -> Cart:
-    return replace(cart, lines=tuple(line for line in cart.lines if line.id != gone.id))
+def _without(cart: Cart, removed: Line) -> Cart:
+    return replace(cart, lines=tuple(line for line in cart.lines if line.id != removed.id))
 
 
 def _no_product(field: str, message: str) -> Refusal:

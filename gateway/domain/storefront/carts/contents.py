@@ -1,6 +1,6 @@
-"""Computes what a cart holds and costs now, and what changed since the visitor changed it.
+"""Computes the current items and prices of a cart, and what changed since its last change.
 
-Prices are those of now, and so are stocks, the coupon and the shipping rules. `Contents.cart` is
+It uses the current prices, stocks, coupon and shipping rules. `Contents.cart` is
 the cart with these changes made: a write stores it, so that a write reports each of them once. A
 read reports them without storing them.
 """
@@ -31,7 +31,7 @@ class Image(Struct, frozen=True):
 
 
 class Product(Struct, frozen=True):
-    """What a cart needs of a product that the store sells. `stock` None means unlimited."""
+    """The data that a cart needs of a product. `stock` None means unlimited."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class Item(Struct, frozen=True):
 
 
 class Warn(Struct, frozen=True):
-    """A change that the visitor did not ask for. `code`: see the schema's CartWarning."""
+    """A change that the visitor did not request. `code`: see the schema's CartWarning."""
 
     code: str
     message: str
@@ -65,7 +65,7 @@ class Warn(Struct, frozen=True):
 
 
 class Contents(Struct, frozen=True):
-    """What a cart holds and costs. Amounts are centavos."""
+    """The items and prices of a cart. Amounts are centavos."""
 
     cart: Cart
     items: Sequence[Item] = ()
@@ -111,15 +111,14 @@ async def products(
     """Return those of the products that the store sells, by id; `lock` holds them to the end."""
     if not ids:
         return {}
-    # The order of ids orders the locks, so that two orders cannot wait for each other.
+    # Lock by id, so that two orders cannot deadlock.
     end = "order by id /*postgres for no key update*/" if lock else ""
-    found = await tx.all(_PRODUCTS + end, items(ids), visitor.store.id)
     return {
         row["id"]: Product(
             row["id"], row["name"], row["price"], row["stock"],
             json.decode(row["images"], type=list[Image]),
         )
-        for row in found
+        for row in await tx.all(_PRODUCTS + end, items(ids), visitor.store.id)
     }  # fmt: skip
 
 
@@ -133,7 +132,7 @@ async def current(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Contents:
 def contents(store: Record, cart: Cart, sold: Mapping[str, Product], now: int) -> Contents:
     """Compute what a cart holds; `sold` has the products of its lines that the store sells."""
     warnings: list[Warn] = []
-    held: list[Item] = []
+    lines: list[Item] = []
     for line in cart.lines:
         product = sold.get(line.product_id)
         if product is None:
@@ -147,18 +146,18 @@ def contents(store: Record, cart: Cart, sold: Mapping[str, Product], now: int) -
         if not item.available:
             message = f"Only {product.stock} of this product are left; reduce the quantity."
             warnings.append(Warn("PRODUCT_UNAVAILABLE", message, product.id))
-        held.append(item)
-    total = sum(item.product.price * item.line.quantity for item in held)
+        lines.append(item)
+    total = sum(item.product.price * item.line.quantity for item in lines)
     coupon = _coupon(cart, total, now, warnings)
     options = [] if cart.cep is None else shipping.options(store, cart.cep)
     option = _option(cart, options, warnings)
     settled = replace(
-        cart, lines=tuple(item.line for item in held),
+        cart, lines=tuple(item.line for item in lines),
         coupon_id=None if coupon is None else coupon.id, coupon=coupon,
         shipping_type=None if option is None else option.type,
         shipping_price=None if option is None else option.price,
     )  # fmt: skip
-    return Contents(settled, held, coupon, options, option, warnings)
+    return Contents(settled, lines, coupon, options, option, warnings)
 
 
 def _coupon(cart: Cart, total: int, now: int, warnings: list[Warn]) -> Discount | None:

@@ -1,16 +1,24 @@
 """Stores carts: a row per cart, with its lines as JSON.
 
 A customer's cart is found by the customer, a visitor's by the SHA-256 of the token, always within
-one store. Nobody has a row before the first change.
+one store. The first change creates the row.
+
+Each token belongs to one store. Stores may share a host, and so its cookies. A page of one store
+must neither learn the token of a cart in another one nor choose it, so no store accepts a token
+that was made for another.
 """
+
+import hashlib
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 
 from msgspec import Struct, json
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
-from gateway.domain.storefront.visitors import visitor_locks
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.visitor import Visitor, hold_customer, hold_store
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 
@@ -18,7 +26,7 @@ DAY = 86_400_000_000
 LIFETIME = 30 * DAY
 """How long the cart of a visitor lasts after its last use."""
 TOUCH_EVERY = DAY
-"""A mere look at a cart prolongs its life at most once in this time."""
+"""Reading a cart prolongs its life at most once in this time."""
 
 
 class Line(Struct, frozen=True, rename="camel"):
@@ -42,10 +50,10 @@ class Cart(Struct, frozen=True):
     """The price of the chosen option that the visitor saw last, in centavos."""
     touched_at: int = 0
     coupon: Discount | None = None
-    """The coupon `coupon_id` as it stands now; None when there is none any more."""
+    """The current coupon of `coupon_id`; None when it was deleted."""
 
     def stale(self, now: int) -> bool:
-        """Return whether the next look at the cart prolongs its life."""
+        """Return whether the next read of the cart prolongs its life."""
         return self.id is not None and now - self.touched_at > TOUCH_EVERY
 
 
@@ -91,13 +99,13 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
 
     Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile.
     """
-    # A checkout may end the cart that made the insert wait; then the next round makes a new one.
+    # The insert may wait for a cart that a checkout then ends; then try again.
     for _ in range(3):
-        found = await find(tx, visitor, lock=True)
-        if found.id is not None:
-            return found
-        await visitor_locks.hold_store(tx, visitor)
-        await visitor_locks.hold_customer(tx, visitor)
+        cart = await find(tx, visitor, lock=True)
+        if cart.id is not None:
+            return cart
+        await hold_store(tx, visitor)
+        await hold_customer(tx, visitor)
         token = None if visitor.customer_id is not None else visitor.cart_token
         of = None if token is None else digest_of(token)
         if of is not None:
@@ -129,3 +137,31 @@ def _cart(row: Row) -> Cart:
         coupon_id=row["applied_id"], cep=row["cep"], shipping_type=row["shipping_type"],
         shipping_price=row["shipping_price"], touched_at=row["touched_at"], coupon=coupon,
     )  # fmt: skip
+
+
+TOKEN_BYTES = 24
+"""Random bytes of a token, which nobody can guess."""
+_MARK_BYTES = 8
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+def make_token(store_id: str, random: bytes) -> str:
+    """Return the token of TOKEN_BYTES random bytes for a store."""
+    return urlsafe_b64encode(random + _store_mark(store_id, random)).rstrip(b"=").decode()
+
+
+def token_of_store(store_id: str, tokens: Iterable[str]) -> str | None:
+    """Return the first of the tokens that belongs to the store, or None."""
+    return next((token for token in tokens if _belongs(store_id, token)), None)
+
+
+def _belongs(store_id: str, token: str) -> bool:
+    if _TOKEN.fullmatch(token) is None:
+        return False
+    random = urlsafe_b64decode(f"{token}=")[:TOKEN_BYTES]
+    return make_token(store_id, random) == token
+
+
+def _store_mark(store_id: str, random: bytes) -> bytes:
+    """Return the bytes that bind a token to its store. They are no secret."""
+    return hashlib.sha256(f"cart of {store_id} ".encode() + random).digest()[:_MARK_BYTES]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales.products import PRODUCTS
-from gateway.domain.sales.store_listings import WHOLE
+from gateway.domain.sales.products import ALL_PRODUCTS, PRODUCTS
 from gateway.domain.storefront.stores import stores
 from gateway.records import slices, statements, store
 from gateway.records.errors import Refusal
@@ -22,7 +21,7 @@ MOST_BYTES = 4_194_304
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of products: the column that both the shelf and the product have."""
+    """An order of products: a column that products and their listings both have."""
 
     column: str
     descending: bool
@@ -30,54 +29,59 @@ class Order:
 
 
 ORDERS: Mapping[str, Order] = {
-    "NEWEST": Order("created_at", True, lambda found: found["created_at"]),
-    "TITLE": Order("sort_name", False, lambda found: fold(found["name"])),
-    "PRICE_ASC": Order("price", False, lambda found: found["price"]),
-    "PRICE_DESC": Order("price", True, lambda found: found["price"]),
+    "NEWEST": Order("created_at", True, lambda product: product["created_at"]),
+    "TITLE": Order("sort_name", False, lambda product: fold(product["name"])),
+    "PRICE_ASC": Order("price", False, lambda product: product["price"]),
+    "PRICE_DESC": Order("price", True, lambda product: product["price"]),
 }
 """The orders by the names of the enum ProductOrder."""
 
 
 async def stretch(
-    tx: Tx, shop: Record, order: str, wanted: SliceRequest, shelf: str = WHOLE, search: str = ""
+    tx: Tx,
+    shop: Record,
+    order: str,
+    request: SliceRequest,
+    category: str = ALL_PRODUCTS,
+    search: str = "",
 ) -> Slice:
-    """Return a stretch of the products that a store shows, of one shelf.
+    """Return a slice of the products that a store shows: all, or those of one category.
 
     A long product lacks its long texts, such as the images; `whole` has them.
     """
     by = ORDERS[order]
     if BETWEEN in search:
         return NOTHING
-    source, args = _shelf(shop, shelf, search)
-    source += slices.bounds(wanted, f"s.{by.column}", by.descending, args, "s.record_id")
-    lane = slices.order(wanted, f"s.{by.column}", by.descending, "s.record_id")
-    args += (wanted.limit + 1, 0)
+    source, args = _listing(shop, category, search)
+    source += slices.bounds(request, f"s.{by.column}", by.descending, args, "s.record_id")
+    order_by = slices.order(request, f"s.{by.column}", by.descending, "s.record_id")
+    args += (request.limit + 1, 0)
     sql = statements.page(
         PRODUCTS,
-        f"id in (select s.record_id from {source} order by {lane} limit ${len(args) - 1})",
-        slices.order(wanted, by.column, by.descending),
+        f"id in (select s.record_id from {source} order by {order_by} limit ${len(args) - 1})",
+        slices.order(request, by.column, by.descending),
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
     return slices.read_slice(
-        [Record(PRODUCTS, row) for row in rows], wanted,
-        lambda found: Place(by.of(found), found.id),
+        [Record(PRODUCTS, row) for row in rows], request,
+        lambda product: Place(by.of(product), product.id),
         long,
     )  # fmt: skip
 
 
-async def count(tx: Tx, shop: Record, shelf: str = WHOLE, search: str = "") -> int:
-    """Return the number of products in the whole list of `stretch`."""
+async def count(tx: Tx, shop: Record, category: str = ALL_PRODUCTS, search: str = "") -> int:
+    """Return the number of products in the whole list of which `stretch` returns slices."""
     if BETWEEN in search:
         return 0
-    source, args = _shelf(shop, shelf, search)
+    source, args = _listing(shop, category, search)
     row = await tx.one(f"select count(*) as n from {source}", *args)
     return int(row["n"]) if row else 0
 
 
-def _shelf(shop: Record, shelf: str, search: str) -> tuple[str, list[Any]]:
+def _listing(shop: Record, category: str, search: str) -> tuple[str, list[Any]]:
     """Return the source of product ids for FROM, with its condition, and the parameters."""
-    args: list[Any] = [shop.id, shelf]
+    args: list[Any] = [shop.id, category]
     folded = fold(search)
     if not folded:
         return "product_shelves s where s.store_id = $1 and s.value = $2", args
@@ -92,11 +96,11 @@ def _shelf(shop: Record, shelf: str, search: str) -> tuple[str, list[Any]]:
 async def one(tx: Tx, shop: Record, record_id: str | None, slug: str | None) -> Record | None:
     """Return the product with this id or slug that the store shows, or None."""
     if record_id is None and slug is not None:
-        row = await tx.one(_BY_SLUG, shop.id, slug)
-        record_id = row["record_id"] if row else None
-    row_of = None if record_id is None else await store.fetch(tx, PRODUCTS, record_id)
-    found = None if row_of is None else Record(PRODUCTS, row_of)
-    return found if found is not None and is_shown(found, shop) else None
+        named = await tx.one(_BY_SLUG, shop.id, slug)
+        record_id = named["record_id"] if named else None
+    row = None if record_id is None else await store.fetch(tx, PRODUCTS, record_id)
+    product = None if row is None else Record(PRODUCTS, row)
+    return product if product is not None and is_shown(product, shop) else None
 
 
 def is_shown(product: Record, shop: Record) -> bool:
@@ -111,10 +115,10 @@ async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     """
     sql = statements.page(PRODUCTS, f"id in {IDS}", "id", size=2, offset=3, late=False)
     rows, _ = await store.fetch_all(tx, sql, items(ids), len(ids), 0)
-    found = [Record(PRODUCTS, row) for row in rows]
-    active = await stores.active(tx, [f["store_id"] for f in found if f["store_id"] is not None])
+    products = [Record(PRODUCTS, row) for row in rows]
+    active = await stores.active(tx, [p["store_id"] for p in products if p["store_id"] is not None])
     shown: dict[str, Record] = {}
-    for product in found:
+    for product in products:
         shop = active.get(product["store_id"])
         if shop is not None and is_shown(product, shop):
             shown[product.id] = product

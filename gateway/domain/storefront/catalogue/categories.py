@@ -1,7 +1,7 @@
 """Declares the categories of a store.
 
 A product belongs to a category when one of its category names is the category's name, without case
-and accents; see gateway.domain.sales.store_listings.
+and accents; see gateway.domain.sales.products.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ async def change(
 ) -> Record:
     """Change a category. See actions.change; raises conflict for a taken name or slug."""
     if "parentId" in draft.sent:
-        # Before the category's own lock: two moves must not wait for each other.
+        # Lock the store before the category, so that two moves cannot deadlock.
         row = await tx.one(_STORE, record_id.lower(), actor.owner_id)
         if row is not None:
             await tx.one(_LOCK, row["store_id"])
@@ -156,21 +156,21 @@ async def named(tx: Tx, store: Record, record_id: str | None, slug: str | None) 
         record_id = row["record_id"] if row else None
     if record_id is None:
         return None
-    found = (await some(tx, [record_id])).get(record_id)
-    return found if found is not None and found["store_id"] == store.id else None
+    category = (await some(tx, [record_id])).get(record_id)
+    return category if category is not None and category["store_id"] == store.id else None
 
 
 async def of_products(tx: Tx, ids: Sequence[str]) -> Mapping[str, Sequence[Record]]:
-    """Return the categories of products on the shelves of their stores, by name."""
+    """Return the categories in which stores show these products, by product id, sorted by name."""
     pairs = await tx.all(_OF_PRODUCTS, items(ids))
-    known = await some(tx, [row["category_id"] for row in pairs])
-    found: dict[str, list[Record]] = {record_id: [] for record_id in ids}
+    categories = await some(tx, [row["category_id"] for row in pairs])
+    by_product: dict[str, list[Record]] = {record_id: [] for record_id in ids}
     for row in pairs:
-        if row["category_id"] in known:
-            found[row["product_id"]].append(known[row["category_id"]])
-    for each in found.values():
+        if row["category_id"] in categories:
+            by_product[row["product_id"]].append(categories[row["category_id"]])
+    for each in by_product.values():
         each.sort(key=lambda category: (fold(category["name"]), category.id))
-    return found
+    return by_product
 
 
 async def some(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
@@ -181,9 +181,9 @@ async def some(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
 
 async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     """Return the categories with these ids by id, of active stores."""
-    found = await some(tx, ids)
-    active = await stores.active(tx, [each["store_id"] for each in found.values()])
-    return {key: each for key, each in found.items() if each["store_id"] in active}
+    categories = await some(tx, ids)
+    active = await stores.active(tx, [each["store_id"] for each in categories.values()])
+    return {key: each for key, each in categories.items() if each["store_id"] in active}
 
 
 _BY_SLUG = "select record_id from category_slugs where store_id = $1 and value = $2"

@@ -3,24 +3,28 @@
 Triggers keep the number of a product's published reviews and the sum of their stars.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from gateway.domain.contacts import upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.storefront.catalogue.assortment import is_shown
+from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.records import actions, store
+from gateway.records import actions, settled_rows, slices, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.draft import Draft, check, refusal
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record
+from gateway.records.query import Place
+from gateway.records.record import CREATED_AT, Record, Row, records_of
 from gateway.records.resource import Field, Filter, Form, Reference, Resource
+from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import dates, formats, numbers
+from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
 STATUSES = ("published", "pending", "rejected")
@@ -117,7 +121,7 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
     rate_limited.
     """
     owner_id = visitor.store.owner_id
-    # Neither is deleted in this transaction.
+    # The locks keep both from being deleted meanwhile.
     await store.owned_of(tx, PRODUCTS.table, owner_id, [product_id])
     await store.owned_of(tx, CUSTOMERS.table, owner_id, [visitor.must_be_customer()])
     customer = await customers.own(tx, visitor)
@@ -138,25 +142,25 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
         "author": customer["name"],
         "status": "pending" if visitor.store["review_moderation"] else "published",
     }
-    made = await actions.insert(tx, visitor.actor, REVIEWS, values)
-    if one_each and not await tx.run(_CLAIM, product_id, customer.id, made.id):
+    review = await actions.insert(tx, visitor.actor, REVIEWS, values)
+    if one_each and not await tx.run(_CLAIM, product_id, customer.id, review.id):
         raise _written_already()
     contact_id = customer["contact_id"]
-    # Held, because the delete of a contact that comes later takes the note along.
+    # Lock the contact, so that a later delete also deletes the note.
     if contact_id and await store.owned_of(tx, CONTACTS.table, owner_id, [contact_id]):
-        text = f"Review of {product['name']}, {made['stars']} of 5 stars: {made['text']}"
-        metadata = {"reviewId": made.id, "productId": product_id}
+        text = f"Review of {product['name']}, {review['stars']} of 5 stars: {review['text']}"
+        metadata = {"reviewId": review.id, "productId": product_id}
         await upsert.note(tx, visitor.actor, contact_id, text, metadata)
-    return made
+    return review
 
 
 async def change(
     tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
 ) -> Record:
     """Publish or reject a review. See actions.change."""
-    found = await actions.own(tx, actor, REVIEWS, record_id, "write")
-    # The totals of a published review need its product, and a delete locks the product first.
-    await store.owned_of(tx, PRODUCTS.table, actor.owner_id, [found["product_id"]])
+    unlocked = await actions.own(tx, actor, REVIEWS, record_id, "write")
+    # Lock the product first, as a delete does: the totals of a published review need it.
+    await store.owned_of(tx, PRODUCTS.table, actor.owner_id, [unlocked["product_id"]])
     return await actions.change(tx, actor, REVIEWS, record_id, draft, expected)
 
 
@@ -198,3 +202,78 @@ def _too_many(visitor: Visitor, now: int, day: int) -> Refusal:
         "rate_limited", f"A customer may write {MOST_A_DAY} reviews a day; try again tomorrow.",
         facts={"retry_after": max(1, -(-(begins - now) // 1_000_000))},
     )  # fmt: skip
+
+
+MOST_BYTES = 4_194_304
+"""Most bytes of texts that one request reads together."""
+FEW = 200
+"""The texts of this many reviews never exceed MOST_BYTES together."""
+
+
+async def first_of_products(
+    tx: Tx, product_ids: Sequence[str], request: SliceRequest
+) -> Mapping[str, Slice]:
+    """Return a slice of the published reviews of each product, the newest first.
+
+    Raises query_too_complex above MOST_BYTES together.
+    """
+    args: list[Any] = [items(product_ids), request.limit + 1]
+    position = slices.bounds(request, "r.created_at", True, args, "r.id")
+    order = slices.order(request, "created_at", True)
+    newest = (
+        "select r.id as found from reviews r"
+        " where r.product_id = p.product and r.status = 'published'"
+        f"{position}{settled_rows.seen(REVIEWS, 'r')} order by {order} limit $2"
+    )
+    # SQLite has no LATERAL; with SQLite's form PostgreSQL would read all reviews.
+    source = (
+        "/*sqlite (select value as product from json_each($1)) as p"
+        f" cross join reviews on reviews.id in ({newest})*/"
+        "/*postgres json_array_elements_text(cast($1 as json)) as p (product)"
+        f" cross join lateral ({newest}) as n join reviews on reviews.id = n.found*/"
+    )
+    if len(product_ids) * request.limit > FEW:
+        size = await tx.one(
+            "select cast(coalesce(sum(/*sqlite length(cast(text as blob))*/"
+            f" /*postgres octet_length(text)*/), 0) as bigint) as bytes from {source}",
+            *args,
+        )
+        if size is not None and size["bytes"] > MOST_BYTES:
+            raise Refusal(
+                "query_too_complex",
+                f"The texts of these reviews exceed {MOST_BYTES} bytes; ask for fewer at once.",
+            )
+    rows = await tx.all(
+        f"select {settled_rows.columns(REVIEWS)} from {source} order by {order}", *args
+    )
+    by_product: dict[str, list[Row]] = {product_id: [] for product_id in product_ids}
+    for row in rows:
+        by_product[row["product_id"]].append(cast("Row", row))
+    return {
+        product_id: slices.read_slice(
+            records_of(REVIEWS, rows_of_product, tx.now, "UTC"), request,
+            lambda record: Place(record.row[CREATED_AT], record.id),
+        )
+        for product_id, rows_of_product in by_product.items()
+    }  # fmt: skip
+
+
+async def totals_of_products(tx: Tx, product_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+    """Return the number of published reviews of each product, and the sum of their stars."""
+    rows = await tx.all(_TOTALS, items(product_ids))
+    return {row["product_id"]: (row["n"], row["stars"]) for row in rows}
+
+
+async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
+    """Return the published reviews with these ids, of active stores, by id."""
+    rows = await store.fetch_whole(tx, REVIEWS, ids)
+    reviews = records_of(REVIEWS, rows.values(), tx.now, "UTC")
+    active = await stores.active(tx, [review["store_id"] for review in reviews])
+    return {
+        review.id: review
+        for review in reviews
+        if review["status"] == "published" and review["store_id"] in active
+    }
+
+
+_TOTALS = f"select product_id, n, stars from review_totals where product_id in {IDS}"

@@ -13,13 +13,12 @@ from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.placing import Purchase
-from gateway.domain.storefront import carts
-from gateway.domain.storefront.carts import rows
+from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
-from gateway.domain.storefront.checkouts import repeats
-from gateway.domain.storefront.checkouts.form import Wanted
-from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.checkouts import idempotency
+from gateway.domain.storefront.checkouts.form import CheckoutInput
+from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -42,66 +41,57 @@ class Ordered:
 
 
 async def checkout(
-    tx: Tx, visitor: Visitor, wanted: Wanted, tokens: Tokens, ring: KeyRing, days: int
+    tx: Tx, visitor: Visitor, form: CheckoutInput, tokens: Tokens, ring: KeyRing, days: int
 ) -> Ordered | Refusal:
     """Order the visitor's cart and return the order, which expires after `days` unless it is paid.
 
-    `tokens` are new ones. A repeat with the same idempotency key returns the first order. A cart
-    that does not hold what the buyer saw is stored as it is now and refused: then this returns the
-    refusal, so that the transaction stays. Raises cart_empty, insufficient_stock,
+    `tokens` are new ones. A repeat with the same idempotency key returns the first order. When the
+    cart no longer holds what the buyer saw, this stores the current cart and returns the refusal
+    instead of raising it, so that the change is committed. Raises cart_empty, insufficient_stock,
     coupon_usage_limit, validation_error, idempotency_mismatch.
     """
     cart = await rows.find(tx, visitor, lock=True)
-    # After the lock, which may have waited for the same request; by now the visitor may even have
-    # put something into the next cart.
-    before = await _before(tx, visitor, wanted, ring)
-    if before is not None:
-        return before
+    # Look after the lock, which may have waited for the same request; the cart may be the next one.
+    earlier = await idempotency.find(tx, visitor, form, ring)
+    if earlier is not None:
+        order_id, first_tokens = earlier
+        return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), first_tokens)
     if not cart.lines:
         raise Refusal("cart_empty", "The cart is empty; add a product first.")
     ids = [line.product_id for line in cart.lines]
     sold = await products(tx, visitor, ids, lock=True)
-    found = contents(visitor.store, cart, sold, tx.now)
-    refusal = _changed(cart, found, tx.now)
+    priced = contents(visitor.store, cart, sold, tx.now)
+    refusal = _changed(cart, priced, tx.now)
     if refusal is not None:
-        await rows.save(tx, found.cart)
+        await rows.save(tx, priced.cart)
         return refusal
-    option = _shipping(visitor.store, found, wanted)
-    order = await _place(tx, visitor, wanted, found, option, tokens, tx.now + days * DAY)
-    await repeats.keep(tx, visitor, wanted, order.id, tokens, ring)
-    return Ordered(order, tokens, tuple(found.warnings))
-
-
-async def _before(tx: Tx, visitor: Visitor, wanted: Wanted, ring: KeyRing) -> Ordered | None:
-    """Return the order that the same request made before."""
-    found = await repeats.find(tx, visitor, wanted, ring)
-    if found is None:
-        return None
-    order_id, tokens = found
-    return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), tokens)
+    option = _shipping(visitor.store, priced, form)
+    order = await _place(tx, visitor, form, priced, option, tokens, tx.now + days * DAY)
+    await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
+    return Ordered(order, tokens, tuple(priced.warnings))
 
 
 async def _place(
     tx: Tx,
     visitor: Visitor,
-    wanted: Wanted,
-    found: Contents,
+    form: CheckoutInput,
+    priced: Contents,
     option: Option | None,
     tokens: Tokens,
     expires_at: int,
 ) -> Record:
-    actor, store, buyer = visitor.actor, visitor.store, wanted.buyer
-    bought = [
+    actor, store, buyer = visitor.actor, visitor.store, form.buyer
+    lines = [
         Line(
             item.product.name, item.line.quantity * 1000, item.product.price,
             item.line.quantity * item.product.price, product_id=item.product.id,
         )
-        for item in found.items
+        for item in priced.items
     ]  # fmt: skip
     order_id = tx.new_id()
-    await placing.reserve(tx, order_id, bought)
-    if found.coupon is not None:
-        await coupons.reserve(tx, actor, found.coupon.id, order_id, email=buyer["email"])
+    await placing.reserve(tx, order_id, lines)
+    if priced.coupon is not None:
+        await coupons.reserve(tx, actor, priced.coupon.id, order_id, email=buyer["email"])
     contact = await upsert(
         tx, actor, email=buyer["email"], name=buyer["name"], phone=buyer.get("phone")
     )
@@ -110,10 +100,10 @@ async def _place(
         store_id=store.id,
         customer_id=visitor.customer_id,
         contact_id=contact.id,
-        lines=bought,
-        discount=found.total_discount,
+        lines=lines,
+        discount=priced.total_discount,
         shipping=0 if option is None else option.price,
-        coupon=None if found.coupon is None else _used(found.coupon),
+        coupon=None if priced.coupon is None else _used(priced.coupon),
         shipping_option=None if option is None else _chosen(option),
         buyer=buyer,
         expires_at=expires_at,
@@ -121,35 +111,35 @@ async def _place(
     )
     assert tokens.access is not None, "a new order has a new token"
     order = await placing.place(tx, actor, what, digest_of(tokens.access))
-    await carts.close(tx, found.cart, order_id)
+    await cart_lifecycle.close(tx, priced.cart, order_id)
     return order
 
 
-def _changed(cart: Cart, found: Contents, now: int) -> Refusal | None:
+def _changed(cart: Cart, priced: Contents, now: int) -> Refusal | None:
     """Return the refusal of a cart that lost a product, its coupon or its shipping option."""
-    if len(found.items) < len(cart.lines):
+    if len(priced.items) < len(cart.lines):
         message = "The store no longer sells a product of the cart; it was removed from the cart."
         return _refusal("product_not_found", "products", message)
-    if cart.coupon_id is not None and found.coupon is None:
+    if cart.coupon_id is not None and priced.coupon is None:
         if cart.coupon is None:
             message = "The coupon of the cart no longer exists; it was removed."
             return _refusal("coupon_not_found", "coupon", message)
         try:
-            discounts.must_apply(cart.coupon, found.total_price, now)
+            discounts.must_apply(cart.coupon, priced.total_price, now)
         except Refusal as refusal:
             return _refusal(refusal.code, "coupon", f"{refusal.message} It was removed.")
-    if cart.shipping_type is not None and found.option is None:
+    if cart.shipping_type is not None and priced.option is None:
         message = "The store no longer offers the chosen shipping option; choose another one."
         return _refusal("shipping_unavailable", "shipping", message)
     return None
 
 
-def _shipping(store: Record, found: Contents, wanted: Wanted) -> Option | None:
+def _shipping(store: Record, priced: Contents, form: CheckoutInput) -> Option | None:
     """Return the chosen way to ship. Raises validation_error, shipping_unavailable.
 
     The address may differ from the CEP of the cart, as long as the same option costs the same.
     """
-    option, address = found.option, wanted.address
+    option, address = priced.option, form.address
     if option is None:
         return None
     if address is None:

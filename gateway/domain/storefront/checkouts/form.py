@@ -39,23 +39,23 @@ CHECKOUT = Form(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A checked checkout."""
+class CheckoutInput:
+    """The checked input of a checkout."""
 
     buyer: Mapping[str, Any]
     """The buyer's columns of an order."""
     key: str | None
     fingerprint: bytes
-    """The same for two requests that ask for the same."""
+    """A digest of the values; equal for repeats of a request."""
 
     @property
     def address(self) -> Mapping[str, Any] | None:
-        kept = self.buyer.get("address")
-        found: Mapping[str, Any] | None = None if kept is None else json.decode(kept)
-        return found
+        text = self.buyer.get("address")
+        address: Mapping[str, Any] | None = None if text is None else json.decode(text)
+        return address
 
 
-def read(sent: Mapping[str, Any]) -> Wanted:
+def read(sent: Mapping[str, Any]) -> CheckoutInput:
     """Check the input of a checkout. Raises every fault of its values."""
     values = filled(sent)
     if isinstance(values.get("address"), dict):
@@ -65,4 +65,4 @@ def read(sent: Mapping[str, Any]) -> Wanted:
     buyer = dict(draft.values)
     key = buyer.pop("key", None)
     text = json.encode(buyer, order="sorted")
-    return Wanted(buyer, key, hashlib.sha256(text).digest())
+    return CheckoutInput(buyer, key, hashlib.sha256(text).digest())

@@ -1,14 +1,16 @@
-"""Queues mails to customers: a row in the transaction that causes the mail, sent by a duty.
+"""Queues mails to customers in the transaction that causes them, and writes their texts.
 
 A mail is written when it is sent, with the data and a token of that time, so the row holds neither
-an address nor a secret, and a customer who is gone gets none. An attempt is counted before it
+an address nor a secret, and a deleted customer gets no mail. An attempt is counted before it
 starts: a process that ends in the middle of it leaves the mail to the next attempt.
 """
 
 from typing import Literal, NamedTuple
+from urllib.parse import urlencode
 
 from gateway.domain import queued_mail
-from gateway.domain.queued_mail import Queued
+from gateway.domain.queued_mail import Letter, Queued, line
+from gateway.domain.storefront.mail import mail_tokens
 from outbox.database.transaction import Tx
 
 Kind = Literal["reset", "verify", "secured"]
@@ -17,7 +19,7 @@ LEASE = 300
 KEPT = 30 * 86_400_000_000
 """How long a mail is stored that was given up, or that no server is set to take."""
 MOST = 5
-"""Mails of one kind for one customer that may wait, or have a token that is valid still."""
+"""Most mails of one kind for one customer that wait or have a valid token."""
 
 _ADD = """
 insert into mails (id, customer_id, kind, created_at, attempts, due_at)
@@ -33,8 +35,8 @@ returning id, customer_id, kind, attempts
 """
 
 
-class Taken(NamedTuple):
-    """A mail under way; `attempts` counts this one."""
+class MailAttempt(NamedTuple):
+    """An attempt at a mail; `attempts` counts this one."""
 
     id: str
     customer_id: str
@@ -55,12 +57,12 @@ async def any_due(tx: Tx) -> bool:
     return await tx.one("select 1 as due from mails where due_at <= $1 limit 1", tx.now) is not None
 
 
-async def take(tx: Tx) -> Taken | None:
+async def take(tx: Tx) -> MailAttempt | None:
     """Start an attempt at the mail that is due first; return None when none is due."""
     row = await tx.one(_TAKE, tx.now, LEASE * 1_000_000)
     if row is None:
         return None
-    return Taken(row["id"], row["customer_id"], row["kind"], row["attempts"])
+    return MailAttempt(row["id"], row["customer_id"], row["kind"], row["attempts"])
 
 
 async def sent(tx: Tx, mail: Queued) -> None:
@@ -91,3 +93,76 @@ async def purge(tx: Tx, limit: int) -> int:
         " order by created_at limit $2)",
         tx.now - KEPT, limit,
     )  # fmt: skip
+
+
+_RECIPIENT = """
+select c.id, c.email, s.name, s.hostname, s.password_reset_url, s.email_verification_url
+from customers c join stores s on s.id = c.store_id where c.id = $1 and c.email is not null
+"""
+SUBJECTS: dict[Kind, str] = {
+    "reset": "Nova senha / New password",
+    "verify": "Confirme seu e-mail / Confirm your email",
+    "secured": "Sua conta foi protegida / Your account was secured",
+}
+TEXTS: dict[Kind, str] = {
+    "reset": """\
+Para escolher uma nova senha em {store}, abra este link dentro de uma hora:
+To choose a new password at {store}, open this link within an hour:
+
+{link}
+
+Se você não pediu isso, ignore esta mensagem: sua senha continua a mesma.
+If you did not ask for this, ignore this message: your password stays the same.
+""",
+    "verify": """\
+Para confirmar que este e-mail é seu em {store}, abra este link dentro de sete dias:
+To confirm that this email is yours at {store}, open this link within seven days:
+
+{link}
+
+Se você não criou uma conta, ignore esta mensagem.
+If you did not create an account, ignore this message.
+""",
+    "secured": """\
+Alguém entrou em {store} com um provedor de identidade que confirma que este e-mail é seu. O e-mail
+da conta ainda não estava confirmado; por isso, a senha e as sessões anteriores foram removidas.
+Somebody signed in at {store} with an identity provider that confirms this email as theirs. The
+account's email was not confirmed before, so its password and earlier sessions were removed.
+
+Se não foi você, responda a esta mensagem.
+If this was not you, reply to this message.
+""",
+}
+
+
+async def next_letter(tx: Tx, token: str) -> Letter | None:
+    """Start an attempt at the mail that is due first, with a new token; None when none is due."""
+    while (mail := await take(tx)) is not None:
+        row = await tx.one(_RECIPIENT, mail.customer_id)
+        if row is None:
+            await sent(tx, mail)
+            continue
+        link = ""
+        if mail.kind == "reset":
+            link = _link(row["password_reset_url"], row["hostname"], "reset-password", token)
+            await mail_tokens.add(tx, mail.customer_id, "reset", token)
+        elif mail.kind == "verify":
+            link = _link(row["email_verification_url"], row["hostname"], "verify-email", token)
+            await mail_tokens.add(tx, mail.customer_id, "verify", token)
+        store = line(row["name"])
+        return Letter(
+            mail, row["email"], store, f"{SUBJECTS[mail.kind]} - {store}",
+            TEXTS[mail.kind].format(store=store, link=link),
+        )  # fmt: skip
+    return None
+
+
+def _link(page: str | None, hostname: str, path: str, token: str) -> str:
+    """Return the address of the shop's page with the token.
+
+    The hostname is the store's own, never one that a request names.
+    """
+    address = page or f"https://{hostname}/{path}"
+    before, hash_sign, fragment = address.partition("#")
+    joint = "&" if "?" in before else "?"
+    return f"{before}{joint}{urlencode({'token': token})}{hash_sign}{fragment}"

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.storefront.visitors import customers, visitor_locks
+from gateway.domain.storefront.visitors import customers
+from gateway.domain.storefront.visitors.visitor import account_deleted
 from gateway.records import draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
@@ -44,9 +45,9 @@ where id = $1 and customer_id = $2 returning *
 
 def check(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked values of an address by column. Raises their faults."""
-    found = draft.check(ADDRESS, values, creating=True)
-    found.must_hold()
-    return found.values
+    checked = draft.check(ADDRESS, values, creating=True)
+    checked.must_hold()
+    return checked.values
 
 
 async def listed(tx: Tx, customer_id: str) -> list[Address]:
@@ -69,17 +70,17 @@ async def save(
         if changed is None:
             raise _unknown()
         return _address(changed)
-    # The lock makes concurrent ones count each other.
+    # The lock makes concurrent requests count each other's addresses.
     if not await customers.lock(tx, customer_id):
-        raise visitor_locks.deleted()
-    had = await tx.one(
+        raise account_deleted()
+    count = await tx.one(
         "select count(*) as n from customer_addresses where customer_id = $1", customer_id
     )
-    if had is not None and had["n"] >= MOST:
+    if count is not None and count["n"] >= MOST:
         raise Refusal("conflict", f"You have {MOST} addresses; delete one first.")
-    made = await tx.one(_ADD, tx.new_id(), customer_id, tx.now, *row)
-    assert made is not None
-    return _address(made)
+    added = await tx.one(_ADD, tx.new_id(), customer_id, tx.now, *row)
+    assert added is not None
+    return _address(added)
 
 
 async def delete(tx: Tx, customer_id: str, address_id: str) -> None:

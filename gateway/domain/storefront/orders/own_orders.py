@@ -50,21 +50,21 @@ async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -
 async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record:
     """Cancel the visitor's own order; a canceled one stays as it is.
 
-    Raises not_found, which is the same for an unknown order and another's; invalid_transition.
+    Raises invalid_transition, and not_found, also for the order of somebody else.
     """
-    found = await one(tx, visitor, number, access_token)
-    if found is None:
+    order = await one(tx, visitor, number, access_token)
+    if order is None:
         message = "You have no order with this number."
         raise Refusal("not_found", message, faults=[Fault("number", "unknown", message)])
     reason = Draft(values={"reason": REASON})
-    return await order_verbs.cancel(tx, visitor.actor, found.id, reason)
+    return await order_verbs.cancel(tx, visitor.actor, order.id, reason)
 
 
-async def stretch(tx: Tx, visitor: Visitor, customer_id: str, wanted: SliceRequest) -> Slice:
-    """Return a stretch of the customer's orders, the newest first."""
+async def stretch(tx: Tx, visitor: Visitor, customer_id: str, request: SliceRequest) -> Slice:
+    """Return a slice of the customer's orders, the newest first."""
     store = visitor.store
     return await slices.walk(
-        tx, ORDERS, store.owner_id, _of(visitor, customer_id), wanted, visitor.zone
+        tx, ORDERS, store.owner_id, _of(visitor, customer_id), request, visitor.zone
     )
 
 

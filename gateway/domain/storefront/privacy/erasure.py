@@ -1,14 +1,15 @@
 """Exports and erases the personal data of a customer (LGPD, articles 18 and 19).
 
-An erased account is gone with its password, sessions, addresses, identities, mails and cart. Orders
-stay, because the law requires sales to be kept, without name, email, phone, address and notes; so
-do those that a customer with a proven email made in the store without the account. Reviews stay
-without their author.
+Erasure deletes the account with its password, sessions, addresses, identities, mails and cart.
+Orders stay, because the law requires records of sales, but without name, email, phone, address and
+notes. The same happens to guest orders in the store with the customer's verified email. Reviews
+stay without their author.
 
-The contact of the customer belongs to the store's owner. It is deleted with contact.deleted when
-the storefront made it, the customer proved the email, and no other account of the owner's stores
-has it; so nobody deletes a contact by an account with somebody else's email. Any other contact
-stays and gets a note for the owner to decide; by a proven email it loses the tag and the consent.
+The contact of the customer belongs to the store's owner. It is deleted, with contact.deleted, when
+the storefront created it, the customer's email is verified, and no other account of the owner's
+stores has this email; so an account with somebody else's email deletes nobody's contact. Any other
+contact stays and gets a note for the owner; if the email is verified, it loses the tag and the
+consent.
 """
 
 from collections.abc import Mapping
@@ -17,10 +18,10 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.accounts.users import fold_email
-from gateway.domain.contacts import erasure, upsert
+from gateway.domain.contacts import contacts, upsert
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.domain.sales import order_privacy
-from gateway.domain.storefront import carts
+from gateway.domain.sales.orders import ORDERS
+from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.visitors import customers
@@ -51,7 +52,7 @@ _CART = "delete from carts where store_id = $1 and customer_id = $2"
 async def export(tx: Tx, visitor: Visitor) -> str:
     """Return all data of the customer who is signed in, as JSON. Raises unauthenticated."""
     customer = await customers.own(tx, visitor)
-    found: Mapping[str, Any] = {
+    data: Mapping[str, Any] = {
         "store": {"name": visitor.store["name"], "hostname": visitor.store["hostname"]},
         "account": {
             name: customer.shown(name)
@@ -72,12 +73,12 @@ async def export(tx: Tx, visitor: Visitor) -> str:
         ],
         "cart": [
             {"title": item.product.name, "quantity": item.line.quantity}
-            for item in (await carts.current(tx, visitor)).items
+            for item in (await current(tx, visitor)).items
         ],
-        "orders": await order_privacy.export(tx, customer.owner_id, customer.id),
+        "orders": await _export_orders(tx, customer.owner_id, customer.id),
         "reviews": await reviews.export(tx, customer.id),
     }  # fmt: skip
-    return json.encode(found).decode()
+    return json.encode(data).decode()
 
 
 async def erase_own(tx: Tx, visitor: Visitor, checked: str | None) -> None:
@@ -102,21 +103,21 @@ async def remove(
 
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     await tx.run(_CART, customer["store_id"], customer.id)
-    await order_privacy.anonymise(tx, customer.owner_id, customer.id)
+    await _anonymise_orders(tx, _OF_CUSTOMER, customer.owner_id, customer.id)
     for table in ("review_claims", "review_quotas"):
         await tx.run(f"delete from {table} where customer_id = $1", customer.id)
     await store.delete(tx, CUSTOMERS, customer.row)
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
-            # Whoever made them gave this email, which is proven to be the customer's.
-            await order_privacy.anonymise_guest(
-                tx, customer.owner_id, customer["store_id"], customer["contact_id"]
+            # Guest orders with this verified email are the customer's.
+            await _anonymise_orders(
+                tx, _OF_GUEST, customer.owner_id, customer["contact_id"], customer["store_id"]
             )
-        await _part(tx, actor, customer)
+        await _release_contact(tx, actor, customer)
 
 
-async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
+async def _release_contact(tx: Tx, actor: Actor, customer: Record) -> None:
     """Delete the contact of an erased customer, or leave it to the owner."""
     row = await store.fetch(tx, CONTACTS, customer["contact_id"], lock=True)
     if row is None:
@@ -126,11 +127,55 @@ async def _part(tx: Tx, actor: Actor, customer: Record) -> None:
     if await tx.one(_ELSEWHERE, folded, customer.owner_id) is not None:
         return
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
-        await erasure.erase(tx, actor, contact.id)
+        await contacts.erase(tx, actor, contact.id)
         return
-    kept = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
-    changes = actions.changes_of(contact, {"tags": dumps(kept), "consent": False})
+    tags = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
+    changes = actions.changes_of(contact, {"tags": dumps(tags), "consent": False})
     if customer["email_verified"] and changes:
         actions.announce(tx, "updated", await actions.update(tx, actor, contact, changes))
     text = "The customer erased their account in the store; decide whether this contact stays."
     await upsert.note(tx, actor, contact.id, text)
+
+
+ERASED_NAME = "Erased customer"
+ERASED_EMAIL = "erased@invalid.invalid"
+EXPORTED = (
+    "number", "status", "createdAt", "items", "subtotal", "discount", "shipping", "total",
+    "currency", "name", "email", "phone", "document", "address", "paymentMethod", "notes",
+)  # fmt: skip
+_OF_GUEST = """
+select id from orders
+where owner_id = $1 and contact_id = $2 and store_id = $3 and customer_id is null
+order by created_at, id
+"""
+_OF_CUSTOMER = (
+    "select id from orders where owner_id = $1 and customer_id = $2 order by created_at, id"
+)
+
+
+async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[str, Any]]:
+    """Return the orders of a customer, the oldest first; amounts are in BRL."""
+    orders = []
+    for row in await tx.all(_OF_CUSTOMER, owner_id, customer_id):
+        order = await store.fetch(tx, ORDERS, row["id"])
+        if order is not None:
+            record = Record(ORDERS, order)
+            orders.append({name: record.shown(name) for name in EXPORTED})
+    return orders
+
+
+async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> None:
+    """Remove the person from the orders whose ids the query selects.
+
+    The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
+    """
+    for order in await tx.all(sql, *args):
+        row = await store.fetch(tx, ORDERS, order["id"], lock=True)
+        if row is not None:
+            await store.update(
+                tx, ORDERS, row,
+                {
+                    "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
+                    "phone": None, "address": None, "notes": None, "contact_id": None,
+                },
+            )  # fmt: skip

@@ -20,16 +20,16 @@ async def update(tx: Tx, visitor: Visitor, values: Mapping[str, Any]) -> Record:
     Raises unauthenticated, and the faults of the values.
     """
     before = await customers.own(tx, visitor, lock=True)
-    found = draft.check(PROFILE, values)
-    found.must_hold()
-    changes = actions.changes_of(before, found.values)
+    checked = draft.check(PROFILE, values)
+    checked.must_hold()
+    changes = actions.changes_of(before, checked.values)
     return await actions.update(tx, visitor.actor, before, changes) if changes else before
 
 
 async def change_password(
     tx: Tx, visitor: Visitor, checked: str | None, hashed: str, cart_token: str | None
 ) -> SignedIn:
-    """Set a new password in place of the `checked` one; only a new session goes on.
+    """Set a new password in place of the `checked` one; all other sessions end.
 
     Raises unauthenticated, and invalid_credentials when the password changed since the check.
     """
@@ -42,28 +42,28 @@ async def change_password(
 
 async def request_reset(tx: Tx, store_id: str, email: str) -> None:
     """Queue the mail for a new password, if the store has an account with this email."""
-    known = await customers.by_email(tx, store_id, email)
-    # Both cases take as many statements, and a commit that writes takes longer than one that does
-    # not. The lock makes concurrent requests count each other's mails.
-    exists = await customers.lock(tx, "" if known is None else known.customer_id)
-    if known is None or not exists:
+    credential = await customers.by_email(tx, store_id, email)
+    # Both cases run the same statements and both write, so that the time does not reveal the
+    # account. The lock makes concurrent requests count each other's mails.
+    exists = await customers.lock(tx, "" if credential is None else credential.customer_id)
+    if credential is None or not exists:
         await tx.run("update stores set active = active where id = $1", store_id)
     else:
-        await mails.add(tx, known.customer_id, "reset")
+        await mails.add(tx, credential.customer_id, "reset")
 
 
 async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> None:
     """Set a new password with the token of a mail, which also proves the email.
 
-    Before that proof somebody else may have made the account to wait for the owner of the email:
-    the identities that they linked must not sign them in. Raises invalid_token.
+    Somebody else may have created the account with this email before; the identities that they
+    linked are removed, so that they cannot sign in. Raises invalid_token.
     """
     customer_id = await mail_tokens.take(tx, visitor.store.id, "reset", token)
     customer = await customers.fetch(tx, visitor, customer_id, lock=True)
     if customer is not None:
         await _set(tx, customer.id, hashed)
         if not customer["email_verified"]:
-            await identities.disown(tx, customer.id)
+            await identities.remove_links(tx, customer.id)
         await customers.verify_email(tx, visitor.actor, customer)
 
 

@@ -1,4 +1,4 @@
-"""Hashes and checks the passwords of customers, with turns of their own before the shared hasher.
+"""Hashes and checks the passwords of customers, with a queue of their own.
 
 All customers together are one client of gateway.domain.accounts.passwords, with at most one hash in
 its queue: however many sign-ins customers send, a sign-in to the console waits for one of them.
@@ -12,7 +12,7 @@ from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.customers import Credential
 from gateway.records.errors import Fault, Refusal
 from outbox.database.fair_limit import Crowded, Places
@@ -35,33 +35,32 @@ class CustomerPasswords:
         self._db = db
         self._passwords = passwords
         self._places = Places(1, each=1, waiting=WAITING)
-        self._tries = Tries(
+        self._tries = AttemptLimit(
             db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again.", keep
         )
 
     async def check(self, store_id: str, email: str, password: str, address: str) -> Credential:
         """Return the account of a right password.
 
-        Raises invalid_credentials, rate_limited, unavailable.
-        An unknown email, a wrong password and an account without a password are told in the same
-        words after the same time.
+        Raises invalid_credentials, rate_limited, unavailable. An unknown email, a wrong password
+        and an account without a password get the same message after the same time.
         """
         holder = (store_id, _folded(email))
         self._tries.begin(address, *holder)
         try:
-            known = await self._db.read(customers.by_email, store_id, email)
-            stored = None if known is None else known.password_hash
+            credential = await self._db.read(customers.by_email, store_id, email)
+            stored = None if credential is None else credential.password_hash
             async with self._turn(address):
-                # What UTF-8 cannot express is in no password.
+                # No password contains what UTF-8 cannot express.
                 text = password.encode("utf-8", "replace").decode()
                 right = await self._passwords.verify(stored, text, HOLDER)
         except BaseException:
             self._tries.undo(address, *holder)
             raise
-        if not right or known is None:
+        if not right or credential is None:
             raise invalid_credentials()
         self._tries.forgive(address, *holder)
-        return known
+        return credential
 
     async def check_own(
         self, store_id: str, customer_id: str, password: str, address: str, field: str

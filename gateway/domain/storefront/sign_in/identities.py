@@ -2,16 +2,18 @@
 
 An account is found by the pair of issuer and subject, never by the email alone: an email may change
 its owner. A new pair whose email has an account is linked only if the provider proves the email and
-the store trusts it for that domain. If the account itself never proved the email, somebody else may
-have made it to wait for its owner: what that person could use is removed before the link.
+the store trusts it for that domain. If the email of the account was never verified, somebody else
+may have created the account: their password, sessions, tokens, identities and addresses are removed
+before the link.
 """
 
+from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.mail import mail_tokens, mails
-from gateway.domain.storefront.sign_in import nonces, sign_in
+from gateway.domain.storefront.sign_in import sign_in
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
-from gateway.domain.storefront.visitors import customer_sessions, customers, visitor_locks
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors import customer_sessions, customers
+from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
@@ -47,12 +49,12 @@ async def enter(
     customer = await _known(tx, visitor, identity)
     if customer is not None:
         return await sign_in.welcome(tx, visitor, customer, cart_token)
-    found = None
+    credential = None
     if identity.email is not None:
-        found = await customers.by_email(tx, visitor.store.id, identity.email)
-    if found is None:
+        credential = await customers.by_email(tx, visitor.store.id, identity.email)
+    if credential is None:
         return await _create(tx, visitor, identity, cart_token, mail=mail)
-    customer = await customers.fetch(tx, visitor, found.customer_id, lock=True)
+    customer = await customers.fetch(tx, visitor, credential.customer_id, lock=True)
     if customer is None:
         raise Raced
     if not identity.trusted or not (customer["email_verified"] or mail):
@@ -71,15 +73,15 @@ async def link(tx: Tx, visitor: Visitor, identity: Identity) -> SignedIn:
     """
     customer = await customers.own(tx, visitor, lock=True)
     await _use_nonce(tx, visitor, identity)
-    known = await _known(tx, visitor, identity)
-    if known is None:
+    linked = await _known(tx, visitor, identity)
+    if linked is None:
         await _link(tx, visitor, identity, customer.id)
-    elif known.id != customer.id:
+    elif linked.id != customer.id:
         raise Refusal("conflict", "This identity is linked to another account of the store.")
-    found = None
+    credential = None
     if identity.trusted and identity.email is not None:
-        found = await customers.by_email(tx, visitor.store.id, identity.email)
-    if found is not None and found.customer_id == customer.id:
+        credential = await customers.by_email(tx, visitor.store.id, identity.email)
+    if credential is not None and credential.customer_id == customer.id:
         customer = await customers.verify_email(tx, visitor.actor, customer)
     return await sign_in.renew(tx, visitor, customer, visitor.cart_token)
 
@@ -94,35 +96,35 @@ async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
 async def _create(
     tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
 ) -> SignedIn:
-    await visitor_locks.hold_store(tx, visitor)
+    await hold_store(tx, visitor)
     try:
-        made = await customers.create(
+        customer = await customers.create(
             tx, visitor, name=identity.name or NAMELESS, email=identity.email,
             email_verified=identity.trusted,
         )  # fmt: skip
     except Refusal:
         raise Raced from None
-    await _link(tx, visitor, identity, made.id)
-    welcomed = await sign_in.welcome(tx, visitor, made, cart_token)
-    # After the cart: everybody locks carts before contacts.
-    await customers.meet_owner(tx, visitor, made)
+    await _link(tx, visitor, identity, customer.id)
+    welcomed = await sign_in.welcome(tx, visitor, customer, cart_token)
+    # Lock the contact after the cart, as all units do.
+    await customers.save_contact(tx, visitor, customer)
     if mail and identity.email is not None and not identity.trusted:
-        await mails.add(tx, made.id, "verify")
+        await mails.add(tx, customer.id, "verify")
     return welcomed
 
 
 async def _secure(tx: Tx, customer: Record) -> None:
-    """Remove what whoever made the account could use: see the module."""
+    """Remove all access of whoever created the account: see the module."""
     await customers.set_password(tx, customer.id, None)
     await customer_sessions.end_all(tx, customer.id)
     await mail_tokens.drop(tx, customer.id, "reset")
     await mail_tokens.drop(tx, customer.id, "verify")
-    await disown(tx, customer.id)
+    await remove_links(tx, customer.id)
     await mails.add(tx, customer.id, "secured")
 
 
-async def disown(tx: Tx, customer_id: str) -> None:
-    """Remove what whoever made an account, whose email was not proved, linked and stored."""
+async def remove_links(tx: Tx, customer_id: str) -> None:
+    """Remove the identities and addresses of an account whose email was not verified."""
     for table in ("customer_identities", "customer_addresses"):
         await tx.run(f"delete from {table} where customer_id = $1", customer_id)
 
@@ -141,7 +143,7 @@ async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) 
 
 async def _use_nonce(tx: Tx, visitor: Visitor, identity: Identity) -> None:
     if identity.nonce is not None:
-        await nonces.use(tx, visitor.store.id, identity.nonce, identity.expires_at)
+        await _store_nonce(tx, visitor.store.id, identity.nonce, identity.expires_at)
 
 
 def _link_required() -> Refusal:
@@ -150,3 +152,23 @@ def _link_required() -> Refusal:
         "This email has an account in this store; sign in with its password, then link the "
         "identity provider with clientLinkIdp.",
     )
+
+
+async def _store_nonce(tx: Tx, store_id: str, nonce: str, expires_at: int) -> None:
+    """Use a nonce whose token is valid until then (microseconds). Raises invalid_token."""
+    used = await tx.run(
+        "insert into used_nonces (store_id, digest, expires_at) values ($1, $2, $3)"
+        " on conflict (store_id, digest) do nothing",
+        store_id, digest_of(nonce), expires_at,
+    )  # fmt: skip
+    if not used:
+        raise Refusal("invalid_token", "This sign-in was used already; sign in again.")
+
+
+async def purge_nonces(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` nonces whose tokens expired; return how many."""
+    return await tx.run(
+        "delete from used_nonces where digest in (select digest from used_nonces"
+        " where expires_at <= $1 order by expires_at limit $2)",
+        tx.now, limit,
+    )  # fmt: skip

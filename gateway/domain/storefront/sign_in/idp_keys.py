@@ -1,7 +1,7 @@
 """Caches the public keys of identity providers, found by discovery (OpenID Connect Discovery 1.0).
 
-The keys live as long as the provider's Cache-Control says, within bounds. A key id that they lack
-makes them be fetched again, at most once a minute for each provider.
+Keys are cached as long as the provider's Cache-Control says, within bounds. An unknown key id leads
+to another fetch, at most once a minute for each provider.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ SECONDS = 3.0
 """The time for discovery and keys together."""
 REFETCH_SECONDS = 60.0
 FAILED_SECONDS = 5.0
-"""How long a provider that failed is left alone."""
+"""How long no fetch follows a failed one."""
 SHORTEST, USUAL, LONGEST = 60.0, 3_600.0, 86_400.0
 """Life of cached documents, in seconds; `USUAL` without Cache-Control."""
 MOST_PROVIDERS = 500
@@ -59,7 +59,7 @@ class _PublicKey:
 
 @dataclass(slots=True)
 class _Provider:
-    """What is known of one provider; times on the monotonic clock."""
+    """The cached keys of one provider; times on the monotonic clock."""
 
     keys: list[_PublicKey] = field(default_factory=list)
     keys_until: float = float("-inf")
@@ -72,12 +72,12 @@ class _Provider:
     def matching(self, algorithm: str, kid: str | None) -> list[Key]:
         """Return the keys for a token; without a key id, the only one that could be meant."""
         fitting = [
-            one for one in self.keys
-            if one.algorithm in (None, algorithm) and _fits(one.key, algorithm)
+            known for known in self.keys
+            if known.algorithm in (None, algorithm) and _fits(known.key, algorithm)
         ]  # fmt: skip
         if kid is not None:
-            return [one.key for one in fitting if one.kid == kid]
-        return [one.key for one in fitting] if len(fitting) == 1 else []
+            return [known.key for known in fitting if known.kid == kid]
+        return [known.key for known in fitting] if len(fitting) == 1 else []
 
 
 class Providers:
@@ -97,11 +97,11 @@ class Providers:
         self._known.move_to_end(issuer)
         if len(self._known) > MOST_PROVIDERS:
             self._known.popitem(last=False)
-        found = provider.matching(algorithm, kid)
-        if found and self._clock.monotonic() < provider.keys_until:
-            return found
+        keys = provider.matching(algorithm, kid)
+        if keys and self._clock.monotonic() < provider.keys_until:
+            return keys
         async with provider.lock:
-            # Whoever held the lock before may have fetched them.
+            # The previous holder of the lock may have fetched them.
             if self._is_due(provider, known=bool(provider.matching(algorithm, kid))):
                 await self._refresh(issuer, provider)
         if not provider.keys:
@@ -125,11 +125,11 @@ class Providers:
         try:
             async with asyncio.timeout(SECONDS):
                 if now >= provider.address_until:
-                    found = await self._fetch(
+                    discovery = await self._fetch(
                         f"{issuer.rstrip('/')}/.well-known/openid-configuration"
                     )
-                    provider.address = _address_in(found.body, issuer)
-                    provider.address_until = now + _life(found)
+                    provider.address = _address_in(discovery.body, issuer)
+                    provider.address_until = now + _life(discovery)
                 fetched = await self._fetch(provider.address)
                 provider.keys = _keys_in(fetched.body)
         except (FetchFailed, InvalidJson, TimeoutError):
@@ -148,10 +148,10 @@ def _life(fetched: Fetched) -> float:
 
 def _address_in(body: bytes, issuer: str) -> str:
     """Return the address of the keys of a discovery document. Raises FetchFailed, InvalidJson."""
-    found = decode(body)
-    if not isinstance(found, dict) or found.get("issuer") != issuer:
+    document = decode(body)
+    if not isinstance(document, dict) or document.get("issuer") != issuer:
         raise FetchFailed("the document is of another issuer")
-    address = found.get("jwks_uri")
+    address = document.get("jwks_uri")
     if not isinstance(address, str):
         raise FetchFailed("the document has no jwks_uri")
     return address
@@ -159,11 +159,11 @@ def _address_in(body: bytes, issuer: str) -> str:
 
 def _keys_in(body: bytes) -> list[_PublicKey]:
     """Return the usable keys of a JWKS. Raises FetchFailed, InvalidJson."""
-    found = decode(body)
-    listed = found.get("keys") if isinstance(found, dict) else None
-    if not isinstance(listed, list):
+    document = decode(body)
+    entries = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
         raise FetchFailed("the document is no JWKS")
-    keys = [_public_key(one) for one in listed[:MOST_KEYS] if isinstance(one, dict)]
+    keys = [_public_key(entry) for entry in entries[:MOST_KEYS] if isinstance(entry, dict)]
     usable = [key for key in keys if key is not None]
     if not usable:
         raise FetchFailed("the JWKS has no usable key")
@@ -171,7 +171,7 @@ def _keys_in(body: bytes) -> list[_PublicKey]:
 
 
 def _public_key(jwk: Mapping[str, Any]) -> _PublicKey | None:
-    """Return a key for signatures, of its public members alone, or None for any other."""
+    """Return the public members of a key for signatures, or None for any other key."""
     members = PUBLIC.get(str(jwk.get("kty")))
     kid, algorithm = jwk.get("kid"), jwk.get("alg")
     if members is None or jwk.get("use", "sig") != "sig":

@@ -1,7 +1,6 @@
 """Verifies id_tokens of identity providers (OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725).
 
-The provider is one of the store's own list, never one that only the token names. Its keys come from
-its JWKS, never from the token.
+The provider must be in the store's list. Its keys come from its JWKS, never from the token.
 """
 
 import hmac
@@ -37,7 +36,7 @@ _NAME = formats.title()
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a valid id_token says has signed in."""
+    """The claims of a valid id_token."""
 
     issuer: str
     subject: str
@@ -48,7 +47,7 @@ class Identity:
     nonce: str | None
     """The nonce to use up, where the store requires one."""
     expires_at: int
-    """When the token is worth nothing any more; microseconds."""
+    """When the token expires; microseconds."""
 
 
 async def verify(
@@ -77,10 +76,10 @@ async def verify(
 
 def _provider_of(store: Record, issuer: Any) -> Mapping[str, Any]:
     """Return the entry of the store's list for the issuer of a token. Raises invalid_token."""
-    wanted = GOOGLE if issuer == LEGACY_GOOGLE else issuer
-    listed: list[dict[str, Any]] = json.decode(store["idps"])
-    for provider in listed:
-        if isinstance(issuer, str) and provider["issuer"] in (issuer, wanted):
+    canonical = GOOGLE if issuer == LEGACY_GOOGLE else issuer
+    providers: list[dict[str, Any]] = json.decode(store["idps"])
+    for provider in providers:
+        if isinstance(issuer, str) and provider["issuer"] in (issuer, canonical):
             return provider
     raise _invalid("its issuer is no identity provider of this store")
 

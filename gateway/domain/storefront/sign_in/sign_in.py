@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.domain.storefront import carts
+from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.sign_in.customer_passwords import invalid_credentials
-from gateway.domain.storefront.visitors import customer_sessions, customers, visitor_locks
+from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customer_sessions import Session
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, Credential
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
 from gateway.records import draft
 from gateway.records.draft import Draft
 from gateway.records.record import Record
@@ -52,11 +52,11 @@ def check_sign_up(values: Mapping[str, Any]) -> Draft:
     """Return the checked values of a sign-up. Raises their faults."""
     sent = dict(values)
     if isinstance(sent.get("email"), str):
-        # An address is unique without the space around it.
+        # Addresses are unique without surrounding spaces.
         sent["email"] = sent["email"].strip()
-    found = draft.check(SIGN_UP, sent, creating=True)
-    found.must_hold()
-    return found
+    checked = draft.check(SIGN_UP, sent, creating=True)
+    checked.must_hold()
+    return checked
 
 
 async def sign_up(
@@ -72,16 +72,16 @@ async def sign_up(
 
     With `mail` the customer gets a mail to verify the email.
     """
-    await visitor_locks.hold_store(tx, visitor)
-    made = await customers.create(
+    await hold_store(tx, visitor)
+    customer = await customers.create(
         tx, visitor, name=values["name"], email=values["email"], phone=values.get("phone"),
         accepts_marketing=bool(values.get("accepts_marketing")), hashed=hashed,
     )  # fmt: skip
-    welcomed = await welcome(tx, visitor, made, cart_token)
-    # After the cart: everybody locks carts before contacts.
-    await customers.meet_owner(tx, visitor, made)
+    welcomed = await welcome(tx, visitor, customer, cart_token)
+    # Lock the contact after the cart, as all units do.
+    await customers.save_contact(tx, visitor, customer)
     if mail:
-        await mails.add(tx, made.id, "verify")
+        await mails.add(tx, customer.id, "verify")
     return welcomed
 
 
@@ -90,15 +90,15 @@ async def sign_in(tx: Tx, visitor: Visitor, checked: Credential, cart_token: str
 
     Raises invalid_credentials when the account or its password changed since the check.
     """
-    found = await customers.fetch(tx, visitor, checked.customer_id, lock=True)
-    if found is None or await customers.password_hash(tx, found.id) != checked.password_hash:
+    customer = await customers.fetch(tx, visitor, checked.customer_id, lock=True)
+    if customer is None or await customers.password_hash(tx, customer.id) != checked.password_hash:
         raise invalid_credentials()
-    return await welcome(tx, visitor, found, cart_token)
+    return await welcome(tx, visitor, customer, cart_token)
 
 
 async def welcome(tx: Tx, visitor: Visitor, customer: Record, cart_token: str) -> SignedIn:
     """Start a session for a customer, and give them the visitor's cart under a new token."""
-    await carts.adopt(tx, visitor, customer.id)
+    await cart_lifecycle.adopt(tx, visitor, customer.id)
     return await renew(tx, visitor, customer, cart_token)
 
 

@@ -1,22 +1,23 @@
 """Finds stores by hostname, and the origins that may call any of them, without a query each time.
 
-An entry is at most a second old; `forget` makes a change on this node visible at once.
+An entry is at most a second old. The commit of a transaction that changed a store announces it, so
+that the directory forgets its entries at once.
 """
 
 from collections import OrderedDict
+from collections.abc import Collection
 
 from msgspec import json
 
 from gateway.domain.storefront.stores import stores
 from gateway.records.record import Record
-from gateway.records.resource import Resource
 from gateway.records.values import hostnames
 from outbox.database.transaction import Database, Tx
 
 KEPT_SECONDS = 0.9
 KEPT_STORES = 1_000
 
-Found = tuple[Record, str]
+ZonedStore = tuple[Record, str]
 """A store and the time zone of its owner."""
 
 
@@ -25,43 +26,43 @@ class Directory:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._stores: OrderedDict[str, tuple[float, Found]] = OrderedDict()
+        self._stores: OrderedDict[str, tuple[float, ZonedStore]] = OrderedDict()
         self._origins: dict[str, tuple[float, frozenset[str]]] = {}
 
-    async def find(self, hostname: str) -> Found:
+    async def find(self, hostname: str) -> ZonedStore:
         """Return the active store with this hostname or alias. Raises store_not_found."""
         now = self._db.clock.monotonic()
-        known = self._stores
-        entry = known.get(hostname)
+        cached = self._stores
+        entry = cached.get(hostname)
         if entry is not None and entry[0] > now:
             return entry[1]
-        found = await self._db.read(stores.by_hostname, hostname)
+        zoned = await self._db.read(stores.by_hostname, hostname)
         # The time starts before the query, because its result may already be outdated. A query
         # during `forget` stores its result in the mapping that nobody reads any more.
-        known[hostname] = (now + KEPT_SECONDS, found)
-        known.move_to_end(hostname)
-        if len(known) > KEPT_STORES:
-            known.popitem(last=False)
-        return found
+        cached[hostname] = (now + KEPT_SECONDS, zoned)
+        cached.move_to_end(hostname)
+        if len(cached) > KEPT_STORES:
+            cached.popitem(last=False)
+        return zoned
 
     async def origins(self) -> frozenset[str]:
         """Return the origins that the active stores allow, besides their own hostnames."""
         now = self._db.clock.monotonic()
-        known = self._origins
-        entry = known.get("")
+        cached = self._origins
+        entry = cached.get("")
         if entry is not None and entry[0] > now:
             return entry[1]
-        found = await self._db.read(_allowed)
-        known[""] = (now + KEPT_SECONDS, found)
-        return found
+        allowed = await self._db.read(_allowed)
+        cached[""] = (now + KEPT_SECONDS, allowed)
+        return allowed
 
-    def changed(self, resource: Resource) -> None:
-        """Forget everything if a record of `resource`, which this node changed, can be a store."""
-        if resource is stores.STORES:
+    def committed(self, changed: Collection[str]) -> None:
+        """Forget all entries if a commit changed a store; see Database.on_change."""
+        if stores.CHANGED in changed:
             self.forget()
 
     def forget(self) -> None:
-        """Forget everything, after a change of a store on this node."""
+        """Forget all entries."""
         self._stores = OrderedDict()
         self._origins = {}
 

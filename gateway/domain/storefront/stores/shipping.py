@@ -30,14 +30,14 @@ class _Rule(Option, frozen=True, rename="camel"):
 def cep_of(text: str) -> str:
     """Return the eight digits of a CEP. Raises invalid_cep."""
     try:
-        found: str = _CEP.check(text)
+        cep: str = _CEP.check(text)
     except Wrong as wrong:
         raise _refusal("invalid_cep", "cep", wrong.message) from None
-    return found
+    return cep
 
 
 def options(store: Record, cep: str) -> Sequence[Option]:
-    """Return the ways to ship to a CEP of eight digits; none where the store does not ship."""
+    """Return the ways to ship to a CEP of eight digits; empty where the store does not ship."""
     return [
         Option(rule.type, rule.name, rule.price, rule.deadline)
         for rule in _rules(store["shipping_rules"])
@@ -45,49 +45,49 @@ def options(store: Record, cep: str) -> Sequence[Option]:
     ]
 
 
-def chosen(store: Record, cep: str, wanted: str | None) -> Option | None:
-    """Return the option of the type `wanted` for a CEP, or None without a type.
+def chosen(store: Record, cep: str, option_type: str | None) -> Option | None:
+    """Return the option of the type `option_type` for a CEP, or None without a type.
 
     Raises shipping_unavailable when the store does not ship there, or not in that way.
     """
     offered = options(store, cep)
     if not offered:
         raise _refusal("shipping_unavailable", "cep", "The store does not ship to this CEP.")
-    if wanted is None:
+    if option_type is None:
         return None
     for option in offered:
-        if option.type == wanted:
+        if option.type == option_type:
             return option
     types = ", ".join(option.type for option in offered)
     raise _refusal("shipping_unavailable", "type", f"Send one of the types: {types}.")
 
 
-def faults(kept: str) -> list[Fault]:
+def faults(text: str) -> list[Fault]:
     """Return the faults of a store's rules in their stored form.
 
     A range begins before it ends, and no CEP has two rules of one type.
     """
-    found = []
-    rules = _rules(kept)
-    for place, rule in enumerate(rules):
-        at = f"shippingRules[{place}]"
+    faults_found = []
+    rules = _rules(text)
+    for index, rule in enumerate(rules):
+        at = f"shippingRules[{index}]"
         if rule.cep_from > rule.cep_to:
             message = "cepFrom must not be after cepTo."
-            found.append(Fault(f"{at}.cepTo", "disagrees", message))
-        elif any(_overlap(rule, other) for other in rules[:place]):
+            faults_found.append(Fault(f"{at}.cepTo", "disagrees", message))
+        elif any(_overlap(rule, other) for other in rules[:index]):
             message = "An earlier rule has this type for a CEP of the range."
-            found.append(Fault(f"{at}.type", "taken", message))
-    return found
+            faults_found.append(Fault(f"{at}.type", "taken", message))
+    return faults_found
 
 
-def _overlap(one: _Rule, other: _Rule) -> bool:
-    met = one.cep_from <= other.cep_to and other.cep_from <= one.cep_to
-    return met and one.type == other.type
+def _overlap(rule: _Rule, other: _Rule) -> bool:
+    overlap = rule.cep_from <= other.cep_to and other.cep_from <= rule.cep_to
+    return overlap and rule.type == other.type
 
 
 @lru_cache(maxsize=256)
-def _rules(kept: str) -> list[_Rule]:
-    return json.decode(kept, type=list[_Rule])
+def _rules(text: str) -> list[_Rule]:
+    return json.decode(text, type=list[_Rule])
 
 
 def _refusal(code: str, field: str, message: str) -> Refusal:

@@ -159,14 +159,18 @@ STORES = Resource(
     ),
 )  # fmt: skip
 
+CHANGED = "stores"
+"""In `Tx.changed`: the unit changed a store."""
+
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     """Create a store. Raises forbidden, the faults of the draft, conflict for a taken hostname."""
     actor.must("write")
     values = await actions.check(tx, actor, STORES, draft, faults=rules(draft))
-    made = await actions.insert(tx, actor, STORES, values)
-    await _claim(tx, made)
-    return made
+    created = await actions.insert(tx, actor, STORES, values)
+    await _claim(tx, created)
+    tx.changed.add(CHANGED)
+    return created
 
 
 async def change(
@@ -183,7 +187,16 @@ async def change(
     if not changes.keys().isdisjoint(("hostname", "aliases")):
         await tx.run("delete from store_hosts where record_id = $1", after.id)
         await _claim(tx, after)
+    tx.changed.add(CHANGED)
     return after
+
+
+async def remove(
+    tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None = None
+) -> None:
+    """Delete a store. See actions.remove."""
+    await actions.remove(tx, actor, STORES, record_id, expected)
+    tx.changed.add(CHANGED)
 
 
 def rules(draft: Draft) -> list[Fault]:
@@ -195,24 +208,22 @@ def rules(draft: Draft) -> list[Fault]:
 async def _claim(tx: Tx, record: Record) -> None:
     """Claim the hostname and the aliases. Raises conflict."""
     names: Sequence[str] = (record["hostname"], *json.decode(record["aliases"]))
-    for place, name in sorted(enumerate(dict.fromkeys(names)), key=lambda found: found[1]):
+    for index, name in sorted(enumerate(dict.fromkeys(names)), key=lambda pair: pair[1]):
         claimed = await tx.run(
             "insert into store_hosts (value, record_id) values ($1, $2) on conflict do nothing",
             name, record.id,
         )  # fmt: skip
         if not claimed:
-            field = f"aliases[{place - 1}]" if place else "hostname"
+            field = f"aliases[{index - 1}]" if index else "hostname"
             message = "Another store has this hostname; send another one."
             raise Refusal("conflict", message, faults=[Fault(field, "taken", message)])
 
 
-_FOUND = """
+_BY_HOSTNAME = """
 select h.record_id, u.timezone from store_hosts h
 join stores s on s.id = h.record_id join users u on u.id = s.owner_id
 where h.value = $1 and s.active and u.disabled_at is null
 """
-
-
 _ACTIVE = f"""
 select s.id, u.timezone from stores s join users u on u.id = s.owner_id
 where s.id in {IDS} and s.active and u.disabled_at is null
@@ -232,13 +243,11 @@ async def by_hostname(tx: Tx, hostname: str) -> tuple[Record, str]:
     Raises store_not_found.
     """
     name = hostnames.normal(hostname)
-    found = None if name is None else await tx.one(_FOUND, name)
-    if found is None:
+    host = None if name is None else await tx.one(_BY_HOSTNAME, name)
+    row = None if host is None else await store.fetch(tx, STORES, host["record_id"])
+    if host is None or row is None:
         raise not_found(hostname)
-    row = await store.fetch(tx, STORES, found["record_id"])
-    if row is None:
-        raise not_found(hostname)
-    return record_of(STORES, row, tx.now, found["timezone"]), found["timezone"]
+    return record_of(STORES, row, tx.now, host["timezone"]), host["timezone"]
 
 
 def not_found(hostname: str) -> Refusal:

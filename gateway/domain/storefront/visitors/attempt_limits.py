@@ -14,7 +14,7 @@ from outbox.clock import Clock
 NEVER = float("-inf")
 
 
-class Tries:
+class AttemptLimit:
     """At most `most` tries of one holder in `seconds`, which begin with its first try."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Tries:
             self._counts.put(key, *entry)
 
     def forgive(self, address: str, *holder: str) -> None:
-        """Forget the tries of an address: the last one was right."""
+        """Forget the tries of an address after a successful one."""
         for network, _ in networks_of(address)[:1]:
             self._counts.put(_digest(network, *holder), 0, NEVER)
 

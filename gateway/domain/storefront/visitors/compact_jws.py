@@ -1,6 +1,6 @@
 """Reads JWTs in compact form strictly, and leaves the check of signatures to joserfc.
 
-A header or a payload with duplicate members that disagree, NaN, deep nesting or padding is none.
+It rejects headers and payloads with duplicate members that disagree, NaN, deep nesting or padding.
 """
 
 import re
@@ -61,14 +61,14 @@ def sign(header: Mapping[str, Any], claims: Mapping[str, Any], key: OctKey) -> s
     return jwt.encode(dict(header), dict(claims), key, [header["alg"]])
 
 
-def _part(token: str, place: int) -> dict[str, Any]:
+def _part(token: str, index: int) -> dict[str, Any]:
     if len(token) > LONGEST or _COMPACT.fullmatch(token) is None:
         raise Unreadable("this is no signed JWT")
-    text = token.split(".")[place]
+    text = token.split(".")[index]
     try:
-        found = decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        part = decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (InvalidJson, ValueError):
         raise Unreadable("this is no signed JWT") from None
-    if not isinstance(found, dict):
+    if not isinstance(part, dict):
         raise Unreadable("this is no signed JWT")
-    return found
+    return part

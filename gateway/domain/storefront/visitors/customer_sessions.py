@@ -1,7 +1,7 @@
 """Stores the sessions of customers; the id of a session is the claim `sid` of its token.
 
-A token is worth nothing without the row of its session, so signing out, a new password and the end
-of an account revoke it at once.
+A token is valid only while the row of its session exists, so signing out, a new password and the
+deletion of the account revoke it at once.
 """
 
 from dataclasses import dataclass

@@ -4,8 +4,7 @@ from typing import Any
 
 from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
 from gateway.domain.contacts import upsert
-from gateway.domain.storefront.visitors import visitor_locks
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.visitor import Visitor, account_deleted
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
@@ -93,7 +92,7 @@ class Credential:
 async def by_email(tx: Tx, store_id: str, email: str) -> Credential | None:
     """Return the account with this email in the store, or None."""
     if len(email) > 2 * LONGEST_EMAIL or "\0" in email:
-        # No account has it, and the time to compose a long run of marks grows with its square.
+        # No account has such an address, and folding a very long one takes too long.
         return None
     row = await tx.one(_BY_EMAIL, store_id, fold_email(email))
     if row is None:
@@ -111,10 +110,10 @@ async def fetch(tx: Tx, visitor: Visitor, customer_id: str, *, lock: bool = Fals
 
 async def own(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Record:
     """Return the customer who is signed in. Raises unauthenticated."""
-    found = await fetch(tx, visitor, visitor.must_be_customer(), lock=lock)
-    if found is None:
-        raise visitor_locks.deleted()
-    return found
+    customer = await fetch(tx, visitor, visitor.must_be_customer(), lock=lock)
+    if customer is None:
+        raise account_deleted()
+    return customer
 
 
 async def lock(tx: Tx, customer_id: str) -> bool:
@@ -149,15 +148,17 @@ async def create(
         "email_verified": email_verified,
         "accepts_marketing": accepts_marketing,
     }
-    made = await actions.insert(tx, visitor.actor, CUSTOMERS, values)
-    if email is not None and not await tx.run(_CLAIM, visitor.store.id, fold_email(email), made.id):
+    customer = await actions.insert(tx, visitor.actor, CUSTOMERS, values)
+    if email is not None and not await tx.run(
+        _CLAIM, visitor.store.id, fold_email(email), customer.id
+    ):
         raise taken()
     if hashed is not None:
-        await set_password(tx, made.id, hashed)
-    return made
+        await set_password(tx, customer.id, hashed)
+    return customer
 
 
-async def meet_owner(tx: Tx, visitor: Visitor, customer: Record) -> None:
+async def save_contact(tx: Tx, visitor: Visitor, customer: Record) -> None:
     """Create or complete the contact of a new customer for the store's owner."""
     email = customer["email"]
     if email is None:

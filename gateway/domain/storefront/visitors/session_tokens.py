@@ -5,14 +5,16 @@ the rotation of the ring rotates these keys too.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from gateway.domain.storefront.visitors import compact_jws
+from gateway.domain.storefront.visitors import compact_jws, customer_sessions
 from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.domain.storefront.visitors.customer_sessions import Session
+from gateway.domain.storefront.visitors.visitor import Visitor
+from outbox.database.transaction import Tx
 from outbox.ids import is_id
 from outbox.webhooks.secrets import KeyRing
 
@@ -24,7 +26,7 @@ LONGEST = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a valid token says: a session of a customer of a store."""
+    """The claim of a valid token: a session of a customer of a store."""
 
     session_id: str
     customer_id: str
@@ -48,7 +50,7 @@ class TokenRing:
         }
 
     def _key(self, key_id: str) -> OctKey | None:
-        """Return the key; one that this node does not know may be a new one of the ring."""
+        """Return the key; read the ring again for an unknown id, which may be a new key."""
         if key_id not in self._keys:
             self._ring.refresh()
             if self._ring.key_ids != self._known:
@@ -71,7 +73,9 @@ class TokenRing:
         return compact_jws.sign({"alg": ALGORITHM, "kid": newest, "typ": "JWT"}, claims, key)
 
     def read(self, token: str, now: int) -> Claim | None:
-        """Return what a token of ours says, or None for any other; `now` is microseconds."""
+        """Return the claim of a token of this installation, or None for any other text.
+
+        `now` is in microseconds."""
         if len(token) > LONGEST:
             return None
         try:
@@ -95,3 +99,16 @@ class TokenRing:
             case _:
                 return None
         return claim if claim.expires_at * 1_000_000 > now else None
+
+
+async def recognise(tx: Tx, visitor: Visitor, claim: Claim) -> Visitor:
+    """Return the visitor with the customer and the session of `claim`.
+
+    For a claim of another store or an ended session, return the visitor unchanged.
+    """
+    store_id = visitor.store.id
+    if claim.store_id != store_id or not await customer_sessions.is_live(
+        tx, claim.session_id, claim.customer_id, store_id
+    ):
+        return visitor
+    return replace(visitor, session_id=claim.session_id, customer_id=claim.customer_id)

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from gateway.domain.accounts import passwords
-from gateway.domain.accounts.new_passwords import LIST, fault_of
-from gateway.domain.accounts.passwords import WAITING, Passwords
+from gateway.domain.accounts.passwords import COMMON_PASSWORDS, WAITING, Passwords, fault_of
 from gateway.records.errors import Refusal
 from outbox.clock import SystemClock
 from outbox.ids import Ids
@@ -100,6 +99,6 @@ def test_rules_of_new_passwords(password: str, says: str | None) -> None:
 
 
 def test_every_password_of_the_list_is_refused() -> None:
-    common = LIST.read_text("utf-8").splitlines()
+    common = COMMON_PASSWORDS.read_text("utf-8").splitlines()
     assert len(common) == len(set(common)) == 10_000
     assert [one for one in common if fault_of(one, "maria@example.com") is None] == []

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.domain.accounts import api_keys, sessions, tokens
-from gateway.domain.accounts.attempts import DELAYS
+from gateway.domain.accounts.sign_in import DELAYS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import guest
@@ -39,8 +39,8 @@ async def test_wrong_passwords_delay_every_client_of_an_account(site: Site, emai
 
 async def test_parallel_attempts_all_count(site: Site) -> None:
     await site.user()
-    asked = (token(site, EMAIL, f"wrong horse {n}", f"203.0.{n}.1") for n in range(20))
-    answers = await asyncio.gather(*asked)
+    requests = (token(site, EMAIL, f"wrong horse {n}", f"203.0.{n}.1") for n in range(20))
+    answers = await asyncio.gather(*requests)
     assert sorted(status for status, _ in answers) == [401] * FREE + [429] * (20 - FREE)
 
 
@@ -132,8 +132,8 @@ async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:
                 return answer.status, str(answered.get("code") or answered["id"])
 
         answers = await asyncio.gather(*(make() for _ in range(KEYS_MOST * 3)))
-        made = [text for status, text in answers if status == 201]
-        assert len(made) == KEYS_MOST
+        created = [text for status, text in answers if status == 201]
+        assert len(created) == KEYS_MOST
         assert {a for a in answers if a[0] != 201} == {(409, "conflict")}
         async with guest(site) as browser:
             await browser.sign_in()
@@ -142,9 +142,9 @@ async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:
             assert "revoke one first" in page.html
         # Revoked and expired keys neither count nor fill the table.
         for _ in range(3):
-            for key_id in made:
+            for key_id in created:
                 await db.write(api_keys.revoke, user_id, key_id)
-            made = [(await make())[1] for _ in range(KEYS_MOST)]
+            created = [(await make())[1] for _ in range(KEYS_MOST)]
         assert (await make())[0] == 409
         assert await db.read(_count, "api_keys") <= 2 * KEYS_MOST + 1
 

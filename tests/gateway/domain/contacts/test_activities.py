@@ -19,12 +19,12 @@ async def target(who: Person, kind: str = "contact") -> str:
     return str((await who.post(f"/api/{PLURALS[kind]}", BODIES[kind])).body["id"])
 
 
-async def made(who: Person, to: str, **body: Any) -> dict[str, Any]:
+async def create(who: Person, to: str, **body: Any) -> dict[str, Any]:
     plain = {"type": "note", "description": "x", "relatedTo": to, "relatedType": "contact"}
     reply = await who.post("/api/activities", plain | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def told(who: Person, path: str) -> list[str]:
@@ -52,7 +52,7 @@ async def test_an_activity_of_each_kind(ana: Person, kind: str, type_: str) -> N
 
 async def test_changing_and_removing(api: RestApi, ana: Person) -> None:
     contact, deal = await target(ana), await target(ana, "deal")
-    record = await made(ana, contact, metadata={"a": 1})
+    record = await create(ana, contact, metadata={"a": 1})
     path = f"/api/activities/{record['id']}"
     changed = await ana.put(path, {"description": "y", "metadata": None})
     assert (changed.status, changed.headers["ETag"]) == (200, '"2"')
@@ -95,7 +95,7 @@ async def test_an_invalid_kind_is_the_only_fault(ana: Person, kind: Any) -> None
     contact = await target(ana)
     body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": kind}
     assert set((await ana.post("/api/activities", body)).faults) == {"relatedType"}
-    path = f"/api/activities/{(await made(ana, contact))['id']}"
+    path = f"/api/activities/{(await create(ana, contact))['id']}"
     assert set((await ana.put(path, {"relatedType": kind})).faults) == {"relatedType"}
 
 
@@ -167,8 +167,8 @@ async def test_the_limits_of_metadata(ana: Person, metadata: Any, status: int) -
 async def test_recent(api: RestApi, ana: Person, bia: Person) -> None:
     contact = await target(ana)
     for i in range(12):
-        await made(ana, contact, description=str(i))
-    await made(bia, await target(bia), description="theirs")
+        await create(ana, contact, description=str(i))
+    await create(bia, await target(bia), description="theirs")
     newest = [str(i) for i in range(11, -1, -1)]
     for query, found in {
         "": newest[:10], "?limit=3": newest[:3], "?limit=1000": newest, "?limit=0": newest[:10],
@@ -184,15 +184,15 @@ async def test_recent(api: RestApi, ana: Person, bia: Person) -> None:
 async def test_recent_is_at_most_a_hundred(ana: Person) -> None:
     contact = await target(ana)
     for i in range(101):
-        await made(ana, contact, description=str(i))
+        await create(ana, contact, description=str(i))
     assert len(await told(ana, "/recent?limit=101")) == 100
 
 
 async def test_by_entity(api: RestApi, ana: Person, bia: Person) -> None:
     contact, deal = await target(ana), await target(ana, "deal")
     for i in range(5):
-        await made(ana, contact, description=str(i))
-    await made(ana, deal, relatedType="deal", description="deal")
+        await create(ana, contact, description=str(i))
+    await create(ana, deal, relatedType="deal", description="deal")
     path = f"/api/activities/entity/{contact}"
     reply = await ana.get(path)
     assert set(reply.body) == {"data", "total", "page", "limit"}
@@ -215,8 +215,8 @@ async def test_by_entity(api: RestApi, ana: Person, bia: Person) -> None:
 
 async def test_filters(ana: Person) -> None:
     contact, deal = await target(ana), await target(ana, "deal")
-    await made(ana, contact, type="call", description="a")
-    await made(ana, deal, relatedType="deal", type="email", description="b")
+    await create(ana, contact, type="call", description="a")
+    await create(ana, deal, relatedType="deal", type="email", description="b")
     for query, found in {
         "": "ba", "type=call": "a", "type=fax": "", f"relatedTo={deal}": "b",
         "relatedType=contact": "a", "relatedType=contact&type=email": "", "sort=createdAt": "ab",
@@ -229,9 +229,9 @@ async def test_activities_are_deleted_with_their_record(
     api: RestApi, ana: Person, kind: str
 ) -> None:
     gone, kept = await target(ana, kind), await target(ana, kind)
-    activity = await made(ana, gone, relatedType=kind)
-    await made(ana, gone, relatedType=kind)
-    await made(ana, kept, relatedType=kind, description="kept")
+    activity = await create(ana, gone, relatedType=kind)
+    await create(ana, gone, relatedType=kind)
+    await create(ana, kept, relatedType=kind, description="kept")
     assert (await ana.delete(f"/api/{PLURALS[kind]}/{gone}")).status == 200
     assert (await ana.get(f"/api/activities/{activity['id']}")).status == 404
     assert await told(ana, f"/entity/{gone}") == []
@@ -242,7 +242,7 @@ async def test_activities_are_deleted_with_their_record(
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
-    path = f"/api/activities/{(await made(ana, await target(ana)))['id']}"
+    path = f"/api/activities/{(await create(ana, await target(ana)))['id']}"
     body = {"type": ""} if method in ("PUT", "PATCH") else None
     assert (await api.nobody.call(method, path, body)).status == 401
     for wrong in (NOWHERE, "xyz"):

@@ -19,15 +19,15 @@ FULL: dict[str, Any] = {
 }
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/companies", {"name": "Acme"} | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def test_a_created_company_is_returned_unchanged(ana: Person) -> None:
-    record = await made(ana, **FULL)
+    record = await create(ana, **FULL)
     assert record == FULL | {
         "id": record["id"], "createdAt": record["createdAt"], "phoneE164": "+551133334444",
     }  # fmt: skip
@@ -43,7 +43,7 @@ async def test_a_created_company_is_returned_unchanged(ana: Person) -> None:
 
 @pytest.mark.parametrize("cnpj", ["12ABC34501DE-35", "00000000000191", "12.abc.345/01de-35"])
 async def test_a_valid_cnpj_is_returned_unchanged(ana: Person, cnpj: str) -> None:
-    record = await made(ana, cnpj=cnpj)
+    record = await create(ana, cnpj=cnpj)
     assert record["cnpj"] == cnpj
     found = await ana.get(f"/api/companies?cnpj={cnpj}")
     assert [r["id"] for r in found.body["data"]] == [record["id"]]
@@ -61,7 +61,7 @@ async def test_an_invalid_cnpj_has_its_own_code(ana: Person, cnpj: str) -> None:
 
 @pytest.mark.parametrize("size", ["1-10", "11-50", "51-200", "201-1000", "1000+"])
 async def test_the_sizes(ana: Person, size: str) -> None:
-    assert (await made(ana, size=size))["size"] == size
+    assert (await create(ana, size=size))["size"] == size
 
 
 async def test_other_invalid_fields(ana: Person) -> None:
@@ -75,8 +75,8 @@ async def test_other_invalid_fields(ana: Person) -> None:
 
 
 async def test_search_matches_name_and_email(ana: Person) -> None:
-    await made(ana, name="Padaria Pão", industry="zzz")
-    await made(ana, name="Other", email="pao@example.com")
+    await create(ana, name="Padaria Pão", industry="zzz")
+    await create(ana, name="Other", email="pao@example.com")
     found = await ana.get("/api/companies?search=P%C3%83O")
     assert [r["name"] for r in found.body["data"]] == ["Other", "Padaria Pão"]
     assert (await ana.get("/api/companies?search=zzz")).body["total"] == 0
@@ -84,7 +84,7 @@ async def test_search_matches_name_and_email(ana: Person) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
-    path = f"/api/companies/{(await made(ana))['id']}"
+    path = f"/api/companies/{(await create(ana))['id']}"
     body = {"name": "X"} if method in ("PUT", "PATCH") else None
     assert (await api.nobody.call(method, path, body)).status == 401
     assert (await ana.call(method, f"/api/companies/{NOWHERE}", body)).status == 404
@@ -93,7 +93,7 @@ async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str)
 
 
 async def test_contacts_stay_when_their_company_is_deleted(ana: Person, bia: Person) -> None:
-    company = await made(ana)
+    company = await create(ana)
     contact = (await ana.post("/api/contacts", {"name": "M", "companyId": company["id"]})).body
     path = f"/api/contacts/{contact['id']}"
     assert contact["companyId"] == company["id"]

@@ -19,11 +19,11 @@ FULL: dict[str, Any] = {
 }
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/contacts", {"name": "Maria"} | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def test_create_returns_the_record(ana: Person) -> None:
@@ -42,14 +42,14 @@ async def test_create_returns_the_record(ana: Person) -> None:
 
 
 async def test_unset_fields_are_left_out(ana: Person) -> None:
-    record = await made(ana)
+    record = await create(ana)
     assert set(record) == {"id", "name", "tags", "source", "createdAt"}
     assert record["tags"] == []
     assert record["source"] == "api"
 
 
 async def test_put_and_patch_change_the_sent_fields(ana: Person) -> None:
-    record = await made(ana, **FULL)
+    record = await create(ana, **FULL)
     path = f"/api/contacts/{record['id']}"
     put = await ana.put(path, {"position": "CEO", "notes": None})
     assert put.status == 200
@@ -66,7 +66,7 @@ async def test_put_and_patch_change_the_sent_fields(ana: Person) -> None:
 
 
 async def test_a_put_without_changes_keeps_the_etag(ana: Person) -> None:
-    record = await made(ana, **FULL)
+    record = await create(ana, **FULL)
     path = f"/api/contacts/{record['id']}"
     for body in ({}, {"name": record["name"], "tags": ["vip", "vip"]}, {"id": NOWHERE}):
         reply = await ana.put(path, body)
@@ -74,7 +74,7 @@ async def test_a_put_without_changes_keeps_the_etag(ana: Person) -> None:
 
 
 async def test_a_delete_is_permanent(ana: Person) -> None:
-    record = await made(ana)
+    record = await create(ana)
     path = f"/api/contacts/{record['id']}"
     reply = await ana.delete(path)
     assert reply.status == 200
@@ -91,7 +91,7 @@ async def test_a_delete_is_permanent(ana: Person) -> None:
 async def test_three_people_and_three_ids(
     api: RestApi, ana: Person, bia: Person, method: str
 ) -> None:
-    record = await made(ana)
+    record = await create(ana)
     body = {"name": "X"} if method in ("PUT", "PATCH") else None
     mine = f"/api/contacts/{record['id']}"
     assert (await api.nobody.call(method, mine, body)).status == 401
@@ -142,7 +142,7 @@ async def test_every_fault_of_a_body_is_reported_at_once(ana: Person) -> None:
 async def test_an_invalid_name_is_refused_on_create_and_update(ana: Person, name: Any) -> None:
     created = await ana.post("/api/contacts", {"name": name})
     assert (created.status, set(created.faults)) == (400, {"name"})
-    record = await made(ana)
+    record = await create(ana)
     updated = await ana.put(f"/api/contacts/{record['id']}", {"name": name})
     assert (updated.status, set(updated.faults)) == (400, {"name"})
     assert (await ana.get(f"/api/contacts/{record['id']}")).body == record
@@ -163,7 +163,7 @@ async def test_an_unreadable_body(ana: Person, bia: Person, data: bytes) -> None
     assert reply.status == 400
     assert reply.body["code"] in ("invalid_json", "validation_error")
     # not_found and forbidden take precedence.
-    path = f"/api/contacts/{(await made(ana))['id']}"
+    path = f"/api/contacts/{(await create(ana))['id']}"
     assert (await ana.call("PUT", path, data=data, **headers)).status == 400
     assert (await bia.call("PUT", path, data=data, **headers)).status == 403
     assert (await ana.call("PUT", f"/api/contacts/{NOWHERE}", data=data, **headers)).status == 404
@@ -214,8 +214,8 @@ async def test_unknown_and_read_only_fields_are_named_in_a_header(ana: Person) -
 
 
 async def test_the_list_has_its_envelope(ana: Person, bia: Person) -> None:
-    records = [await made(ana, name=f"c{i}") for i in range(3)]
-    await made(bia)
+    records = [await create(ana, name=f"c{i}") for i in range(3)]
+    await create(bia)
     reply = await ana.get("/api/contacts")
     assert reply.status == 200
     assert reply.body == {"data": records[::-1], "total": 3, "page": 1, "limit": 20}
@@ -224,7 +224,7 @@ async def test_the_list_has_its_envelope(ana: Person, bia: Person) -> None:
 
 async def test_a_list_links_to_its_next_page(ana: Person) -> None:
     for i in range(5):
-        await made(ana, name=f"joão & {i}")
+        await create(ana, name=f"joão & {i}")
     read_slice = []
     path = "/api/contacts?limit=2&search=jo%C3%A3o%20%26&page=1"
     for _ in range(3):
@@ -241,7 +241,7 @@ async def test_a_list_links_to_its_next_page(ana: Person) -> None:
 
 @pytest.mark.parametrize("digits", ["9999999999999999999", "9" * 25, "9" * 4000])
 async def test_a_page_and_a_limit_of_many_digits(ana: Person, digits: str) -> None:
-    await made(ana)
+    await create(ana)
     for path in ("/api/contacts", "/api/tasks/calendar", "/api/activities/recent", "/api/events"):
         assert (await ana.get(f"{path}?page={digits}&limit={digits}")).status == 200
     far = (await ana.get(f"/api/contacts?page={digits}")).body
@@ -257,7 +257,7 @@ async def test_a_page_and_a_limit_of_many_digits(ana: Person, digits: str) -> No
      "page=99999999999999999999", "foo=bar", "&&&", "search=" + "x" * 4000],
 )  # fmt: skip
 async def test_a_list_accepts_any_query(ana: Person, query: str) -> None:
-    await made(ana)
+    await create(ana)
     reply = await ana.get(f"/api/contacts?{query}")
     assert reply.status == 200
     assert set(reply.body) == {"data", "total", "page", "limit"}
@@ -272,7 +272,7 @@ async def test_a_list_refuses_an_invalid_cursor_sort_and_updated_since(
 
 
 async def test_methods_and_paths(api: RestApi, ana: Person) -> None:
-    record = await made(ana)
+    record = await create(ana)
     for path, allowed in (
         ("/api/contacts", {"GET", "HEAD", "POST"}),
         (f"/api/contacts/{record['id']}", {"GET", "HEAD", "PUT", "PATCH", "DELETE"}),
@@ -291,7 +291,7 @@ async def test_methods_and_paths(api: RestApi, ana: Person) -> None:
 
 
 async def test_head_equals_get_without_a_body(ana: Person) -> None:
-    record = await made(ana)
+    record = await create(ana)
     for path in ("/api/contacts", f"/api/contacts/{record['id']}"):
         get, head = await ana.get(path), await ana.call("HEAD", path)
         assert (head.status, head.text) == (200, "")
@@ -302,7 +302,7 @@ async def test_head_equals_get_without_a_body(ana: Person) -> None:
 
 async def test_a_read_only_key(api: RestApi, ana: Person) -> None:
     reader = await api.key_of(ana.user_id, ["read"])
-    record = await made(ana)
+    record = await create(ana)
     path = f"/api/contacts/{record['id']}"
     assert (await reader.get(path)).status == 200
     assert (await reader.get("/api/contacts")).body["total"] == 1

@@ -44,17 +44,17 @@ async def db(db_url: str, wall: Wall) -> AsyncIterator[Database]:
     await db.close()
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/tasks", {"title": "Call"} | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def due(who: Person, *days: str) -> None:
     """Create a task for each due date, with the date as its title."""
     for day in days:
-        await made(who, title=day, dueDate=day)
+        await create(who, title=day, dueDate=day)
 
 
 async def listed(who: Person, path: str) -> list[str]:
@@ -72,7 +72,7 @@ async def test_a_created_task_is_returned_unchanged(ana: Person) -> None:
         "title": "Call back", "description": "Ask about the date.", "priority": "high",
         "dueDate": "2026-12-01T14:30:00-03:00", "contactId": maria, "dealId": deal,
     }  # fmt: skip
-    record = await made(ana, **sent)
+    record = await create(ana, **sent)
     assert record == sent | {
         "id": record["id"], "createdAt": "2026-11-21T15:00:00.000Z", "completed": False,
         "dueDate": "2026-12-01T17:30:00.000Z",
@@ -87,7 +87,7 @@ async def test_a_created_task_is_returned_unchanged(ana: Person) -> None:
 
 
 async def test_a_minimal_task(ana: Person) -> None:
-    record = await made(ana)
+    record = await create(ana)
     assert record == {
         "id": record["id"], "title": "Call", "priority": "medium", "completed": False,
         "createdAt": record["createdAt"],
@@ -123,7 +123,7 @@ async def test_only_the_verbs_complete(ana: Person) -> None:
 async def test_invalid_fields(ana: Person, field: str, value: Any, code: str) -> None:
     created = await ana.post("/api/tasks", {"title": "X"} | {field: value})
     assert (created.status, created.faults) == (400, {field: code})
-    record = await made(ana)
+    record = await create(ana)
     updated = await ana.put(f"/api/tasks/{record['id']}", {field: value})
     assert (updated.status, updated.faults) == (400, {field: code})
 
@@ -137,7 +137,7 @@ async def test_references_of_another_user(ana: Person, bia: Person) -> None:
 
 
 async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -> None:
-    task = await made(ana, dueDate="2026-11-22")
+    task = await create(ana, dueDate="2026-11-22")
     path = f"/api/tasks/{task['id']}"
     wall.set("2026-11-21T16:00:00Z")
     done = await ana.post(f"{path}/complete")
@@ -173,7 +173,7 @@ async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -
 async def test_permissions_to_complete_a_task(
     api: RestApi, ana: Person, bia: Person, verb: str
 ) -> None:
-    path = f"/api/tasks/{(await made(ana))['id']}/{verb}"
+    path = f"/api/tasks/{(await create(ana))['id']}/{verb}"
     assert (await api.nobody.post(path)).status == 401
     for wrong in (NOWHERE, "xyz", "overdue"):
         assert (await ana.post(f"/api/tasks/{wrong}/{verb}")).status == 404
@@ -189,7 +189,7 @@ async def test_permissions_to_complete_a_task(
 
 
 async def test_a_key_replays_a_verb(api: RestApi, ana: Person) -> None:
-    path = f"/api/tasks/{(await made(ana))['id']}"
+    path = f"/api/tasks/{(await create(ana))['id']}"
     first = await ana.post(f"{path}/complete", Idempotency_Key="k")
     await ana.post(f"{path}/reopen", Idempotency_Key="k")
     again = await ana.post(f"{path}/complete", Idempotency_Key="k")
@@ -205,10 +205,10 @@ async def test_a_key_replays_a_verb(api: RestApi, ana: Person) -> None:
 async def test_filters_and_sorting(ana: Person, bia: Person) -> None:
     maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
-    a = await made(ana, title="a", priority="low", contactId=maria, dueDate="2026-12-05")
-    await made(ana, title="b", dealId=deal)
-    await made(ana, title="c", priority="high", contactId=maria, dueDate="2026-11-05")
-    await made(bia, title="theirs")
+    a = await create(ana, title="a", priority="low", contactId=maria, dueDate="2026-12-05")
+    await create(ana, title="b", dealId=deal)
+    await create(ana, title="c", priority="high", contactId=maria, dueDate="2026-11-05")
+    await create(bia, title="theirs")
     await ana.post(f"/api/tasks/{a['id']}/complete")
     for query, found in {
         "": "abc", "completed=true": "a", "completed=false": "bc", "completed=yes": "",
@@ -237,8 +237,8 @@ async def test_overdue_by_the_clock_and_by_the_day(ana: Person, wall: Wall) -> N
         ana, "2026-11-21T15:00:00.001Z", "2026-11-21", "2026-11-20T23:59:59Z",
         "2026-11-21T15:00:00Z", "2026-11-20", "2026-11-22", "2026-11-21T11:59:00-03:00",
     )  # fmt: skip
-    await made(ana, title="without")
-    done = await made(ana, title="done", dueDate="2020-01-01")
+    await create(ana, title="without")
+    done = await create(ana, title="done", dueDate="2020-01-01")
     await ana.post(f"/api/tasks/{done['id']}/complete")
     passed = ["2026-11-20", "2026-11-20T23:59:59Z", "2026-11-21T11:59:00-03:00"]
     assert await listed(ana, "/overdue") == passed
@@ -283,7 +283,7 @@ async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person, wall: Wall)
         ana, "2026-11-28T15:00:00.001Z", *reversed(inside), "2026-11-20", "2026-11-29",
         "2026-11-21T14:59:59.999Z", "2026-12-24",
     )  # fmt: skip
-    done = await made(ana, title="done", dueDate="2026-11-22")
+    done = await create(ana, title="done", dueDate="2026-11-22")
     await ana.post(f"/api/tasks/{done['id']}/complete")
     assert await listed(ana, "/upcoming") == inside
     # At 01:00Z it is still the previous day in São Paulo.
@@ -295,10 +295,10 @@ async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person, wall: Wall)
 
 
 async def test_a_returned_day_stays_a_day(ana: Person) -> None:
-    task = await made(ana, dueDate="2026-11-21")
+    task = await create(ana, dueDate="2026-11-21")
     path = f"/api/tasks/{task['id']}"
     assert (await ana.put(path, task)).headers["ETag"] == '"1"'
-    finer = await made(ana, dueDate="2026-12-01T10:00:00.123456Z")
+    finer = await create(ana, dueDate="2026-12-01T10:00:00.123456Z")
     assert (await ana.put(f"/api/tasks/{finer['id']}", finer)).headers["ETag"] == '"1"'
     assert await listed(ana, "/overdue") == []
     # Another instant is a change, and so is a day instead of it.
@@ -342,7 +342,7 @@ CALENDAR = (
 )
 async def test_the_calendar(ana: Person, bia: Person, query: str, found: str) -> None:
     await due(ana, *CALENDAR)
-    await made(ana, title="without")
+    await create(ana, title="without")
     await due(bia, *CALENDAR)
     assert await listed(ana, f"/calendar{query}") == [CALENDAR[int(n)] for n in found]
 
@@ -395,7 +395,7 @@ async def test_lists_by_date_are_complete(ana: Person, path: str) -> None:
 async def test_a_task_stays_when_its_references_are_deleted(api: RestApi, ana: Person) -> None:
     maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
-    task = await made(ana, contactId=maria, dealId=deal)
+    task = await create(ana, contactId=maria, dealId=deal)
     path = f"/api/tasks/{task['id']}"
     await ana.delete(f"/api/contacts/{maria}")
     await ana.delete(f"/api/deals/{deal}")
@@ -409,7 +409,7 @@ async def test_a_task_stays_when_its_references_are_deleted(api: RestApi, ana: P
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
-    path = f"/api/tasks/{(await made(ana))['id']}"
+    path = f"/api/tasks/{(await create(ana))['id']}"
     body = {"title": ""} if method in ("PUT", "PATCH") else None
     assert (await api.nobody.call(method, path, body)).status == 401
     for wrong in (NOWHERE, "xyz"):

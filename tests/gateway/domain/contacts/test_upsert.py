@@ -25,23 +25,27 @@ async def upserted(api: RestApi, who: Person, email: str, **values: Any) -> Reco
 
 
 async def contacts(who: Person) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await who.get("/api/contacts?sort=createdAt")).body["data"]
-    return found
+    records: list[dict[str, Any]] = (await who.get("/api/contacts?sort=createdAt")).body["data"]
+    return records
 
 
 async def test_an_unknown_email_creates_a_contact(api: RestApi, ana: Person) -> None:
-    made = await upserted(
+    contact = await upserted(
         api, ana, "Maria.S@Example.com", phone="(11) 98888-7777", position="Buyer",
         tags=["lead"], consent=True,
     )  # fmt: skip
-    shown = (await ana.get(f"/api/contacts/{made.id}")).body
+    shown = (await ana.get(f"/api/contacts/{contact.id}")).body
     assert shown == {
-        "id": made.id, "name": "Maria.S", "email": "Maria.S@Example.com",
+        "id": contact.id, "name": "Maria.S", "email": "Maria.S@Example.com",
         "phone": "(11) 98888-7777", "phoneE164": "+5511988887777", "position": "Buyer",
         "tags": ["lead"], "source": "storefront", "consent": True, "createdAt": shown["createdAt"],
     }  # fmt: skip
     [(name, data)] = await api.events()
-    assert (name, data["id"], data["email"]) == ("contact.created", made.id, "Maria.S@Example.com")
+    assert (name, data["id"], data["email"]) == (
+        "contact.created",
+        contact.id,
+        "Maria.S@Example.com",
+    )
 
 
 async def test_a_known_email_fills_blanks_only(api: RestApi, ana: Person) -> None:
@@ -66,8 +70,8 @@ async def test_a_known_email_fills_blanks_only(api: RestApi, ana: Person) -> Non
 
 
 async def test_a_name_replaces_the_one_that_stands_in(api: RestApi, ana: Person) -> None:
-    made = await upserted(api, ana, "maria@example.com")
-    assert made["name"] == "maria"
+    contact = await upserted(api, ana, "maria@example.com")
+    assert contact["name"] == "maria"
     assert (await upserted(api, ana, "maria@example.com", name="Maria"))["name"] == "Maria"
     assert (await upserted(api, ana, "maria@example.com", name="Other"))["name"] == "Maria"
     # The owner's own choice of a name stays.
@@ -86,12 +90,12 @@ async def test_of_several_contacts_the_oldest_is_the_one(api: RestApi, ana: Pers
 
 
 async def test_a_changed_address_is_found_by_the_new_one(api: RestApi, ana: Person) -> None:
-    made = await upserted(api, ana, "old@example.com")
-    await ana.put(f"/api/contacts/{made.id}", {"email": "Ação@Exemplo.com.br"})
+    contact = await upserted(api, ana, "old@example.com")
+    await ana.put(f"/api/contacts/{contact.id}", {"email": "Ação@Exemplo.com.br"})
     assert (await upserted(api, ana, "aça\u0303o@exemplo.COM.br".replace("ça", "c\u0327a"))).id == (
-        made.id
+        contact.id
     )
-    assert (await upserted(api, ana, "old@example.com")).id != made.id
+    assert (await upserted(api, ana, "old@example.com")).id != contact.id
 
 
 async def test_owners_do_not_share_contacts(api: RestApi, ana: Person, bia: Person) -> None:
@@ -126,14 +130,14 @@ async def test_a_company_of_the_owner_is_linked(api: RestApi, ana: Person, bia: 
     assert (await upserted(api, ana, "a@example.com", company="Acme"))["company_id"] is None
     company = (await ana.post("/api/companies", {"name": "Ácme Ltda"})).body
     for email in ("a@example.com", "b@example.com"):
-        made = await upserted(api, ana, email, company=" acme LTDA")
-        assert made["company_id"] == company["id"]
+        contact = await upserted(api, ana, email, company=" acme LTDA")
+        assert contact["company_id"] == company["id"]
 
 
 async def test_a_note_is_an_activity_of_the_contact(api: RestApi, ana: Person) -> None:
-    made = await upserted(api, ana, "m@example.com")
-    await api.db.write(upsert.note, actor(ana), made.id, "Lead: fair", {"company": "Acme"})
-    [shown] = (await ana.get(f"/api/activities?relatedTo={made.id}")).body["data"]
+    contact = await upserted(api, ana, "m@example.com")
+    await api.db.write(upsert.note, actor(ana), contact.id, "Lead: fair", {"company": "Acme"})
+    [shown] = (await ana.get(f"/api/activities?relatedTo={contact.id}")).body["data"]
     assert (shown["type"], shown["description"]) == ("note", "Lead: fair")
     assert shown["metadata"] == {"company": "Acme"}
     assert (shown["relatedType"], shown["createdBy"]) == ("contact", ana.user_id)
@@ -159,5 +163,5 @@ def step() -> Callable[..., Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Callable[..., Any] = module.step
-    return found
+    unit: Callable[..., Any] = module.step
+    return unit

@@ -35,24 +35,24 @@ async def put_times(api: RestApi, table: str, record_id: str, **times: Any) -> N
 
 
 async def deal(
-    api: RestApi, who: Person, value: float, made: str, won: str = "", lost: str = "", **body: Any
+    api: RestApi, who: Person, value: float, time: str, won: str = "", lost: str = "", **body: Any
 ) -> str:
     record = (await who.post("/api/deals", {"title": "D", "value": value} | body)).body
     status = "won" if won else "lost" if lost else "open"
     if status != "open":
         await who.put(f"/api/deals/{record['id']}", {"status": status})
     closed = at(won or lost) if won or lost else None
-    await put_times(api, "deals", record["id"], created_at=at(made), closed_at=closed)
+    await put_times(api, "deals", record["id"], created_at=at(time), closed_at=closed)
     return str(record["id"])
 
 
 async def invoice(
-    api: RestApi, who: Person, total: float, made: str, paid: str = "", due: str = "2999-01-01"
+    api: RestApi, who: Person, total: float, time: str, paid: str = "", due: str = "2999-01-01"
 ) -> str:
     record = (await who.post("/api/invoices", {"total": total, "dueDate": due})).body
     if paid:
         await who.post(f"/api/invoices/{record['id']}/pay", {"paidAt": paid})
-    await put_times(api, "invoices", record["id"], created_at=at(made))
+    await put_times(api, "invoices", record["id"], created_at=at(time))
     return str(record["id"])
 
 
@@ -227,11 +227,11 @@ async def test_activities(api: RestApi, ana: Person, bia: Person) -> None:
         contact = (await who.post("/api/contacts", {"name": "C"})).body["id"]
         for kind in ("call", "note"):
             for time in times:
-                made = await who.post("/api/activities", {
+                reply = await who.post("/api/activities", {
                     "type": kind, "description": "x", "relatedTo": contact,
                     "relatedType": "contact",
                 })  # fmt: skip
-                await put_times(api, "activities", made.body["id"], created_at=at(time))
+                await put_times(api, "activities", reply.body["id"], created_at=at(time))
     query = "from=2026-01-02&to=2026-01-03"
     body = (await ana.get(f"/api/reports/activities?{query}")).body
     none = {"call": 0, "email": 0, "meeting": 0, "note": 0, "task": 0, "total": 0}
@@ -250,9 +250,9 @@ async def test_leads(api: RestApi, ana: Person, bia: Person) -> None:
         (ana, "web", "2026-01-01"), (ana, "web", "2026-01-20"), (ana, "import", "2026-02-20"),
         (bia, "web", "2026-01-01"),
     ):  # fmt: skip
-        made = await who.post("/api/contacts", {"name": "C", "source": source})
-        await put_times(api, "contacts", made.body["id"], created_at=at(time))
-        ids.append(made.body["id"])
+        reply = await who.post("/api/contacts", {"name": "C", "source": source})
+        await put_times(api, "contacts", reply.body["id"], created_at=at(time))
+        ids.append(reply.body["id"])
     await ana.post("/api/deals", {"title": "D", "value": 1, "contactIds": ids[:1]})
     await ana.post("/api/deals", {"title": "D", "value": 1, "contactIds": ids[:1]})
     body = (await ana.get("/api/reports/leads")).body
@@ -307,11 +307,11 @@ async def test_an_invalid_query_is_refused(ana: Person, query: str) -> None:
 
 
 async def test_of_several_faults_the_first_is_told(ana: Person) -> None:
-    for query, told in (
+    for query, fault in (
         ("from=x&to=y&groupBy=x&timezone=Mars", "timezone"), ("from=x&to=y&groupBy=x", "groupBy"),
         ("from=0001-01-01&to=y", "from"), ("from=x&to=y", "from"),
     ):  # fmt: skip
-        assert [*(await ana.get(f"/api/reports/sales?{query}")).faults] == [told]
+        assert [*(await ana.get(f"/api/reports/sales?{query}")).faults] == [fault]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -326,8 +326,8 @@ async def test_any_query_gets_a_response(ana: Person, name: str) -> None:
 def test_periods_across_changes_of_daylight_saving_time() -> None:
     # Midnight did not exist in São Paulo on 2018-11-04: the day began at 01:00.
     zone = "America/Sao_Paulo"
-    found = Span(at("2018-11-03T03:00:00Z"), at("2018-11-05T02:00:00Z"), zone, "day").periods()
-    assert found == [
+    periods = Span(at("2018-11-03T03:00:00Z"), at("2018-11-05T02:00:00Z"), zone, "day").periods()
+    assert periods == [
         Period("2018-11-03", at("2018-11-03T03:00:00Z"), at("2018-11-04T03:00:00Z")),
         Period("2018-11-04", at("2018-11-04T03:00:00Z"), at("2018-11-05T02:00:00Z")),
     ]
@@ -337,8 +337,8 @@ def test_periods_across_changes_of_daylight_saving_time() -> None:
 
 
 def test_the_outer_periods_are_shortened() -> None:
-    found = Span(at("2026-01-30T10:00:00Z"), at("2026-03-02T10:00:00Z"), "UTC", "month").periods()
-    assert found == [
+    periods = Span(at("2026-01-30T10:00:00Z"), at("2026-03-02T10:00:00Z"), "UTC", "month").periods()
+    assert periods == [
         Period("2026-01", at("2026-01-30T10:00:00Z"), at("2026-02-01")),
         Period("2026-02", at("2026-02-01"), at("2026-03-01")),
         Period("2026-03", at("2026-03-01"), at("2026-03-02T10:00:00Z")),

@@ -16,12 +16,12 @@ STORE = {"hostname": "shop.example", "name": "Coffee Shop"}
 
 
 async def opened(person: Person, hostname: str = "shop.example") -> str:
-    made = await person.post("/api/stores", {**STORE, "hostname": hostname})
-    assert made.status == 201, made.body
-    return str(made.body["id"])
+    reply = await person.post("/api/stores", {**STORE, "hostname": hostname})
+    assert reply.status == 201, reply.body
+    return str(reply.body["id"])
 
 
-async def made(person: Person, store: str, code: str = "TEN", **values: Any) -> Reply:
+async def create(person: Person, store: str, code: str = "TEN", **values: Any) -> Reply:
     return await person.post("/api/coupons", {"storeId": store, "code": code, **values})
 
 
@@ -95,13 +95,13 @@ async def test_a_coupon_is_created_read_changed_and_deleted(ana: Person) -> None
 async def test_faults_of_a_coupon(
     ana: Person, values: dict[str, Any], faults: dict[str, str]
 ) -> None:
-    refused = await made(ana, await opened(ana), **values)
+    refused = await create(ana, await opened(ana), **values)
     assert (refused.status, refused.faults) == (400, faults)
 
 
 async def test_a_change_is_judged_with_what_it_leaves(ana: Person) -> None:
     store = await opened(ana)
-    created = await made(ana, store, discountValue=1, endsAt="2026-02-01")
+    created = await create(ana, store, discountValue=1, endsAt="2026-02-01")
     path = f"/api/coupons/{created.body['id']}"
     for values, faults in (
         ({"discountPercentage": 1}, {"discountPercentage": "disagrees"}),
@@ -115,20 +115,20 @@ async def test_a_change_is_judged_with_what_it_leaves(ana: Person) -> None:
 
 async def test_a_code_is_unique_in_its_store_without_case_and_accents(ana: Person) -> None:
     store = await opened(ana)
-    assert (await made(ana, store, "Promoção", discountValue=1)).status == 201
-    taken = await made(ana, store, "PROMOCAO", discountValue=1)
+    assert (await create(ana, store, "Promoção", discountValue=1)).status == 201
+    taken = await create(ana, store, "PROMOCAO", discountValue=1)
     assert (taken.status, taken.faults) == (409, {"code": "taken"})
     other = await opened(ana, "other.example")
-    assert (await made(ana, other, "PROMOCAO", discountValue=1)).status == 201
-    codes = await asyncio.gather(*(made(ana, store, "Race", discountValue=1) for _ in range(5)))
+    assert (await create(ana, other, "PROMOCAO", discountValue=1)).status == 201
+    codes = await asyncio.gather(*(create(ana, store, "Race", discountValue=1) for _ in range(5)))
     assert sorted(each.status for each in codes) == [201, 409, 409, 409, 409]
 
 
 async def test_coupons_belong_to_the_owner_of_the_store(ana: Person, bia: Person) -> None:
     store = await opened(ana)
-    foreign = await made(bia, store, discountValue=1)
+    foreign = await create(bia, store, discountValue=1)
     assert (foreign.status, foreign.faults) == (400, {"storeId": "invalid_reference"})
-    created = await made(ana, store, discountValue=1)
+    created = await create(ana, store, discountValue=1)
     path = f"/api/coupons/{created.body['id']}"
     for answer in (
         await bia.get(path),
@@ -170,7 +170,7 @@ async def store(ana: Person) -> str:
 
 
 async def counter(api: Any, ana: Person, store: str, **values: Any) -> Counter:
-    created = await made(ana, store, discountValue=1, **values)
+    created = await create(ana, store, discountValue=1, **values)
     assert created.status == 201, created.body
     return Counter(ana, api, store, created.body["id"])
 

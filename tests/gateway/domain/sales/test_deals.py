@@ -11,11 +11,11 @@ NOWHERE = "0" * 24
 UPDATED = {"id", "title", "stage", "probability", "updatedAt"}
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/deals", {"title": "Supply", "value": 100} | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def contact(who: Person) -> str:
@@ -36,8 +36,8 @@ async def titles(who: Person, query: str) -> list[str]:
 async def stats(who: Person) -> dict[str, Any]:
     reply = await who.get("/api/deals/pipeline-stats")
     assert reply.status == 200
-    found: dict[str, Any] = reply.body
-    return found
+    figures: dict[str, Any] = reply.body
+    return figures
 
 
 async def test_a_created_deal_is_returned_unchanged(ana: Person) -> None:
@@ -50,7 +50,7 @@ async def test_a_created_deal_is_returned_unchanged(ana: Person) -> None:
         "contactIds": [await contact(ana), await contact(ana)],
         "expectedCloseDate": "2026-12-15",
     }
-    record = await made(ana, **sent)
+    record = await create(ana, **sent)
     assert record == sent | {
         "id": record["id"], "createdAt": record["createdAt"], "currency": "BRL", "status": "open",
         "probability": 60, "expectedCloseDate": "2026-12-15T00:00:00.000Z",
@@ -71,7 +71,7 @@ async def test_a_created_deal_is_returned_unchanged(ana: Person) -> None:
 
 
 async def test_a_minimal_deal(ana: Person) -> None:
-    record = await made(ana)
+    record = await create(ana)
     assert set(record) == {
         "id", "title", "value", "currency", "status", "contactIds", "createdAt",
     }  # fmt: skip
@@ -111,7 +111,7 @@ async def test_read_only_fields_of_a_create_are_ignored(ana: Person) -> None:
 async def test_invalid_fields(ana: Person, field: str, value: Any, code: str) -> None:
     created = await ana.post("/api/deals", {"title": "X", "value": 1} | {field: value})
     assert (created.status, created.faults) == (400, {field: code})
-    record = await made(ana)
+    record = await create(ana)
     updated = await ana.put(f"/api/deals/{record['id']}", {field: value})
     assert (updated.status, updated.faults) == (400, {field: code})
     assert (await ana.get(f"/api/deals/{record['id']}")).body == record
@@ -130,7 +130,7 @@ async def test_all_faults_at_once(ana: Person) -> None:
 
 async def test_references_of_another_user(ana: Person, bia: Person) -> None:
     theirs, theirs_too = await company(bia), await contact(bia)
-    mine = await made(ana)
+    mine = await create(ana)
     for body in ({"companyId": theirs}, {"contactIds": [await contact(ana), theirs_too]}):
         created = await ana.post("/api/deals", {"title": "X", "value": 1} | body)
         updated = await ana.put(f"/api/deals/{mine['id']}", body)
@@ -144,7 +144,7 @@ async def test_references_of_another_user(ana: Person, bia: Person) -> None:
 async def test_every_change_of_status_is_allowed(
     api: RestApi, ana: Person, before: str, after: str
 ) -> None:
-    record = await made(ana, probability=40)
+    record = await create(ana, probability=40)
     path = f"/api/deals/{record['id']}"
     first = (await ana.put(path, {"status": before})).body
     second = await ana.put(path, {"status": after})
@@ -155,22 +155,22 @@ async def test_every_change_of_status_is_allowed(
         expected = first["closedAt"] if after == before else second.body["updatedAt"]
         assert second.body["closedAt"] == expected
     # A status in the request always emits an event, as the contract says.
-    told = [data for name, data in await api.events() if name == "deal.updated"]
-    assert len(told) == 2
-    assert told[1] == {name: second.body.get(name) for name in UPDATED}
-    assert isinstance(told[1]["updatedAt"], str)
+    events = [data for name, data in await api.events() if name == "deal.updated"]
+    assert len(events) == 2
+    assert events[1] == {name: second.body.get(name) for name in UPDATED}
+    assert isinstance(events[1]["updatedAt"], str)
 
 
 @pytest.mark.parametrize("status", [None, "", "Won", "closed", 1, ["won"]])
 async def test_an_invalid_status(api: RestApi, ana: Person, status: Any) -> None:
-    record = await made(ana)
+    record = await create(ana)
     reply = await ana.put(f"/api/deals/{record['id']}", {"status": status})
     assert (reply.status, set(reply.faults)) == (400, {"status"})
     assert [name for name, _ in await api.events()] == ["deal.created"]
 
 
 async def test_the_reason_of_a_loss_is_cleared_with_it(ana: Person) -> None:
-    path = f"/api/deals/{(await made(ana))['id']}"
+    path = f"/api/deals/{(await create(ana))['id']}"
     lost = (await ana.put(path, {"status": "lost", "lostReason": "Price"})).body
     assert lost["lostReason"] == "Price"
     assert (await ana.put(path, {"title": "Y"})).body["lostReason"] == "Price"
@@ -179,7 +179,7 @@ async def test_the_reason_of_a_loss_is_cleared_with_it(ana: Person) -> None:
 
 
 async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
-    path = f"/api/deals/{(await made(ana))['id']}"
+    path = f"/api/deals/{(await create(ana))['id']}"
     for body in (
         {"lostReason": "Price"}, {"status": "won", "lostReason": "Price"},
         {"status": "open", "lostReason": "Price"},
@@ -202,7 +202,7 @@ async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
 
 
 async def test_events(api: RestApi, ana: Person) -> None:
-    record = await made(ana, stage="lead")
+    record = await create(ana, stage="lead")
     path = f"/api/deals/{record['id']}"
     for unchanged in ({}, {"title": "Supply", "value": 100.0, "stage": "lead"}, {"junk": 1}):
         assert (await ana.put(path, unchanged)).body == record
@@ -218,7 +218,7 @@ async def test_events(api: RestApi, ana: Person) -> None:
 
 
 async def test_a_returned_date_is_no_change(ana: Person) -> None:
-    record = await made(ana, expectedCloseDate="2026-12-15", stage="x", contactIds=[])
+    record = await create(ana, expectedCloseDate="2026-12-15", stage="x", contactIds=[])
     path = f"/api/deals/{record['id']}"
     reply = await ana.put(path, {k: v for k, v in record.items() if k != "status"})
     assert (reply.headers["ETag"], reply.body) == ('"1"', record)
@@ -227,7 +227,7 @@ async def test_a_returned_date_is_no_change(ana: Person) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
-    path = f"/api/deals/{(await made(ana))['id']}"
+    path = f"/api/deals/{(await create(ana))['id']}"
     body = {"title": ""} if method in ("PUT", "PATCH") else None
     assert (await api.nobody.call(method, path, body)).status == 401
     for wrong in (NOWHERE, "xyz", "pipeline-statistics"):
@@ -247,10 +247,10 @@ async def test_lists_need_authentication(api: RestApi, ana: Person) -> None:
 
 async def test_filters(ana: Person, bia: Person) -> None:
     acme, maria, rui = await company(ana), await contact(ana), await contact(ana)
-    a = await made(ana, title="a", value=10, stage="lead", companyId=acme)
-    b = await made(ana, title="b", value=20.5, stage="proposal", contactIds=[maria, rui])
-    await made(ana, title="c", value=30, contactIds=[rui])
-    await made(bia, title="theirs", value=20, stage="lead")
+    a = await create(ana, title="a", value=10, stage="lead", companyId=acme)
+    b = await create(ana, title="b", value=20.5, stage="proposal", contactIds=[maria, rui])
+    await create(ana, title="c", value=30, contactIds=[rui])
+    await create(bia, title="theirs", value=20, stage="lead")
     await ana.put(f"/api/deals/{a['id']}", {"status": "won"})
     assert await titles(ana, "") == ["c", "b", "a"]
     for query, found in {
@@ -267,9 +267,9 @@ async def test_filters(ana: Person, bia: Person) -> None:
 
 
 async def test_sorting(ana: Person) -> None:
-    await made(ana, title="a", value=30, expectedCloseDate="2026-12-01")
-    await made(ana, title="b", value=10)
-    await made(ana, title="c", value=20, expectedCloseDate="2026-11-01")
+    await create(ana, title="a", value=30, expectedCloseDate="2026-12-01")
+    await create(ana, title="b", value=10)
+    await create(ana, title="c", value=20, expectedCloseDate="2026-11-01")
     for sort, found in {
         "value": "bca", "-value": "acb", "expectedCloseDate": "cab", "-expectedCloseDate": "bac",
         "createdAt": "abc", "-updatedAt": "cba", "expectedCloseDate,-value": "cab",
@@ -280,11 +280,11 @@ async def test_sorting(ana: Person) -> None:
 
 async def test_paging_with_the_cursor(ana: Person) -> None:
     for i in range(5):
-        await made(ana, title=f"d{i}", stage="lead" if i != 2 else "other")
+        await create(ana, title=f"d{i}", stage="lead" if i != 2 else "other")
     path = "/api/deals?limit=2&stage=lead"
     first = await ana.get(path)
     # A later record does not disturb the paging.
-    await made(ana, title="late", stage="lead")
+    await create(ana, title="late", stage="lead")
     second = await ana.get(f"{path}&cursor={first.body['nextCursor']}")
     assert first.headers["Link"] == f'<{path}&cursor={first.body["nextCursor"]}>; rel="next"'
     read_slice = [deal["title"] for reply in (first, second) for deal in reply.body["data"]]
@@ -300,16 +300,16 @@ async def test_figures_without_deals(ana: Person) -> None:
 
 
 async def test_figures(ana: Person, bia: Person) -> None:
-    await made(bia, value=999, stage="lead")
+    await create(bia, value=999, stage="lead")
     for value, stage, status in (
         (10.10, "lead", "open"), (20.20, "lead", "won"), (0, "closing", "lost"),
         (5, None, "won"), (1.01, "Zebra", "lost"), (2, "custom", "lost"), (3, "(none)", "open"),
     ):  # fmt: skip
-        deal = await made(ana, value=value, stage=stage)
+        deal = await create(ana, value=value, stage=stage)
         if status != "open":
             await ana.put(f"/api/deals/{deal['id']}", {"status": status})
-    found = await stats(ana)
-    assert found == {
+    figures = await stats(ana)
+    assert figures == {
         "totalDeals": 7,
         "totalValue": 41.31,
         "byStage": {
@@ -324,7 +324,7 @@ async def test_figures(ana: Person, bia: Person) -> None:
         "conversionRate": 40,
     }
     # In the order of the pipeline, then by name, and deals without a stage last.
-    assert list(found["byStage"]) == ["lead", "closing", "Zebra", "custom", "(none)"]
+    assert list(figures["byStage"]) == ["lead", "closing", "Zebra", "custom", "(none)"]
 
 
 @pytest.mark.parametrize(
@@ -334,15 +334,15 @@ async def test_the_conversion_rate_is_percent(
     ana: Person, won: int, lost: int, rate: float
 ) -> None:
     for status in ["won"] * won + ["lost"] * lost + ["open"]:
-        path = f"/api/deals/{(await made(ana))['id']}"
+        path = f"/api/deals/{(await create(ana))['id']}"
         await ana.put(path, {"status": status})
-    found = await stats(ana)
-    assert (found["wonDeals"], found["lostDeals"]) == (won, lost)
-    assert found["conversionRate"] == rate
+    figures = await stats(ana)
+    assert (figures["wonDeals"], figures["lostDeals"]) == (won, lost)
+    assert figures["conversionRate"] == rate
 
 
 async def test_figures_follow_every_write(ana: Person) -> None:
-    ids = [(await made(ana, value=i, stage="lead"))["id"] for i in range(1, 6)]
+    ids = [(await create(ana, value=i, stage="lead"))["id"] for i in range(1, 6)]
     await ana.put(f"/api/deals/{ids[0]}", {"stage": "closing"})
     await ana.put(f"/api/deals/{ids[1]}", {"stage": None, "value": 100.01})
     await ana.put(f"/api/deals/{ids[2]}", {"status": "won"})
@@ -360,7 +360,7 @@ async def test_figures_follow_every_write(ana: Person) -> None:
 
 async def test_a_very_large_value_is_exact_to_the_centavo(ana: Person) -> None:
     for _ in range(3):
-        await made(ana, value=999_999_999_999.99)
+        await create(ana, value=999_999_999_999.99)
     assert (await stats(ana))["totalValue"] == 2_999_999_999_999.97
 
 
@@ -382,7 +382,7 @@ async def test_the_pipeline_is_a_setting(ana: Person, bia: Person) -> None:
     assert (await ana.put(path, {"strict": True}, If_Match='"0"')).status == 412
     assert (await ana.put(path, {"stages": None})).body == default
     for stage in ("old", "new", "lead", "alpha"):
-        await made(ana, stage=stage)
+        await create(ana, stage=stage)
     await ana.put(path, {"stages": ["new", "old"]})
     assert list((await stats(ana))["byStage"]) == ["new", "old", "alpha", "lead"]
 
@@ -406,7 +406,7 @@ async def test_an_invalid_pipeline(api: RestApi, ana: Person) -> None:
 
 
 async def test_a_strict_pipeline_limits_deals_to_its_stages(ana: Person, bia: Person) -> None:
-    path = f"/api/deals/{(await made(ana, stage='elsewhere'))['id']}"
+    path = f"/api/deals/{(await create(ana, stage='elsewhere'))['id']}"
     await ana.put("/api/settings/pipeline", {"strict": True})
     created = await ana.post("/api/deals", {"title": "", "value": 1, "stage": "new"})
     assert created.faults == {"title": "too_short", "stage": "not_allowed"}
@@ -415,12 +415,12 @@ async def test_a_strict_pipeline_limits_deals_to_its_stages(ana: Person, bia: Pe
     # A deal can keep its stage, and a new one can have no stage.
     assert (await ana.put(path, {"title": "Y"})).body["stage"] == "elsewhere"
     assert (await ana.put(path, {"stage": "lead"})).status == 200
-    await made(ana)
-    await made(bia, stage="new")
+    await create(ana)
+    await create(bia, stage="new")
 
 
 async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> None:
-    deal = await made(ana, stage="elsewhere")
+    deal = await create(ana, stage="elsewhere")
     path = f"/api/deals/{deal['id']}"
     await ana.put("/api/settings/pipeline", {"strict": True})
     # A client can send the whole record back with another field changed.
@@ -450,7 +450,7 @@ async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:
 
 async def test_references_from_and_to_a_deal(api: RestApi, ana: Person) -> None:
     acme, maria, rui = await company(ana), await contact(ana), await contact(ana)
-    deal = await made(ana, companyId=acme, contactIds=[maria, rui])
+    deal = await create(ana, companyId=acme, contactIds=[maria, rui])
     figures = await stats(ana)
     path = f"/api/deals/{deal['id']}"
     await ana.delete(f"/api/contacts/{maria}")
@@ -483,18 +483,18 @@ async def test_the_stages_of_an_owner_are_bounded(
 ) -> None:
     """Figures have a row for each stage, so their size is bounded where stages are written."""
     monkeypatch.setattr(deals, "MOST_STAGES", 2)
-    first = await made(ana, stage="one")
-    await made(ana, stage="two")
-    await made(ana, stage="two")
-    await made(ana)
+    first = await create(ana, stage="one")
+    await create(ana, stage="two")
+    await create(ana, stage="two")
+    await create(ana)
     third = {"title": "Supply", "value": 1, "stage": "three"}
     for reply in (
         await ana.post("/api/deals", third),
         await ana.put(f"/api/deals/{first['id']}", {"stage": "three"}),
     ):
         assert (reply.status, reply.faults) == (400, {"stage": "too_many"})
-    await made(bia, stage="three")
+    await create(bia, stage="three")
     assert (await ana.put(f"/api/deals/{first['id']}", {"stage": "two"})).status == 200
     # The stage that no deal is in any more makes room.
-    await made(ana, stage="three")
+    await create(ana, stage="three")
     assert set((await stats(ana))["byStage"]) == {"two", "three", "(none)"}

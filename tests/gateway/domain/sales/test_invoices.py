@@ -15,11 +15,11 @@ NOWHERE = "0" * 24
 PLAIN: dict[str, Any] = {"total": 100, "dueDate": "2999-12-31"}
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/invoices", PLAIN | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def test_a_plain_total(ana: Person) -> None:
@@ -35,7 +35,7 @@ async def test_a_plain_total(ana: Person) -> None:
 
 
 async def test_lines_determine_the_total(ana: Person) -> None:
-    invoice = await made(
+    invoice = await create(
         ana, total=None, discount=5, shipping=12.5,
         items=[
             {"description": "Hours", "quantity": 1.5, "unitPrice": 33.33},
@@ -67,19 +67,19 @@ async def test_a_line_is_rounded_half_up(
     ana: Person, quantity: float, price: float, total: float
 ) -> None:
     line = {"description": "x", "quantity": quantity, "unitPrice": price}
-    invoice = await made(ana, total=None, items=[line])
+    invoice = await create(ana, total=None, items=[line])
     assert invoice["items"][0]["total"] == invoice["total"] == total
 
 
 async def test_each_line_is_rounded_separately(ana: Person) -> None:
     line = {"description": "x", "quantity": 0.5, "unitPrice": 0.01}
-    assert (await made(ana, total=None, items=[line] * 200))["total"] == 2
+    assert (await create(ana, total=None, items=[line] * 200))["total"] == 2
 
 
 async def test_a_correct_total_is_accepted(ana: Person) -> None:
     line = {"description": "x", "quantity": 2, "unitPrice": 10, "total": 20}
-    assert (await made(ana, total=18, discount=2, items=[line]))["total"] == 18
-    assert (await made(ana, total=100, discount=10, shipping=30))["subtotal"] == 80
+    assert (await create(ana, total=18, discount=2, items=[line]))["total"] == 18
+    assert (await create(ana, total=100, discount=10, shipping=30))["subtotal"] == 80
 
 
 LINE: dict[str, Any] = {"description": "x", "quantity": 2, "unitPrice": 10}
@@ -144,7 +144,7 @@ async def test_an_invalid_invoice_is_refused_and_takes_no_number(
 ) -> None:
     reply = await ana.post("/api/invoices", PLAIN | body)
     assert (reply.status, reply.faults) == (400, faults)
-    assert (await made(ana))["number"] == "INV-000001"
+    assert (await create(ana))["number"] == "INV-000001"
 
 
 async def test_faults_of_all_kinds_are_reported_at_once(ana: Person) -> None:
@@ -176,7 +176,7 @@ async def test_an_invoice_stays_when_its_references_are_deleted(ana: Person) -> 
     ):
         made_of[field] = (path, (await ana.post(path, body)).body["id"])
     product = (await ana.post("/api/products", {"name": "P", "price": 1})).body["id"]
-    invoice = await made(
+    invoice = await create(
         ana, total=None, items=[LINE | {"productId": product}],
         **{field: record_id for field, (_, record_id) in made_of.items()},
     )  # fmt: skip
@@ -198,7 +198,7 @@ async def test_an_invoice_stays_when_its_references_are_deleted(ana: Person) -> 
 
 
 async def test_a_change_recomputes_the_amounts(ana: Person) -> None:
-    invoice = await made(ana, total=None, items=[LINE, LINE | {"description": "y"}])
+    invoice = await create(ana, total=None, items=[LINE, LINE | {"description": "y"}])
     path = f"/api/invoices/{invoice['id']}"
     first, second = (line["id"] for line in invoice["items"])
     reply = await ana.put(path, {"shipping": 5})
@@ -221,7 +221,7 @@ async def test_a_change_recomputes_the_amounts(ana: Person) -> None:
 
 @pytest.mark.parametrize("none", [[], None])
 async def test_without_lines_a_total_is_required(ana: Person, none: Any) -> None:
-    invoice = await made(ana, total=None, items=[LINE])
+    invoice = await create(ana, total=None, items=[LINE])
     path = f"/api/invoices/{invoice['id']}"
     assert (await ana.put(path, {"items": none})).faults == {"total": "required"}
     assert (await ana.put(path, {"items": none, "notes": "x"})).status == 400
@@ -233,7 +233,7 @@ async def test_without_lines_a_total_is_required(ana: Person, none: Any) -> None
 
 
 async def test_sending_back_the_response_changes_nothing(api: RestApi, ana: Person) -> None:
-    invoice = await made(ana, total=None, items=[LINE, LINE], discount=1, notes="n")
+    invoice = await create(ana, total=None, items=[LINE, LINE], discount=1, notes="n")
     path = f"/api/invoices/{invoice['id']}"
     for body in (invoice, {}, {"items": [LINE, LINE]}, {"status": "pending"}, {"total": 39}):
         reply = await ana.put(path, body)
@@ -250,7 +250,7 @@ async def events(api: RestApi) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def test_paying(api: RestApi, ana: Person) -> None:
-    invoice = await made(ana)
+    invoice = await create(ana)
     path = f"/api/invoices/{invoice['id']}"
     reply = await ana.post(f"{path}/pay", {"method": "pix", "reference": "E1", "x": 1})
     assert (reply.status, reply.headers["ETag"]) == (200, '"2"')
@@ -277,7 +277,7 @@ async def test_paying(api: RestApi, ana: Person) -> None:
 
 
 async def test_the_time_of_payment_can_be_sent(ana: Person) -> None:
-    path = f"/api/invoices/{(await made(ana))['id']}"
+    path = f"/api/invoices/{(await create(ana))['id']}"
     for body, faults in (
         ({"paidAt": "yesterday"}, {"paidAt": "invalid_date"}),
         ({"method": "gold"}, {"method": "not_allowed"}),
@@ -303,7 +303,7 @@ async def test_a_day_of_payment_begins_in_the_owners_time_zone(
     api: RestApi, ana: Person, sent: str, zone: str, shown: str
 ) -> None:
     await api.move(ana, zone)
-    path = f"/api/invoices/{(await made(ana))['id']}/pay"
+    path = f"/api/invoices/{(await create(ana))['id']}/pay"
     first = await ana.post(path, {"paidAt": sent}, Idempotency_Key="k")
     assert (first.status, first.body["paidAt"]) == (200, shown)
     assert (await api.events())[-1][1]["paidAt"] == shown
@@ -311,7 +311,7 @@ async def test_a_day_of_payment_begins_in_the_owners_time_zone(
 
 
 async def test_canceling(api: RestApi, ana: Person) -> None:
-    path = f"/api/invoices/{(await made(ana))['id']}"
+    path = f"/api/invoices/{(await create(ana))['id']}"
     reply = await ana.post(f"{path}/cancel", {"reason": "Twice"})
     assert (reply.status, reply.body["status"], reply.body["reason"]) == (200, "canceled", "Twice")
     assert reply.body["canceledAt"] == reply.body["updatedAt"]
@@ -328,7 +328,7 @@ async def test_canceling(api: RestApi, ana: Person) -> None:
 
 
 async def test_the_status_can_be_changed_by_put(api: RestApi, ana: Person) -> None:
-    path = f"/api/invoices/{(await made(ana))['id']}"
+    path = f"/api/invoices/{(await create(ana))['id']}"
     assert (await ana.put(path, {"status": "late"})).faults == {"status": "not_allowed"}
     assert (await ana.put(path, {"status": None})).faults == {"status": "not_nullable"}
     reply = await ana.put(path, {"status": "paid", "notes": "thanks"})
@@ -355,12 +355,12 @@ async def test_read_only_fields_are_ignored(ana: Person) -> None:
 
 
 async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> None:
-    late = await made(ana, dueDate="2020-01-01")
+    late = await create(ana, dueDate="2020-01-01")
     assert late["overdue"] is True
     path = f"/api/invoices/{late['id']}"
     assert (await ana.get(path)).headers["ETag"] == '"1-overdue"'
-    await made(ana, dueDate="2999-01-01")
-    paid = await made(ana, dueDate="2020-01-01T12:00:00Z")
+    await create(ana, dueDate="2999-01-01")
+    paid = await create(ana, dueDate="2020-01-01T12:00:00Z")
     await ana.post(f"/api/invoices/{paid['id']}/pay")
     for query, count in (("true", 1), ("false", 2), ("x", 0)):
         reply = await ana.get(f"/api/invoices?overdue={query}")
@@ -396,8 +396,8 @@ async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> N
 
 
 async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
-    records = [await made(ana, total=n) for n in (1, 2, 3)]
-    await made(bia)
+    records = [await create(ana, total=n) for n in (1, 2, 3)]
+    await create(bia)
     reply = await ana.get("/api/invoices")
     assert reply.body == {"data": records[::-1], "total": 3, "page": 1, "limit": 20}
     await ana.post(f"/api/invoices/{records[0]['id']}/cancel")
@@ -425,7 +425,7 @@ async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
 
 
 async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -> None:
-    ids = [(await made(ana))["id"] for _ in range(3)]
+    ids = [(await create(ana))["id"] for _ in range(3)]
     times = ("2026-03-01T02:59:59.999Z", "2026-03-01T03:00:00Z", "2026-03-02T02:59:59.999Z")
 
     async def unit(tx: Any) -> None:
@@ -456,7 +456,7 @@ async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -
 async def test_three_people_and_three_ids(
     api: RestApi, ana: Person, bia: Person, method: str, verb: str
 ) -> None:
-    mine = f"/api/invoices/{(await made(ana))['id']}{verb}"
+    mine = f"/api/invoices/{(await create(ana))['id']}{verb}"
     body: Any = None if method == "GET" else {}
     assert (await api.nobody.call(method, mine, body)).status == 401
     assert (await bia.call(method, mine, body)).status == 403
@@ -469,7 +469,7 @@ async def test_three_people_and_three_ids(
 
 
 async def test_an_invoice_cannot_be_deleted(ana: Person) -> None:
-    path = f"/api/invoices/{(await made(ana))['id']}"
+    path = f"/api/invoices/{(await create(ana))['id']}"
     reply = await ana.delete(path)
     assert (reply.status, reply.body["code"]) == (405, "method_not_allowed")
     assert "GET" in reply.headers["Allow"]
@@ -478,7 +478,7 @@ async def test_an_invoice_cannot_be_deleted(ana: Person) -> None:
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"5", b"\xff", b'{"reason":"\\u0000"}'])
 async def test_an_unreadable_body_of_a_verb(ana: Person, bia: Person, data: bytes) -> None:
-    path = f"/api/invoices/{(await made(ana))['id']}"
+    path = f"/api/invoices/{(await create(ana))['id']}"
     for verb in ("pay", "cancel"):
         reply = await ana.call("POST", f"{path}/{verb}", data=data)
         assert reply.status == 400
@@ -487,7 +487,7 @@ async def test_an_unreadable_body_of_a_verb(ana: Person, bia: Person, data: byte
 
 
 async def test_a_stale_change_is_refused(ana: Person) -> None:
-    path = f"/api/invoices/{(await made(ana))['id']}"
+    path = f"/api/invoices/{(await create(ana))['id']}"
     assert (await ana.put(path, {"notes": "x"}, If_Match='"9"')).status == 412
     assert (await ana.put(path, {"notes": "x"}, If_Match='"1"')).status == 200
 
@@ -495,7 +495,7 @@ async def test_a_stale_change_is_refused(ana: Person) -> None:
 async def test_an_idempotency_key_takes_one_number(ana: Person) -> None:
     replies = [await ana.post("/api/invoices", PLAIN, Idempotency_Key="k") for _ in range(3)]
     assert len({reply.text for reply in replies}) == 1
-    assert (await made(ana))["number"] == "INV-000002"
+    assert (await create(ana))["number"] == "INV-000002"
     path = f"/api/invoices/{replies[0].body['id']}/pay"
     paid = [await ana.post(path, {"method": "pix"}, Idempotency_Key="k") for _ in range(2)]
     assert [reply.status for reply in paid] == [200, 200]
@@ -513,12 +513,12 @@ async def test_numbers_have_neither_gaps_nor_repeats(ana: Person, bia: Person) -
     numbers = sorted(reply.body["number"] for reply in replies[:200])
     assert numbers == [f"INV-{n:06d}" for n in range(1, 201)]
     assert sorted(r.body["number"] for r in replies[220:]) == [f"INV-{n:06d}" for n in range(1, 6)]
-    assert (await made(ana))["number"] == "INV-000201"
+    assert (await create(ana))["number"] == "INV-000201"
 
 
 async def test_one_of_the_concurrent_verbs_succeeds(api: RestApi, ana: Person) -> None:
     for _ in range(5):
-        path = f"/api/invoices/{(await made(ana))['id']}"
+        path = f"/api/invoices/{(await create(ana))['id']}"
         calls = [ana.post(f"{path}/{verb}") for verb in ("pay", "cancel") * 3]
         calls += [ana.put(path, {"status": "paid", "notes": str(n)}) for n in range(3)]
         replies = await asyncio.gather(*calls)

@@ -37,13 +37,13 @@ async def since(shop: Shop, before: int) -> list[str]:
 
 
 async def deal_of(shop: Shop, order: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = (await shop.owner.get(f"/api/deals/{order['dealId']}")).body
-    return found
+    deal: dict[str, Any] = (await shop.owner.get(f"/api/deals/{order['dealId']}")).body
+    return deal
 
 
 async def invoice_of(shop: Shop, order: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = (await shop.owner.get(f"/api/invoices/{order['invoiceId']}")).body
-    return found
+    invoice: dict[str, Any] = (await shop.owner.get(f"/api/invoices/{order['invoiceId']}")).body
+    return invoice
 
 
 async def test_a_placed_order_with_its_invoice_and_deal(shop: Shop) -> None:
@@ -277,9 +277,9 @@ async def test_an_order_outlives_its_deal_contact_product_and_store(shop: Shop) 
     }  # fmt: skip
     for path in paths:
         assert (await shop.owner.delete(path)).status == 200, path
-    kept = await order_of(shop.owner, order["id"])
-    assert not {"dealId", "contactId", "storeId"} & kept.keys()
-    assert kept["items"] == order["items"]
+    order_after = await order_of(shop.owner, order["id"])
+    assert not {"dealId", "contactId", "storeId"} & order_after.keys()
+    assert order_after["items"] == order["items"]
     before = len(await shop.api.events())
     assert (await cancel(shop.owner, order)).status == 200
     assert await since(shop, before) == ["invoice.updated"]

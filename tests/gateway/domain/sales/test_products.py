@@ -25,11 +25,11 @@ FULL: dict[str, Any] = {
 }
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/products", {"name": "Coffee", "price": 10} | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def test_create_returns_the_record(ana: Person) -> None:
@@ -43,7 +43,7 @@ async def test_create_returns_the_record(ana: Person) -> None:
 
 
 async def test_unset_fields(ana: Person) -> None:
-    product = await made(ana)
+    product = await create(ana)
     assert product == {
         "id": product["id"], "name": "Coffee", "price": 10, "currency": "BRL", "stock": None,
         "categories": [], "images": [], "active": True, "published": True,
@@ -52,7 +52,7 @@ async def test_unset_fields(ana: Person) -> None:
 
 
 async def test_changes_and_their_events(api: RestApi, ana: Person) -> None:
-    product = await made(ana, **FULL)
+    product = await create(ana, **FULL)
     path = f"/api/products/{product['id']}"
     changed = (await ana.put(path, {"price": 79.95, "stock": None, "sku": None})).body
     expected = product | {"price": 79.95, "stock": None, "updatedAt": changed["updatedAt"]}
@@ -106,12 +106,12 @@ async def test_every_fault_is_reported_at_once(ana: Person) -> None:
 
 
 async def test_a_sku_is_unique_per_owner(ana: Person, bia: Person) -> None:
-    first = await made(ana, sku="A")
-    await made(bia, sku="A")
+    first = await create(ana, sku="A")
+    await create(bia, sku="A")
     reply = await ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"})
     assert (reply.status, reply.body["code"], reply.faults) == (409, "conflict", {"sku": "taken"})
     assert (await ana.get("/api/products")).body["total"] == 1
-    other = await made(ana, sku="B")
+    other = await create(ana, sku="B")
     path = f"/api/products/{other['id']}"
     assert (await ana.put(path, {"sku": "A", "name": "Y"})).status == 409
     assert (await ana.get(path)).body == other
@@ -120,14 +120,14 @@ async def test_a_sku_is_unique_per_owner(ana: Person, bia: Person) -> None:
     assert (await ana.put(f"/api/products/{first['id']}", {"sku": "C"})).status == 200
     assert (await ana.put(path, {"sku": "A"})).status == 200
     await ana.delete(path)
-    assert (await made(ana, sku="A"))["sku"] == "A"
-    assert (await made(ana, sku="a"))["sku"] == "a"
+    assert (await create(ana, sku="A"))["sku"] == "A"
+    assert (await create(ana, sku="a"))["sku"] == "a"
     await ana.put(f"/api/products/{first['id']}", {"sku": None})
-    assert (await made(ana, sku="C"))["sku"] == "C"
+    assert (await create(ana, sku="C"))["sku"] == "C"
 
 
 async def test_one_of_the_concurrent_creates_with_a_sku_succeeds(ana: Person) -> None:
-    others = [await made(ana) for _ in range(4)]
+    others = [await create(ana) for _ in range(4)]
     replies = await asyncio.gather(
         *(ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"}) for _ in range(8)),
         *(ana.put(f"/api/products/{other['id']}", {"sku": "A"}) for other in others),
@@ -139,10 +139,10 @@ async def test_one_of_the_concurrent_creates_with_a_sku_succeeds(ana: Person) ->
 
 
 async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
-    await made(bia, sku="COF-1")
-    coffee = await made(ana, name="Café", sku="COF-1", categories=["Drinks", "Beans"], price=30)
-    tea = await made(ana, name="Tea", categories=["Drinks"], active=False, price=20)
-    mug = await made(ana, name="Mug", published=False, price=25)
+    await create(bia, sku="COF-1")
+    coffee = await create(ana, name="Café", sku="COF-1", categories=["Drinks", "Beans"], price=30)
+    tea = await create(ana, name="Tea", categories=["Drinks"], active=False, price=20)
+    mug = await create(ana, name="Mug", published=False, price=25)
     for query, found in (
         ("", [mug, tea, coffee]), ("category=Drinks", [tea, coffee]), ("category=drinks", []),
         ("active=true", [mug, coffee]), ("active=false", [tea]), ("active=x", []),
@@ -164,7 +164,7 @@ async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
 async def test_three_people_and_three_ids(
     api: RestApi, ana: Person, bia: Person, method: str
 ) -> None:
-    mine = f"/api/products/{(await made(ana))['id']}"
+    mine = f"/api/products/{(await create(ana))['id']}"
     body = {"name": "X"} if method in ("PUT", "PATCH") else None
     assert (await api.nobody.call(method, mine, body)).status == 401
     assert (await bia.call(method, mine, body)).status == 403

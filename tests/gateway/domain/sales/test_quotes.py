@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.sales.documents import check_transition
 from gateway.domain.sales.quotes import EARLIEST, TRANSITIONS, expire_quotes
-from gateway.domain.sales.transitions import move
 from gateway.server.app_keys import CREDENTIALS
 from gateway.server.config import Retention
 from gateway.server.telemetry.metrics import METRICS
@@ -20,16 +20,16 @@ LINE: dict[str, Any] = {"description": "Coffee", "quantity": 2, "unitPrice": 10}
 VERBS = {"sent": "send", "accepted": "accept", "rejected": "reject", "canceled": "cancel"}
 
 
-async def made(who: Person, **body: Any) -> dict[str, Any]:
+async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/quotes", {"items": [LINE]} | body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def in_state(who: Person, state: str, **body: Any) -> str:
     """Create a quote in `state` and return its path."""
-    path = f"/api/quotes/{(await made(who, **body))['id']}"
+    path = f"/api/quotes/{(await create(who, **body))['id']}"
     steps = {"draft": [], "rejected": ["sent", "rejected"], "expired": ["sent", "expired"]}
     for step in steps.get(state, [state]):
         assert (await who.put(path, {"status": step})).status == 200
@@ -41,8 +41,8 @@ async def events(api: RestApi, kind: str = "") -> list[tuple[str, dict[str, Any]
         return await tx.all("select name, body from events order by pos")
 
     rows = await api.db.read(unit)
-    found = [(row["name"], json.loads(bytes(row["body"]))["data"]) for row in rows]
-    return [(name, data) for name, data in found if name.startswith(kind)]
+    announced = [(row["name"], json.loads(bytes(row["body"]))["data"]) for row in rows]
+    return [(name, data) for name, data in announced if name.startswith(kind)]
 
 
 async def test_create_returns_the_record(api: RestApi, ana: Person) -> None:
@@ -94,7 +94,7 @@ async def test_an_invalid_quote_takes_no_number(
 ) -> None:
     reply = await ana.post("/api/quotes", body)
     assert (reply.status, reply.faults) == (400, faults)
-    assert (await made(ana))["number"] == "Q-000001"
+    assert (await create(ana))["number"] == "Q-000001"
 
 
 def test_the_table_of_transitions() -> None:
@@ -104,33 +104,33 @@ def test_the_table_of_transitions() -> None:
         "accepted": (), "rejected": (), "expired": (), "canceled": (),
     }  # fmt: skip
     for current, allowed in TRANSITIONS.items():
-        for wanted in allowed:
-            move("quote", TRANSITIONS, current, wanted)
+        for target in allowed:
+            check_transition("quote", TRANSITIONS, current, target)
 
 
 @pytest.mark.parametrize("state", TRANSITIONS)
 async def test_every_move_by_put_and_by_verb(api: RestApi, ana: Person, state: str) -> None:
-    for wanted in TRANSITIONS:
-        legal = wanted in TRANSITIONS[state]
+    for target in TRANSITIONS:
+        legal = target in TRANSITIONS[state]
         path = await in_state(ana, state)
         before = await ana.get(path)
         told = len(await events(api, "quote.updated"))
-        reply = await ana.put(path, {"status": wanted})
-        if wanted == state:
+        reply = await ana.put(path, {"status": target})
+        if target == state:
             assert (reply.status, reply.headers["ETag"]) == (200, before.headers["ETag"])
         elif legal:
-            assert (reply.status, reply.body["status"]) == (200, wanted)
+            assert (reply.status, reply.body["status"]) == (200, target)
         else:
             assert (reply.status, reply.body["code"]) == (409, "invalid_transition")
             assert reply.body["allowed"] == [*TRANSITIONS[state]]
             assert (await ana.get(path)).text == before.text
         assert len(await events(api, "quote.updated")) == told + legal
-        if wanted in VERBS:
+        if target in VERBS:
             path = await in_state(ana, state)
             told = len(await events(api, "quote.updated"))
-            reply = await ana.post(f"{path}/{VERBS[wanted]}")
-            assert reply.status == (200 if legal else 409), (state, wanted)
-            assert (await ana.get(path)).body["status"] == (wanted if legal else state)
+            reply = await ana.post(f"{path}/{VERBS[target]}")
+            assert reply.status == (200 if legal else 409), (state, target)
+            assert (await ana.get(path)).body["status"] == (target if legal else state)
             assert len(await events(api, "quote.updated")) == told + legal
 
 
@@ -271,7 +271,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
         assert (refused.status, refused.body["allowed"]) == (409, [])
     assert (await ana.put(path, {"notes": "x"})).body["code"] == "conflict"
     assert (await ana.put(path, {"status": "expired"})).headers["ETag"] == '"2-expired"'
-    told = len(await events(api, "quote.updated"))
+    before = len(await events(api, "quote.updated"))
 
     # The expiry duty writes the status and emits one event.
     assert await api.db.write(expire_quotes, 10) == 1
@@ -279,7 +279,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
     after = await ana.get(path)
     assert (after.body["status"], after.headers["ETag"]) == ("expired", '"3"')
     assert after.body == reply.body | {"updatedAt": after.body["updatedAt"]}
-    assert (await events(api, "quote.updated"))[told:] == [
+    assert (await events(api, "quote.updated"))[before:] == [
         ("quote.updated", {
             "id": after.body["id"], "number": after.body["number"], "status": "expired",
             "updatedAt": after.body["updatedAt"],
@@ -307,11 +307,11 @@ async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> 
     still = -1 if found[0] == ["expired", "sent"] else 0
     await set_until(api, path, now - now % DAY + still * DAY, day=True)
     await api.move(ana, "Pacific/Pago_Pago")
-    told = len(await events(api))
+    before = len(await events(api))
     assert await api.db.write(expire_quotes, 10) == 1
     assert await api.db.write(expire_quotes, 10) == 0
     assert (await ana.get(path)).body["status"] == "sent"
-    assert len(await events(api)) == told
+    assert len(await events(api)) == before
     await api.move(ana, "Pacific/Kiritimati")
     assert (await ana.get(path)).body["status"] == "expired"
 
@@ -328,14 +328,14 @@ async def test_concurrent_expiry_and_acceptance(api: RestApi, ana: Person) -> No
     paths = [await in_state(ana, "sent", validUntil="2999-01-01") for _ in range(6)]
     for path in paths:
         await set_until(api, path, 5, day=False)
-    told = len(await events(api, "quote.updated"))
+    before = len(await events(api, "quote.updated"))
     _, replies = await asyncio.gather(
         asyncio.gather(*(api.db.write(expire_quotes, 10) for _ in range(4))),
         asyncio.gather(*(ana.post(f"{path}/accept") for path in paths)),
     )
     await api.db.write(expire_quotes, 10)
     assert {reply.status for reply in replies} == {409}
-    assert len(await events(api, "quote.updated")) == told + 6
+    assert len(await events(api, "quote.updated")) == before + 6
 
 
 async def test_an_expired_quote_cannot_be_sent(ana: Person) -> None:
@@ -420,7 +420,7 @@ async def test_the_expiry_follows_a_change_of_the_date(api: RestApi, ana: Person
 async def test_the_duty_runs_until_none_is_left(api: RestApi, ana: Person) -> None:
     [batches] = [batches for batches in BATCHES if batches.unit is expire_quotes]
     count = batches.most + 1
-    await asyncio.gather(*(made(ana) for _ in range(count)))
+    await asyncio.gather(*(create(ana) for _ in range(count)))
 
     async def lapse(tx: Any) -> None:
         await tx.run("update quotes set status = 'sent', valid_until = 5, lapses_at = 5")
@@ -429,6 +429,6 @@ async def test_the_duty_runs_until_none_is_left(api: RestApi, ana: Person) -> No
     app = api.site.app
     upkeep = Upkeep(api.db, app[METRICS], app[CREDENTIALS], None, Retention())
     await upkeep.run_all(batches)
-    told = [data for _, data in await events(api, "quote.updated")]
-    assert len({data["id"] for data in told}) == len(told) == count
-    assert {data["status"] for data in told} == {"expired"}
+    announced = [data for _, data in await events(api, "quote.updated")]
+    assert len({data["id"] for data in announced}) == len(announced) == count
+    assert {data["status"] for data in announced} == {"expired"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.domain.accounts.attempts import Attempts
-from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.accounts.sign_in import SignInDelays
+from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import EXAMINING_SECONDS, Buckets, RateLimits
@@ -123,7 +123,7 @@ def test_an_account_examines_in_one_process_at_a_time(memory: int) -> None:
 
 def test_wrong_passwords_count_in_all_processes(memory: int) -> None:
     clock = Hand()
-    one, two = (Attempts(clock, SharedCounters(memory).of) for _ in range(2))
+    one, two = (SignInDelays(clock, SharedCounters(memory).of) for _ in range(2))
     for attempts in (one, two, one, two, one):
         attempts.begin("ana@example.com", "198.51.100.7")
     with pytest.raises(Refusal):
@@ -139,7 +139,7 @@ def test_wrong_passwords_count_in_all_processes(memory: int) -> None:
 
 def test_tries_of_customers_count_in_all_processes(memory: int) -> None:
     clock = Hand()
-    one, two = (Tries(clock, 2, 60.0, "Later.", SharedCounters(memory).of) for _ in range(2))
+    one, two = (AttemptLimit(clock, 2, 60.0, "Later.", SharedCounters(memory).of) for _ in range(2))
     one.begin("198.51.100.7", "a")
     two.begin("198.51.100.7", "a")
     with pytest.raises(Refusal):

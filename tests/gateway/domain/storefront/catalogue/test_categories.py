@@ -17,21 +17,21 @@ async def store(who: Person, hostname: str = "shop.example") -> str:
     return str(reply.body["id"])
 
 
-async def made(who: Person, store_id: str, name: str, **values: Any) -> dict[str, Any]:
+async def create(who: Person, store_id: str, name: str, **values: Any) -> dict[str, Any]:
     reply = await who.post("/api/categories", {"storeId": store_id, "name": name, **values})
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def test_create_change_and_delete(api: RestApi, ana: Person) -> None:
     shop = await store(ana)
-    top = await made(ana, shop, "Cafés especiais")
+    top = await create(ana, shop, "Cafés especiais")
     assert top == {
         "id": top["id"], "storeId": shop, "name": "Cafés especiais", "slug": "cafes-especiais",
         "createdAt": top["createdAt"],
     }  # fmt: skip
-    low = await made(ana, shop, "Arabica", slug="a", parentId=top["id"])
+    low = await create(ana, shop, "Arabica", slug="a", parentId=top["id"])
     assert (low["slug"], low["parentId"]) == ("a", top["id"])
     path = f"/api/categories/{low['id']}"
     changed = (await ana.put(path, {"name": "Arábica", "parentId": None})).body
@@ -50,12 +50,12 @@ async def test_create_change_and_delete(api: RestApi, ana: Person) -> None:
 
 async def test_names_and_slugs_are_unique_in_the_store(ana: Person) -> None:
     one, two = await store(ana), await store(ana, "two.example")
-    first = await made(ana, one, "Café")
-    await made(ana, two, "Café")
+    first = await create(ana, one, "Café")
+    await create(ana, two, "Café")
     for body, field in (({"name": "CAFE"}, "name"), ({"name": "Tea", "slug": "cafe"}, "slug")):
         reply = await ana.post("/api/categories", {"storeId": one, **body})
         assert (reply.status, reply.faults) == (409, {field: "taken"})
-    other = await made(ana, one, "Cafe!")
+    other = await create(ana, one, "Cafe!")
     assert other["slug"] == "cafe-2"
     assert (await ana.put(f"/api/categories/{other['id']}", {"name": "café"})).status == 409
     assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CAFÉ"})).status == 200
@@ -70,13 +70,13 @@ async def test_concurrent_creates_with_one_name(ana: Person) -> None:
 
 async def test_the_tree(ana: Person) -> None:
     one, two = await store(ana), await store(ana, "two.example")
-    a = await made(ana, one, "A")
-    b = await made(ana, one, "B", parentId=a["id"])
-    c = await made(ana, one, "C", parentId=b["id"])
+    a = await create(ana, one, "A")
+    b = await create(ana, one, "B", parentId=a["id"])
+    c = await create(ana, one, "C", parentId=b["id"])
     for parent in (a, b, c):
         reply = await ana.put(f"/api/categories/{a['id']}", {"parentId": parent["id"]})
         assert (reply.status, reply.faults) == (400, {"parentId": "cycle"})
-    foreign = await made(ana, two, "X")
+    foreign = await create(ana, two, "X")
     for parent_id in (foreign["id"], NOWHERE):
         reply = await ana.put(f"/api/categories/{a['id']}", {"parentId": parent_id})
         assert (reply.status, reply.faults) == (400, {"parentId": "invalid_reference"})
@@ -95,7 +95,7 @@ async def test_the_tree(ana: Person) -> None:
 async def test_concurrent_moves_make_no_cycle(ana: Person) -> None:
     shop = await store(ana)
     for round_number in range(5):
-        ring = [(await made(ana, shop, f"{round_number} {n}"))["id"] for n in range(4)]
+        ring = [(await create(ana, shop, f"{round_number} {n}"))["id"] for n in range(4)]
         moves = [
             ana.put(f"/api/categories/{one}", {"parentId": ring[place - 1]})
             for place, one in enumerate(ring)
@@ -106,7 +106,7 @@ async def test_concurrent_moves_make_no_cycle(ana: Person) -> None:
 
 async def test_three_people(api: RestApi, ana: Person, bia: Person) -> None:
     shop, other = await store(ana), await store(bia, "other.example")
-    mine = await made(ana, shop, "A")
+    mine = await create(ana, shop, "A")
     path = f"/api/categories/{mine['id']}"
     for who, status in ((bia, 403), (api.nobody, 401)):
         assert (await who.get(path)).status == status

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.catalogue import review_lists, reviews
+from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -38,9 +38,9 @@ async def put(shop: Shop, **values: Any) -> None:
 async def product(shop: Shop, **values: Any) -> str:
     """Create a product that the store shows; return its id."""
     body = {"name": "Coffee", "price": 10, "storeId": shop.store["id"]} | values
-    made = await shop.owner.post("/api/products", body)
-    assert made.status == 201, made.text
-    return str(made.body["id"])
+    reply = await shop.owner.post("/api/products", body)
+    assert reply.status == 201, reply.text
+    return str(reply.body["id"])
 
 
 async def visitor(tx: Tx, shop: Shop, email: str) -> Visitor:
@@ -49,9 +49,9 @@ async def visitor(tx: Tx, shop: Shop, email: str) -> Visitor:
     visitor = Visitor(store=store, zone=zone)
     known = await customers.by_email(tx, store.id, email)
     if known is None:
-        made = await customers.create(tx, visitor, name=f"Customer {email[:3]}", email=email)
-        await customers.meet_owner(tx, visitor, made)
-        return replace(visitor, customer_id=made.id)
+        customer = await customers.create(tx, visitor, name=f"Customer {email[:3]}", email=email)
+        await customers.save_contact(tx, visitor, customer)
+        return replace(visitor, customer_id=customer.id)
     return replace(visitor, customer_id=known.customer_id)
 
 
@@ -82,8 +82,8 @@ async def refused(awaited: Any) -> Refusal:
 
 
 async def totals(shop: Shop, product_id: str) -> tuple[int, int]:
-    found = await shop.db.read(review_lists.totals, [product_id])
-    return found.get(product_id, (0, 0))
+    counts = await shop.db.read(reviews.totals_of_products, [product_id])
+    return counts.get(product_id, (0, 0))
 
 
 async def truth(shop: Shop, product_id: str) -> tuple[int, int]:
@@ -104,18 +104,18 @@ async def test_a_review_is_stored_as_written(shop: Shop) -> None:
     ana = await customer(shop)
     [contact] = (await shop.owner.get("/api/contacts")).body["data"]
     text = " <b>Très\r\nbon</b> & \u202e🙂 "
-    made = await review(shop, product_id, stars=4, text=text)
-    shown = (await shop.owner.get(f"/api/reviews/{made.id}")).body
+    record = await review(shop, product_id, stars=4, text=text)
+    shown = (await shop.owner.get(f"/api/reviews/{record.id}")).body
     assert shown == {
-        "id": made.id, "storeId": shop.store["id"], "productId": product_id, "customerId": ana,
+        "id": record.id, "storeId": shop.store["id"], "productId": product_id, "customerId": ana,
         "author": "Customer ana", "stars": 4, "text": text, "status": "published",
-        "globalId": global_id("Review", made.id), "createdAt": shown["createdAt"],
+        "globalId": global_id("Review", record.id), "createdAt": shown["createdAt"],
     }  # fmt: skip
     [note] = (await shop.owner.get(f"/api/activities?relatedTo={contact['id']}")).body["data"]
     assert (note["type"], note["description"]) == (
         "note", f"Review of Coffee, 4 of 5 stars: {text}",
     )  # fmt: skip
-    assert note["metadata"] == {"reviewId": made.id, "productId": product_id}
+    assert note["metadata"] == {"reviewId": record.id, "productId": product_id}
     assert [name for name, _ in await shop.api.events()] == ["product.created", "contact.created"]
 
 
@@ -139,8 +139,8 @@ async def test_faults_name_their_field(shop: Shop, sent: dict[str, Any], field: 
 
 
 async def test_the_longest_text_counts_characters(shop: Shop) -> None:
-    made = await review(shop, await product(shop), text="🙂" * 5_000)
-    assert len((await shop.owner.get(f"/api/reviews/{made.id}")).body["text"]) == 5_000
+    record = await review(shop, await product(shop), text="🙂" * 5_000)
+    assert len((await shop.owner.get(f"/api/reviews/{record.id}")).body["text"]) == 5_000
 
 
 async def test_only_products_that_the_store_shows_are_reviewed(shop: Shop) -> None:
@@ -163,10 +163,10 @@ async def test_only_products_that_the_store_shows_are_reviewed(shop: Shop) -> No
 async def test_a_moderated_review_waits_for_the_owner(shop: Shop) -> None:
     await put(shop, reviewModeration=True)
     product_id = await product(shop)
-    made = await review(shop, product_id, stars=3)
-    assert made["status"] == "pending"
+    record = await review(shop, product_id, stars=3)
+    assert record["status"] == "pending"
     assert await totals(shop, product_id) == (0, 0)
-    path = f"/api/reviews/{made.id}"
+    path = f"/api/reviews/{record.id}"
     for status, expected in (
         ("published", (1, 3)), ("published", (1, 3)), ("rejected", (0, 0)), ("pending", (0, 0)),
         ("published", (1, 3)), ("pending", (0, 0)), ("published", (1, 3)),
@@ -179,8 +179,8 @@ async def test_a_moderated_review_waits_for_the_owner(shop: Shop) -> None:
 
 async def test_the_owner_moderates_and_changes_nothing_else(shop: Shop) -> None:
     product_id = await product(shop)
-    made = await review(shop, product_id)
-    path = f"/api/reviews/{made.id}"
+    record = await review(shop, product_id)
+    path = f"/api/reviews/{record.id}"
     answer = await shop.owner.put(path, {"text": "Bad.", "stars": 1, "status": "rejected"})
     assert (answer.body["text"], answer.body["stars"]) == ("Good.", 5)
     assert answer.headers["X-Ignored-Fields"] == "text, stars"
@@ -189,8 +189,8 @@ async def test_the_owner_moderates_and_changes_nothing_else(shop: Shop) -> None:
     assert (await shop.owner.post("/api/reviews", {})).status == 405
     kept = await review(shop, product_id, BIA)
     for query, found in (
-        ("status=rejected", [made.id]), ("status=published", [kept.id]), ("status=pending", []),
-        (f"productId={product_id}", [kept.id, made.id]), (f"productId={'0' * 24}", []),
+        ("status=rejected", [record.id]), ("status=published", [kept.id]), ("status=pending", []),
+        (f"productId={product_id}", [kept.id, record.id]), (f"productId={'0' * 24}", []),
         (f"storeId={shop.store['id']}&status=published", [kept.id]),
     ):  # fmt: skip
         listed = (await shop.owner.get(f"/api/reviews?{query}")).body
@@ -199,9 +199,9 @@ async def test_the_owner_moderates_and_changes_nothing_else(shop: Shop) -> None:
 
 
 async def test_reviews_belong_to_their_owner(shop: Shop) -> None:
-    made = await review(shop, await product(shop))
+    record = await review(shop, await product(shop))
     bia = await shop.api.person()
-    path = f"/api/reviews/{made.id}"
+    path = f"/api/reviews/{record.id}"
     assert (await bia.get(path)).status == 403
     assert (await bia.put(path, {"status": "rejected"})).status == 403
     assert (await bia.delete(path)).status == 403
@@ -345,15 +345,15 @@ async def test_lists_of_many_products_at_once(shop: Shop) -> None:
     hidden = await review(shop, products[0], BIA)
     await shop.owner.put(f"/api/reviews/{hidden.id}", {"status": "pending"})
 
-    async def texts(wanted: SliceRequest) -> list[tuple[list[str], bool]]:
-        found = await shop.db.read(review_lists.first, products, wanted)
+    async def texts(request: SliceRequest) -> list[tuple[list[str], bool]]:
+        found = await shop.db.read(reviews.first_of_products, products, request)
         return [([r["text"] for r in found[p].records], found[p].more) for p in products]
 
     two = (["4", "3"], True)
     assert await texts(SliceRequest(2)) == [two, two, ([], False)]
     all_five = (["4", "3", "2", "1", "0"], False)
     assert await texts(SliceRequest(5)) == [all_five, all_five, ([], False)]
-    first = await shop.db.read(review_lists.first, products, SliceRequest(2))
+    first = await shop.db.read(reviews.first_of_products, products, SliceRequest(2))
     onward = SliceRequest(2, after=first[products[0]].places[-1])
     assert (await texts(onward))[0] == (["2", "1"], True)
     back = SliceRequest(1, last=True, before=first[products[0]].places[-1])
@@ -366,13 +366,13 @@ async def test_too_much_text_at_once_is_refused(
     product_id = await product(shop)
     for number in range(3):
         await review(shop, product_id, f"c{number}@example.com", text="é" * 100)
-    monkeypatch.setattr(review_lists, "FEW", 2)
-    monkeypatch.setattr(review_lists, "MOST_BYTES", 600)
-    assert await shop.db.read(review_lists.first, [product_id], SliceRequest(3))
-    monkeypatch.setattr(review_lists, "MOST_BYTES", 599)
-    refusal = await refused(shop.db.read(review_lists.first, [product_id], SliceRequest(3)))
+    monkeypatch.setattr(reviews, "FEW", 2)
+    monkeypatch.setattr(reviews, "MOST_BYTES", 600)
+    assert await shop.db.read(reviews.first_of_products, [product_id], SliceRequest(3))
+    monkeypatch.setattr(reviews, "MOST_BYTES", 599)
+    refusal = await refused(shop.db.read(reviews.first_of_products, [product_id], SliceRequest(3)))
     assert refusal.code == "query_too_complex"
-    assert await shop.db.read(review_lists.first, [product_id], SliceRequest(2))
+    assert await shop.db.read(reviews.first_of_products, [product_id], SliceRequest(2))
 
 
 async def test_only_a_customer_of_the_store_writes(shop: Shop) -> None:

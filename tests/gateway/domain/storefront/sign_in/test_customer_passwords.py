@@ -32,9 +32,9 @@ def watched() -> Watched:
 
 @pytest.fixture
 def hasher(watched: Watched) -> Iterator[Passwords]:
-    made = Passwords(clock=SystemClock(), ids=Ids(), observer=watched)
-    yield made
-    made.close()
+    passwords = Passwords(clock=SystemClock(), ids=Ids(), observer=watched)
+    yield passwords
+    passwords.close()
 
 
 async def test_a_flood_of_customers_does_not_keep_the_console_waiting(

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.accounts.counter_store import HOLDERS, OwnCounters
-from gateway.domain.storefront.visitors.attempt_limits import Tries
+from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.records.errors import Refusal
 
 MESSAGE = "Too many."
@@ -24,7 +24,7 @@ class Hands:
     boot = wall
 
 
-def wait_of(tries: Tries, address: str, *holder: str) -> int:
+def wait_of(tries: AttemptLimit, address: str, *holder: str) -> int:
     """Return the seconds to wait, 0 when the try is allowed."""
     try:
         tries.begin(address, *holder)
@@ -35,7 +35,7 @@ def wait_of(tries: Tries, address: str, *holder: str) -> int:
 
 def test_a_period_ends_after_its_first_try() -> None:
     clock = Hands()
-    tries = Tries(clock, 3, 60.0, MESSAGE)
+    tries = AttemptLimit(clock, 3, 60.0, MESSAGE)
     for _ in range(3):
         assert wait_of(tries, "198.51.100.1", "ana") == 0
         clock.seconds += 10
@@ -46,7 +46,7 @@ def test_a_period_ends_after_its_first_try() -> None:
 
 
 def test_holders_and_networks_have_counts_of_their_own() -> None:
-    tries = Tries(Hands(), 1, 60.0, MESSAGE)
+    tries = AttemptLimit(Hands(), 1, 60.0, MESSAGE)
     for address, holder in (
         ("198.51.100.1", "ana"), ("198.51.100.2", "ana"), ("198.51.100.1", "bia"),
         ("2001:db8::1", "ana"), ("2001:db8:0:1::1", "ana"),
@@ -58,13 +58,13 @@ def test_holders_and_networks_have_counts_of_their_own() -> None:
 
 
 def test_a_wide_network_has_ten_times_as_many() -> None:
-    tries = Tries(Hands(), 1, 60.0, MESSAGE)
+    tries = AttemptLimit(Hands(), 1, 60.0, MESSAGE)
     waits = [wait_of(tries, f"198.51.100.{n}", "ana") for n in range(12)]
     assert waits == [0] * 10 + [60] * 2
 
 
 def test_right_and_unchecked_tries_do_not_count() -> None:
-    tries = Tries(Hands(), 2, 60.0, MESSAGE)
+    tries = AttemptLimit(Hands(), 2, 60.0, MESSAGE)
     for _ in range(5):
         tries.begin("198.51.100.1", "ana")
         tries.undo("198.51.100.1", "ana")
@@ -78,7 +78,7 @@ def test_right_and_unchecked_tries_do_not_count() -> None:
 
 def test_the_counts_are_bounded() -> None:
     kept = OwnCounters()
-    tries = Tries(Hands(), 1, 60.0, MESSAGE, lambda name: kept)
+    tries = AttemptLimit(Hands(), 1, 60.0, MESSAGE, lambda name: kept)
     for n in range(HOLDERS // 2 + 10):
         tries.begin("198.51.100.1", f"h{n}")
     assert len(kept._levels) == HOLDERS

@@ -1,30 +1,29 @@
 """Finds the order of a checkout that is sent again with the same idempotency key.
 
-A key belongs to one visitor of a store: to the customer, or to whoever has the cart's token. Of a
-visitor both tokens count, the one before the order and the one after it, because a client that
-lost the response repeats the request with the old one.
+A key belongs to one visitor of a store: to the customer, or to the cart's token. A visitor's key is
+stored under the cart token before the order and the one after it, because a client that lost the
+response repeats the request with the old token.
 """
 
 from msgspec import Struct, json
 
 from gateway.domain.accounts.api_keys import digest_of
-from gateway.domain.storefront.checkouts.form import Wanted
+from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Fault, Refusal
+from gateway.records.once import KEPT
 from outbox.database.plans import by_index
 from outbox.database.transaction import Tx
 from outbox.webhooks.secrets import KeyRing, SealBroken
-
-KEPT = 24 * 3600 * 1_000_000
 
 
 class Tokens(Struct, frozen=True):
     """The secrets of the response to a checkout."""
 
     access: str | None
-    """Shows the order; None when the key that sealed it is gone."""
+    """The token of the order; None when the key that sealed it is gone."""
     cart: str | None
-    """Names the visitor's next cart."""
+    """The token of the visitor's next cart."""
 
 
 _FIND = """
@@ -46,19 +45,19 @@ delete from checkouts where (store_id, visitor, key) in (
 
 
 async def find(
-    tx: Tx, visitor: Visitor, wanted: Wanted, ring: KeyRing
+    tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing
 ) -> tuple[str, Tokens] | None:
     """Return the id and the tokens of the order that this request made before, or None.
 
-    Raises idempotency_mismatch when the key came with something else.
+    Raises idempotency_mismatch when the key was used with other values.
     """
     name = _name(visitor, visitor.cart_token)
-    if wanted.key is None or name is None:
+    if form.key is None or name is None:
         return None
-    row = await tx.one(_FIND, visitor.store.id, wanted.key, name, tx.now - KEPT)
+    row = await tx.one(_FIND, visitor.store.id, form.key, name, tx.now - KEPT)
     if row is None:
         return None
-    if bytes(row["fingerprint"]) != wanted.fingerprint:
+    if bytes(row["fingerprint"]) != form.fingerprint:
         message = "This key was used for another order; use a new one for a new order."
         fault = Fault("idempotencyKey", "mismatch", message)
         raise Refusal("idempotency_mismatch", message, faults=[fault])
@@ -70,22 +69,22 @@ async def find(
 
 
 async def keep(
-    tx: Tx, visitor: Visitor, wanted: Wanted, order_id: str, tokens: Tokens, ring: KeyRing
+    tx: Tx, visitor: Visitor, form: CheckoutInput, order_id: str, tokens: Tokens, ring: KeyRing
 ) -> None:
-    """Remember the order under the key of the request, if it has one."""
-    if wanted.key is None:
+    """Store the order under the key of the request, if it has one."""
+    if form.key is None:
         return
     sealed = ring.seal(json.encode(tokens), order_id)
     names = {_name(visitor, visitor.cart_token), _name(visitor, tokens.cart)}
     for name in sorted(filter(None, names)):
         await tx.run(
-            _KEEP, visitor.store.id, name, wanted.key, wanted.fingerprint, order_id, sealed,
+            _KEEP, visitor.store.id, name, form.key, form.fingerprint, order_id, sealed,
             tx.now,
         )  # fmt: skip
 
 
 async def prune(tx: Tx, limit: int) -> int:
-    """Forget up to `limit` keys that are older than a day; return how many."""
+    """Delete up to `limit` keys that are older than a day; return how many."""
     await by_index(tx)
     return await tx.run(PRUNE, tx.now - KEPT, limit)
 

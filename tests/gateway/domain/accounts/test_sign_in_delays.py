@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.accounts import counter_store
-from gateway.domain.accounts.attempts import DELAYS, FORGOTTEN_SECONDS, Attempts
+from gateway.domain.accounts.sign_in import DELAYS, FORGOTTEN_SECONDS, SignInDelays
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
 
@@ -31,7 +31,7 @@ def clock() -> Hand:
     return Hand()
 
 
-def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
+def waits(tries: SignInDelays, email: str = MARIA, share: str = FAR) -> int:
     """Return the delay of an attempt in seconds; 0 when it was allowed and so counted."""
     try:
         tries.begin(email, share)
@@ -41,7 +41,7 @@ def waits(tries: Attempts, email: str = MARIA, share: str = FAR) -> int:
 
 
 def test_each_wrong_password_lengthens_the_delay(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     assert [waits(tries) for _ in range(FREE)] == [0] * FREE
     for seconds in (1, 2, 4, 8, 16, 32, 60, 60, 60):
         assert waits(tries) == seconds
@@ -52,17 +52,17 @@ def test_each_wrong_password_lengthens_the_delay(clock: Hand) -> None:
 
 
 def test_parallel_attempts_count_before_their_check(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     assert sum(waits(tries) == 0 for _ in range(100)) == FREE
 
 
 def test_a_refused_attempt_does_not_lengthen_the_delay(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     assert [waits(tries) for _ in range(FREE + 50)][-1] == 1
 
 
 def test_the_delay_of_an_account_is_the_same_for_all_addresses(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     for n in range(FREE):
         assert waits(tries, share=f"198.51.100.{n}") == 0
     assert waits(tries, "  MARIA@example.com ", "203.0.113.9") == 1
@@ -70,7 +70,7 @@ def test_the_delay_of_an_account_is_the_same_for_all_addresses(clock: Hand) -> N
 
 
 def test_the_right_password_and_time_reset_the_count(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     for _ in range(2):
         assert [waits(tries) for _ in range(FREE + 1)] == [0] * FREE + [1]
         clock.now += FORGOTTEN_SECONDS
@@ -79,7 +79,7 @@ def test_the_right_password_and_time_reset_the_count(clock: Hand) -> None:
 
 
 def test_attempts_from_elsewhere_do_not_delay_a_known_network(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     assert waits(tries, share=HOME) == 0
     tries.right(MARIA, HOME)
     while not waits(tries, share=FAR):
@@ -89,7 +89,7 @@ def test_attempts_from_elsewhere_do_not_delay_a_known_network(clock: Hand) -> No
 
 
 def test_an_attempt_without_a_check_does_not_count(clock: Hand) -> None:
-    tries = Attempts(clock)
+    tries = SignInDelays(clock)
     for _ in range(3 * FREE):
         assert waits(tries) == 0
         tries.unjudged(MARIA, FAR)
@@ -98,7 +98,7 @@ def test_an_attempt_without_a_check_does_not_count(clock: Hand) -> None:
 def test_memory_is_limited(clock: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counter_store, "HOLDERS", 3)
     kept: dict[str, counter_store.OwnCounters] = {}
-    tries = Attempts(clock, lambda name: kept.setdefault(name, counter_store.OwnCounters()))
+    tries = SignInDelays(clock, lambda name: kept.setdefault(name, counter_store.OwnCounters()))
     for n in range(10):
         waits(tries, f"{n}@example.com")
         tries.right("x@example.com", f"192.0.2.{n}")
