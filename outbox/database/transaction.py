@@ -17,7 +17,7 @@ from outbox.clock import Clock
 from outbox.database.fair_limit import Places
 from outbox.database.leadership import Leadership, Pace
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver
+from outbox.observer import Observer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -174,8 +174,8 @@ class Database(Protocol):
     engine: Engine
     clock: Clock
     ids: Ids
-    observer: DatabaseObserver
-    """Receives measurements of transactions, for metrics."""
+    observer: Observer
+    """Receives the reports of the database and of the parts that work with it, for metrics."""
 
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import pack
-from typing import Protocol
 from zlib import crc32
 
 from outbox.database.transaction import DUTIES, Database, Tx
@@ -44,22 +43,11 @@ where first_seq < $1 order by first_seq desc limit {PAGE}
 """
 
 
-class Ledger(Protocol):
-    """Receives the counts of deleted rows."""
-
-    def purged(self, table: str, count: int) -> None:
-        """Report that `count` rows of `table` were deleted."""
-
-    def swept(self, table: str) -> None:
-        """Report that no row of `table` is past its time any more."""
-
-
 class Marks:
     """The duty that marks new blocks, and deletes the marks of events that are deleted."""
 
-    def __init__(self, db: Database, ledger: Ledger) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._ledger = ledger
 
     async def run_once(self) -> None:
         """Mark all blocks that are complete, and delete the past ones."""
@@ -67,8 +55,8 @@ class Marks:
             records, requests = await self._db.scan(DUTIES, marks_of, first)
             await self._db.write(store, first, records, requests)
         while (before := await self._db.read(past)) is not None:
-            self._ledger.purged("event_marks", await self._db.write(purge, before, PURGED))
-        self._ledger.swept("event_marks")
+            self._db.observer.purged("event_marks", await self._db.write(purge, before, PURGED))
+        self._db.observer.swept("event_marks")
 
 
 async def next_block(tx: Tx) -> int | None:

@@ -15,7 +15,6 @@ import structlog
 from outbox.clock import Clock, sleep_until_set
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.observer import Observer, Unwatched
 from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
@@ -48,28 +47,26 @@ class Worker:
         clock: Clock,
         ids: Ids,
         settings: WorkerSettings,
-        observer: Observer | None = None,
         journal: Journal | None = None,
     ) -> None:
         self._db = db
-        self._observer = observer = observer or Unwatched()
+        self._observer = db.observer
         self._journal = journal = journal or Log()
         self._wake = asyncio.Event()
         waits = Waits(settings.schedule, ids.dice)
         self._lease = Lease(
-            db, clock=clock, ids=ids, observer=observer, journal=journal,
+            db, clock=clock, ids=ids, journal=journal,
             waits=waits, joined=self._wake.set, lost=self._lose,
         )  # fmt: skip
         self._sends = Sends(
-            sender, ring, clock=clock, ids=ids, settings=settings, observer=observer,
+            sender, ring, clock=clock, ids=ids, settings=settings, observer=db.observer,
             objection=self._lease.objection, put=self._put,
         )  # fmt: skip
         own = db.apart("drain")
-        self._settling = Settling(own, clock, observer)
+        self._settling = Settling(own, clock)
         self._taking = Claimer(
-            own, db, clock=clock, sends=self._sends, lease=self._lease, observer=observer,
-            journal=journal,
-        )  # fmt: skip
+            own, db, clock=clock, sends=self._sends, lease=self._lease, journal=journal
+        )
         self._ended = asyncio.Event()
         self._stopping = False
 

@@ -13,7 +13,6 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
-from outbox.observer import Observer
 from outbox.queue.drain import rescue
 from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_claim, take
@@ -47,14 +46,14 @@ class Claimer:
 
     def __init__(
         self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
-        observer: Observer, journal: Journal,
+        journal: Journal,
     ) -> None:  # fmt: skip
         self._db = db
         self._shared = shared
         self._clock = clock
         self._sends = sends
         self._lease = lease
-        self._observer = observer
+        self._observer = db.observer
         self._journal = journal
         self._orphans: list[str] = []
         self._stopped = False

@@ -14,7 +14,7 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.observer import Observer, Rescue
+from outbox.observer import Rescue
 from outbox.queue.drain.rescue import Rescued, Waits
 from outbox.queue.state import snapshots
 from outbox.worker import nodes, reports, skew
@@ -40,7 +40,6 @@ class Lease:
         *,
         clock: Clock,
         ids: Ids,
-        observer: Observer,
         journal: Journal,
         waits: Waits,
         joined: Callable[[], None],
@@ -53,7 +52,7 @@ class Lease:
         self._db = db.apart("lease")
         self._clock = clock
         self._ids = ids
-        self._observer = observer
+        self._observer = db.observer
         self._journal = journal
         self.waits = waits
         self._tell_joined = joined

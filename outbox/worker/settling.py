@@ -10,7 +10,6 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database, Engine
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.observer import Observer
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import unanswered
@@ -31,11 +30,11 @@ log = structlog.get_logger("outbox")
 class Settling:
     """Collects results and writes them in batches."""
 
-    def __init__(self, db: Database, clock: Clock, observer: Observer) -> None:
+    def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
-        self._observer = observer
-        self._reports = Reports(observer, clock)
+        self._observer = db.observer
+        self._reports = Reports(db.observer, clock)
         self._new: list[Result] = []
         self._batch: list[Result] = []
         self._deferred: list[Result] = []

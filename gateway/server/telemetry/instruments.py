@@ -20,8 +20,7 @@ from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
-from outbox.queue.replays import jobs
-from outbox.states import OutcomeName
+from outbox.states import JobKind, OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]
 Reason = Literal[
@@ -275,7 +274,7 @@ class Instruments:
             self._transactions[(op,)]
         for fault in get_args(DatabaseFault):
             self._faults[(fault,)]
-        for job in get_args(jobs.Kind):
+        for job in get_args(JobKind):
             self._jobs_made[(job,)]
             for ended in ("done", "cancelled"):
                 self._jobs_ended[job, ended]

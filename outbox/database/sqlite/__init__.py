@@ -32,7 +32,7 @@ from outbox.database.transaction import (
 )
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver, Unwatched
+from outbox.observer import Observer
 
 VERSION = sqlite3.sqlite_version
 READERS = 2
@@ -47,7 +47,7 @@ class SqliteDatabase:
     def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
         self.clock = clock
         self.ids = ids
-        self.observer: DatabaseObserver = Unwatched()
+        self.observer = Observer()
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []

@@ -11,6 +11,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.events import history, marks
 from outbox.events.history import Wanted
 from outbox.events.marks import Marks
+from outbox.observer import Observer
 
 OWNER = "owner"
 EVENT = """
@@ -20,8 +21,8 @@ values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, '')
 """
 
 
-class Counts:
-    """A ledger that adds up what was deleted."""
+class Counts(Observer):
+    """An observer that adds up what was deleted."""
 
     def __init__(self) -> None:
         self.deleted = 0
@@ -29,8 +30,6 @@ class Counts:
     def purged(self, table: str, count: int) -> None:
         assert table == "event_marks"
         self.deleted += count
-
-    def swept(self, table: str) -> None: ...
 
 
 async def furnish(db: Database, first: int, count: int, seed: int = 7) -> list[dict[str, Any]]:
@@ -92,7 +91,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("marked", ["none", "some", "all"])
 async def test_pages_hold_what_a_filter_in_memory_finds(db: Database, marked: str) -> None:
-    duty = Marks(db, Counts())
+    duty = Marks(db)
     rows = await furnish(db, 5, 80 if marked == "some" else 131)
     if marked != "none":
         await duty.run_once()
@@ -112,7 +111,7 @@ async def test_pages_hold_what_a_filter_in_memory_finds(db: Database, marked: st
 async def test_a_search_reads_marks_and_not_events(db: Database) -> None:
     """With the marks of a block emptied, what is in it is not found: nothing else is read there."""
     rows = await furnish(db, 0, 64)
-    await Marks(db, Counts()).run_once()
+    await Marks(db).run_once()
 
     async def empty(tx: Tx) -> None:
         await tx.run("update event_marks set records = $1, requests = $1 where first_seq < 32", b"")
@@ -124,8 +123,8 @@ async def test_a_search_reads_marks_and_not_events(db: Database) -> None:
 
 @pytest.mark.usefixtures("small")
 async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Database) -> None:
-    counts = Counts()
-    duty = Marks(db, counts)
+    db.observer = counts = Counts()
+    duty = Marks(db)
     await furnish(db, 3, 20)
     await duty.run_once()
     # Places 0 to 15 are complete, 16 to 23 lack the last one.

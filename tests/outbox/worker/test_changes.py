@@ -63,12 +63,10 @@ class Resolving:
 async def resolving(db: Database) -> AsyncIterator[Resolving]:
     names = SlowNames(loop=asyncio.get_running_loop())
     clock = SystemClock()
-    key, watch = ring(), Counted()
+    key = ring()
+    db.observer = watch = Counted()
     sender = Sender(Guard(RULES, clock, names.look_up), clock)
-    worker = Worker(
-        db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=5.0),
-        observer=watch,
-    )  # fmt: skip
+    worker = Worker(db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=5.0))
     task = asyncio.create_task(worker.run())
     async with inbox() as box:
         port = box.url.rpartition(":")[2]

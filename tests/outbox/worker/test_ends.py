@@ -47,8 +47,8 @@ async def test_what_an_activation_cancels_is_reported(
     webhook_id, _ = await add_webhook(db, ring(), URL, ordered=ordered)
     await db.write(parking.pause, webhook_id)
     await written(db, *"abcabca")
-    watch = Counted()
-    assert await parking.activate(db, webhook_id, parked, watch)
+    db.observer = watch = Counted()
+    assert await parking.activate(db, webhook_id, parked)
     assert await ended(db) == told(watch, webhook_id) == count
 
 
@@ -59,8 +59,8 @@ async def test_what_a_removal_cancels_is_reported(db: Database, ordered: bool) -
     await written(db, *"abcabca")
     assert await taken(db, webhook_id)
     await written(db, *"ab")
-    watch = Counted()
-    assert await parking.remove(db, webhook_id, watch)
+    db.observer = watch = Counted()
+    assert await parking.remove(db, webhook_id)
     assert await ended(db) == told(watch, webhook_id) == {"cancelled": 9}
 
 
@@ -74,8 +74,8 @@ async def test_a_removal_in_many_transactions_reports_each_end_once(
     webhook_id, _ = await add_webhook(db, ring(), URL)
     await written(db, *"abcabca")
     await ordering.turn(db, webhook_id, True)
-    watch = Counted()
-    assert await parking.remove(db, webhook_id, watch)
+    db.observer = watch = Counted()
+    assert await parking.remove(db, webhook_id)
     assert await ended(db) == told(watch, webhook_id) == {"cancelled": 7}
 
 

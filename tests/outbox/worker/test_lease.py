@@ -34,9 +34,9 @@ class Shifted(SystemClock):
 @asynccontextmanager
 async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease, Counted]]:
     """Keep a lease until the block ends; the counts include "joined" and "lost"."""
-    watch = Counted()
+    db.observer = watch = Counted()
     kept = Lease(
-        db, clock=clock, ids=Ids(), observer=watch, journal=Log(), waits=WAITS,
+        db, clock=clock, ids=Ids(), journal=Log(), waits=WAITS,
         joined=watch.joined, lost=watch.lost,
     )  # fmt: skip
     task = asyncio.create_task(kept.run())
