@@ -168,10 +168,23 @@ class Tx(Protocol):
         """Write `row` before COMMIT, and before the unit's next statement that may see it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The most that one unit should write: rows, and bytes of large values."""
+
+    rows: int
+    size: int
+
+
 class Database(Protocol):
     """An open database."""
 
     engine: Engine
+    shared: bool
+    """Whether other nodes may work with it at the same time."""
+    one_writer: bool
+    """Whether units wait for each other, not for locks, and those that wait share one COMMIT."""
+    batch: Batch
     clock: Clock
     ids: Ids
     observer: Observer

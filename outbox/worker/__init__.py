@@ -19,7 +19,7 @@ from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.claimer import Claimer
+from outbox.worker.claimer import JointClaimer, SeparateClaimer
 from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
@@ -64,8 +64,9 @@ class Worker:
         )  # fmt: skip
         own = db.apart("drain")
         self._settling = Settling(own, clock)
-        self._taking = Claimer(
-            own, db, clock=clock, sends=self._sends, lease=self._lease, journal=journal
+        claimer = JointClaimer if db.one_writer else SeparateClaimer
+        self._claimer = claimer(
+            own, clock=clock, sends=self._sends, lease=self._lease, journal=journal
         )
         self._ended = asyncio.Event()
         self._stopping = False
@@ -112,7 +113,7 @@ class Worker:
         the next start then rescues deliveries without a recorded result.
         """
         self._stopping = True
-        self._taking.stop()
+        self._claimer.stop()
         self._wake.set()
         if await sleep_until_set(self._ended, grace):
             return
@@ -125,8 +126,8 @@ class Worker:
         slow = self._sends.take_slots_back()
         unwritten = self._settling.unwritten
         settled, taken = await self._both(
-            self._settling.write(self._taking.along(unwritten)),
-            self._taking.take(unwritten, self._settling.held, self._settling.unstored),
+            self._settling.write(self._claimer.along(unwritten)),
+            self._claimer.take(unwritten, self._settling.held, self._settling.unstored),
         )
         wait = BACKOFF_SECONDS if settled is None or taken is None else min(settled, taken)
         windows = self._sends.windows
@@ -143,9 +144,9 @@ class Worker:
     ) -> tuple[float | None, float | None]:
         """Await both to their ends, even when one fails: two turns must not overlap.
 
-        On PostgreSQL one after the other, because both may claim.
+        With one writer both share a COMMIT; otherwise both may claim, so one follows the other.
         """
-        if self._db.engine == "sqlite":
+        if self._db.one_writer:
             done = await asyncio.gather(settle, take, return_exceptions=True)
         else:
             [settled] = await asyncio.gather(settle, return_exceptions=True)
@@ -157,10 +158,10 @@ class Worker:
         return done  # type: ignore[return-value] # no exception is left
 
     def _over(self) -> bool:
-        return self._stopping and not (self._sends or self._settling or self._taking.owes)
+        return self._stopping and not (self._sends or self._settling or self._claimer.owes)
 
     def _hear(self) -> None:
-        self._taking.hear()
+        self._claimer.hear()
         self._wake.set()
 
     def _put(self, result: Result) -> None:

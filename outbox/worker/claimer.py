@@ -45,11 +45,9 @@ class Claimer:
     """Fans out and claims for one worker; claimed deliveries start at once."""
 
     def __init__(
-        self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
-        journal: Journal,
-    ) -> None:  # fmt: skip
+        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
+    ) -> None:
         self._db = db
-        self._shared = shared
         self._clock = clock
         self._sends = sends
         self._lease = lease
@@ -57,19 +55,10 @@ class Claimer:
         self._journal = journal
         self._orphans: list[str] = []
         self._stopped = False
-        self._news = True
-        self._fanned_at = 0.0
-        self._fan_out_at = 0.0
         self._checked_at = clock.monotonic()
         self._empty = 0
-        self._turned_away = 0
-        self._held = 0
-        self._notes_at = 0.0
         self._give_back_at = 0.0
         self._claims = 0
-        self._claim_at = 0.0
-        self._claimed_along = False
-        self._crowded = False
 
     @property
     def owes(self) -> bool:
@@ -78,7 +67,6 @@ class Claimer:
 
     def hear(self) -> None:
         """Note that there may be events to fan out."""
-        self._news = True
 
     def stop(self) -> None:
         """Take nothing more; claims of a running transaction are released."""
@@ -93,120 +81,28 @@ class Claimer:
         try:
             await self._give_back()
             if self._stopped or self._lease.objection() is not None:
-                self._claim_at = 0.0
+                self._look_soon()
                 return POLL_SECONDS
             await self._check(held, unstored)
         except DatabaseUnavailable as error:
             log.warning("take_failed", error=str(error), node=self._lease.node_id)
             return None
         self._sends.watch_changes()
-        if self._db.engine == "sqlite":
-            return await self._together(unwritten)
-        return await self._apart(unwritten)
+        return await self._take(unwritten)
 
     def along(self, unwritten: int) -> Write | None:
         """Return a function that records results and claims, in one transaction.
 
-        Return None where a claim has its own transaction: on SQLite, where both share a COMMIT, and
-        when something else comes before the next claim.
+        Return None where a claim has its own transaction.
         """
-        if (
-            self._db.engine == "sqlite"
-            or self._stopped
-            or self._orphans
-            or self._lease.objection() is not None
-        ):
-            return None
-        return partial(self._settle_and_claim, unwritten)
+        return None
 
-    async def _settle_and_claim(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
-        self._sends.watch_changes()
-        capacity = self._capacity(unwritten)
-        began = self._clock.monotonic()
-        try:
-            settlement, taken = await self._db.write(settle_and_claim, batch, capacity)
-        except Exception as error:
-            self._failed(error, capacity, began)
-            raise
-        self._claimed(taken, capacity, began)
-        self._claimed_along = True
-        return settlement
+    async def _take(self, unwritten: int) -> float | None:
+        """Fan out and claim; return what `take` returns."""
+        raise NotImplementedError
 
-    async def _together(self, unwritten: int) -> float | None:
-        capacity = self._capacity(unwritten)
-        began = self._clock.monotonic()
-        try:
-            fanned, taken = await self._db.write(take, capacity)
-        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
-            self._failed(error, capacity, began)
-            return None
-        self._note(fanned, capacity)
-        for each in taken:
-            self._start(each, capacity, began)
-        return 0.0 if fanned.more else self._wait(taken[-1])
-
-    async def _apart(self, unwritten: int) -> float | None:
-        """Fan out in a separate transaction, so that its locks are free at once."""
-        wait = POLL_SECONDS
-        now = self._clock.monotonic()
-        look = (self._crowded or now >= self._claim_at) and not self._claimed_along
-        self._claimed_along = False
-        if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
-            self._news = False
-            self._fanned_at = now
-            capacity = self._capacity(unwritten)
-            try:
-                fanned, due = await self._db.write(fan_out_and_look, capacity)
-            except Exception as error:  # noqa: BLE001 - as above
-                self._news = True
-                self._failed(error, capacity, now)
-                if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
-                    return None
-                # A failing fan-out must not block deliveries that are ready already.
-                self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
-                look = True
-            else:
-                look = look or due
-                self._note(fanned, capacity)
-                wait = self._wait_for_fan_out(fanned)
-        began = self._clock.monotonic()
-        capacity = self._capacity(unwritten)
-        try:
-            if began >= self._notes_at:
-                # The notes of all nodes, because the node that left a note may be dead.
-                held = await self._db.write(lanes.wake_noted)
-                self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
-                self._held = self._held + 1 if held else 0
-                look = True
-            if look:
-                self._claimed(await self._db.write(claim_due, capacity), capacity, began)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._failed(error, capacity, began)
-            return None
-        return min(wait, self._until(self._notes_at), self._until(self._claim_at))
-
-    def _claimed(self, taken: Taken, capacity: Capacity, began: float) -> None:
-        """Start what was claimed, and determine when to claim again."""
-        self._start(taken, capacity, began)
-        self._claim_at = self._clock.monotonic() + self._wait(taken)
-        # A slot may become free without a result: that of a slow send.
-        self._crowded = taken.crowded
-        if taken.crowded:
-            self._shared.announce()
-
-    def _until(self, moment: float) -> float:
-        return max(moment - self._clock.monotonic(), SHORTEST_SECONDS)
-
-    def _wait_for_fan_out(self, fanned: FannedOut) -> float:
-        """Return seconds until the next fan-out may find something."""
-        if not fanned.turned_away:
-            self._turned_away = 0
-            self._news = self._news or fanned.more
-            return 0.0 if fanned.more else POLL_SECONDS
-        # The node that fans out may have started before the event of this wake-up was committed.
-        self._news = True
-        self._turned_away += 1
-        return _pause(self._turned_away - 1)
+    def _look_soon(self) -> None:
+        """Claim at the next turn, because deliveries may have become due."""
 
     def _capacity(self, unwritten: int) -> Capacity:
         self._claims += 1
@@ -217,7 +113,7 @@ class Claimer:
         # A claim that may be committed in spite of its error is released before the next claim, so
         # there is never more than this one.
         self._orphans.append(capacity.claim)
-        self._claim_at = 0.0
+        self._look_soon()
         self._observer.claimed("error", self._clock.monotonic() - began)
         if isinstance(error, DatabaseUnavailable):
             log.warning("take_failed", error=str(error), node=capacity.node_id)
@@ -226,8 +122,6 @@ class Claimer:
 
     def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
         """Report a fan-out, and send the deliveries it claimed."""
-        if fanned.noted:
-            self._held, self._notes_at = 0, 0.0
         if fanned.events or fanned.created or fanned.announced:
             self._observer.fanned_out(fanned.events, fanned.created)
             self._journal.fanned_out(fanned.announced)
@@ -276,7 +170,7 @@ class Claimer:
         for claim_token in reversed(tuple(self._orphans)):
             if await self._db.write(rescue.release, claim_token):
                 self._orphans.remove(claim_token)
-                self._claim_at = 0.0
+                self._look_soon()
             else:
                 self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
@@ -293,9 +187,139 @@ class Claimer:
         self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
         unstored.difference_update(delivery.delivery_id for delivery in rescued)
         if rescued:
-            self._claim_at = 0.0
+            self._look_soon()
             log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
             reports.rescued(self._observer, self._journal, "unheld", rescued)
+
+
+class JointClaimer(Claimer):
+    """Fans out and claims in one transaction, where units share one COMMIT."""
+
+    async def _take(self, unwritten: int) -> float | None:
+        capacity = self._capacity(unwritten)
+        began = self._clock.monotonic()
+        try:
+            fanned, taken = await self._db.write(take, capacity)
+        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
+            self._failed(error, capacity, began)
+            return None
+        self._note(fanned, capacity)
+        for each in taken:
+            self._start(each, capacity, began)
+        return 0.0 if fanned.more else self._wait(taken[-1])
+
+
+class SeparateClaimer(Claimer):
+    """Fans out in a separate transaction, so that its locks are free at once.
+
+    It looks for due deliveries only when there may be some.
+    """
+
+    def __init__(
+        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
+    ) -> None:
+        super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
+        self._news = True
+        self._fanned_at = 0.0
+        self._fan_out_at = 0.0
+        self._turned_away = 0
+        self._held = 0
+        self._notes_at = 0.0
+        self._claim_at = 0.0
+        self._claimed_along = False
+        self._crowded = False
+
+    def hear(self) -> None:
+        self._news = True
+
+    def along(self, unwritten: int) -> Write | None:
+        if self._stopped or self._orphans or self._lease.objection() is not None:
+            # Something else comes before the next claim.
+            return None
+        return partial(self._settle_and_claim, unwritten)
+
+    def _look_soon(self) -> None:
+        self._claim_at = 0.0
+
+    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
+        if fanned.noted:
+            self._held, self._notes_at = 0, 0.0
+        super()._note(fanned, capacity)
+
+    async def _settle_and_claim(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
+        self._sends.watch_changes()
+        capacity = self._capacity(unwritten)
+        began = self._clock.monotonic()
+        try:
+            settlement, taken = await self._db.write(settle_and_claim, batch, capacity)
+        except Exception as error:
+            self._failed(error, capacity, began)
+            raise
+        self._claimed(taken, capacity, began)
+        self._claimed_along = True
+        return settlement
+
+    async def _take(self, unwritten: int) -> float | None:
+        wait = POLL_SECONDS
+        now = self._clock.monotonic()
+        look = (self._crowded or now >= self._claim_at) and not self._claimed_along
+        self._claimed_along = False
+        if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
+            self._news = False
+            self._fanned_at = now
+            capacity = self._capacity(unwritten)
+            try:
+                fanned, due = await self._db.write(fan_out_and_look, capacity)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._news = True
+                self._failed(error, capacity, now)
+                if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
+                    return None
+                # A failing fan-out must not block deliveries that are ready already.
+                self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
+                look = True
+            else:
+                look = look or due
+                self._note(fanned, capacity)
+                wait = self._wait_for_fan_out(fanned)
+        began = self._clock.monotonic()
+        capacity = self._capacity(unwritten)
+        try:
+            if began >= self._notes_at:
+                # The notes of all nodes, because the node that left a note may be dead.
+                held = await self._db.write(lanes.wake_noted)
+                self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
+                self._held = self._held + 1 if held else 0
+                look = True
+            if look:
+                self._claimed(await self._db.write(claim_due, capacity), capacity, began)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(error, capacity, began)
+            return None
+        return min(wait, self._until(self._notes_at), self._until(self._claim_at))
+
+    def _claimed(self, taken: Taken, capacity: Capacity, began: float) -> None:
+        """Start what was claimed, and determine when to claim again."""
+        self._start(taken, capacity, began)
+        self._claim_at = self._clock.monotonic() + self._wait(taken)
+        # A slot may become free without a result: that of a slow send.
+        self._crowded = taken.crowded
+        if taken.crowded:
+            self._db.announce()
+
+    def _until(self, moment: float) -> float:
+        return max(moment - self._clock.monotonic(), SHORTEST_SECONDS)
+
+    def _wait_for_fan_out(self, fanned: FannedOut) -> float:
+        """Return seconds until the next fan-out may find something."""
+        if not fanned.turned_away:
+            self._turned_away = 0
+            self._news = self._news or fanned.more
+            return 0.0 if fanned.more else POLL_SECONDS
+        # The node that fans out may have started before the event of this wake-up was committed.
+        self._news = True
+        self._turned_away += 1
+        return _pause(self._turned_away - 1)
 
 
 def _pause(times: int) -> float:

@@ -48,7 +48,8 @@ class Lease:
         self.node_id = ids.new(clock.wall())
         self.skew = 0.0
         self._compared = clock.wall() - clock.boot()
-        self._engine = db.engine
+        self._shared = db.shared
+        """Otherwise nobody can take deliveries from this node, and a lease never ends."""
         self._db = db.apart("lease")
         self._clock = clock
         self._ids = ids
@@ -83,7 +84,7 @@ class Lease:
 
     def _ahead(self) -> float:
         """Return the last measured difference, moved by the jumps of the wall clock since then."""
-        if self._engine == "sqlite":
+        if not self._shared:
             return 0.0
         return self.skew + (self._wall_at_boot() - self._compared) / 1_000_000
 
@@ -115,13 +116,13 @@ class Lease:
                 return BACKOFF_SECONDS
         elif self._must_renew() and not await self._tried("lease_not_renewed", self._renew):
             return BACKOFF_SECONDS
-        if self._engine == "postgres" and self._age(self._looked) >= LOOK_SECONDS:
+        if self._shared and self._age(self._looked) >= LOOK_SECONDS:
             self._looked = self._clock.boot()
             await self._tried("rescue_put_off", self._look)
         return LOOK_SECONDS / 3
 
     def _must_renew(self) -> bool:
-        return self._engine == "postgres" and self._age(self._renewed) >= RENEW_SECONDS
+        return self._shared and self._age(self._renewed) >= RENEW_SECONDS
 
     async def _tried(self, name: str, step: Callable[[], Awaitable[None]]) -> bool:
         try:
@@ -135,7 +136,10 @@ class Lease:
 
     async def _join(self) -> None:
         before = self._clock.boot()
-        rescued = await self._db.write(nodes.join, self.node_id, self.waits)
+        if self._shared:
+            rescued = await self._db.write(nodes.join, self.node_id)
+        else:
+            rescued = await self._db.write(nodes.join_alone, self.node_id, self.waits)
         self._joined = True
         self._hold_from(before)
         self._note_rescued("startup", rescued)
@@ -162,7 +166,7 @@ class Lease:
         await self._db.write(snapshots.forget_since)
 
     async def _compare(self) -> None:
-        if self._engine == "sqlite":
+        if not self._shared:
             return
         self.skew = await skew.measure(self._db, self._clock)
         self._compared = self._wall_at_boot()
@@ -180,7 +184,7 @@ class Lease:
         """Extend the lease from `boot`, the time of the request; the reply may have taken long."""
         self._renewed = boot
         self._stop_timer()
-        if self._engine == "postgres":
+        if self._shared:
             left = LEASE_SECONDS - self._age(boot)
             self._end = asyncio.get_running_loop().call_later(max(left, 0.0), self._run_out)
 
@@ -198,8 +202,8 @@ class Lease:
         self._tell_lost()
 
     def _is_over(self) -> bool:
-        """Return whether other nodes may have this node's deliveries; on SQLite there are none."""
-        return self._engine == "postgres" and self._age(self._renewed) > LEASE_SECONDS
+        """Return whether other nodes may have this node's deliveries."""
+        return self._shared and self._age(self._renewed) > LEASE_SECONDS
 
     def _age(self, boot: int) -> float:
         return (self._clock.boot() - boot) / 1_000_000

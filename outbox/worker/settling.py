@@ -8,7 +8,7 @@ from dataclasses import replace
 import structlog
 
 from outbox.clock import Clock
-from outbox.database.transaction import Database, Engine
+from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
@@ -17,10 +17,6 @@ from outbox.worker.reports import Reports
 
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
-RESULTS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
-"""The limit of one batch; on SQLite the event loop runs nothing else while it is recorded."""
-ANSWERS_AT_ONCE = {"sqlite": 512 * 1024, "postgres": 8 * 1024 * 1024}
-"""The bytes of responses in one batch, without its first result."""
 
 Write = Callable[[Sequence[Result]], Awaitable[Settlement]]
 
@@ -72,7 +68,7 @@ class Settling:
             self._new = self._deferred + self._new
             self._deferred = []
         # The batch is an attribute, so that no error can lose its contents.
-        room = _room(self._batch, self._new, self._db.engine)
+        room = _room(self._batch, self._new, self._db.batch)
         self._batch += self._new[:room]
         del self._new[:room]
         waits = [await self._write(self._batch, first)] if self._batch else [float("inf")]
@@ -130,7 +126,7 @@ class Settling:
                 "webhook_changed", webhook_id=transition.webhook_id, to=transition.to,
                 reason=transition.reason,
             )  # fmt: skip
-        if settlement.wait_us is None or first is not None or self._db.engine == "sqlite":
+        if settlement.wait_us is None or first is not None or self._db.one_writer:
             # A claim in or after this transaction has seen what is due.
             return float("inf")
         return settlement.wait_us / 1_000_000
@@ -162,13 +158,13 @@ class Settling:
         return await self._write([again], reported=True)
 
 
-def _room(batch: Sequence[Result], new: Sequence[Result], engine: Engine) -> int:
-    """Return how many of the new results the batch may take."""
+def _room(batch: Sequence[Result], new: Sequence[Result], limit: Batch) -> int:
+    """Return how many of the new results the batch may take; its first one has any size."""
     size = sum(map(_bytes, batch))
     count = len(batch)
     for result in new:
         size += _bytes(result)
-        if count >= RESULTS_AT_ONCE[engine] or (count and size > ANSWERS_AT_ONCE[engine]):
+        if count >= limit.rows or (count and size > limit.size):
             break
         count += 1
     return count - len(batch)

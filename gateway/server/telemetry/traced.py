@@ -22,6 +22,9 @@ class TracedDatabase:
         self._inner = inner
         self._spans = spans
         self.engine = inner.engine
+        self.shared = inner.shared
+        self.one_writer = inner.one_writer
+        self.batch = inner.batch
         self.clock = inner.clock
         self.ids = inner.ids
 

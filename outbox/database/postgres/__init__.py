@@ -25,6 +25,7 @@ from outbox.database.postgres.units import Units
 from outbox.database.transaction import (
     DUTIES,
     PACE,
+    Batch,
     LetGo,
     P,
     Purpose,
@@ -50,6 +51,9 @@ class PostgresDatabase:
     """`Database` on a PostgreSQL server."""
 
     engine: Literal["sqlite", "postgres"] = "postgres"
+    shared = True
+    one_writer = False
+    batch = Batch(10_000, 8 * 1024 * 1024)
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from outbox.database.sqlite.threads import Reader, Readers, Scanner
 from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
     PACE,
+    Batch,
     LetGo,
     P,
     Purpose,
@@ -43,6 +44,10 @@ class SqliteDatabase:
     """`Database` on one SQLite file."""
 
     engine: Literal["sqlite", "postgres"] = "sqlite"
+    shared = False
+    one_writer = True
+    # While brief units write, the event loop runs nothing else.
+    batch = Batch(128, 512 * 1024)
 
     def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
         self.clock = clock

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-import pytest
-
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database
+from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state.deliveries import Claimed, Result
 from outbox.queue.state.policy import again
-from outbox.worker.settling import DEFERRED_SECONDS, RESULTS_AT_ONCE, Settling
+from outbox.worker.settling import DEFERRED_SECONDS, Settling
 from tests.support.drain import Counted
 
 
@@ -30,7 +28,8 @@ class Stepped(SystemClock):
 class HeldLanes:
     """A database that settles everything except results in locked lanes."""
 
-    engine = "postgres"
+    one_writer = False
+    batch = Batch(10_000, 1024)
 
     def __init__(self) -> None:
         self.observer = Counted()
@@ -97,11 +96,9 @@ async def test_a_result_that_was_written_after_all_is_not_fenced() -> None:
     assert lanes.observer.counts["fenced"] == 1
 
 
-async def test_many_results_are_recorded_in_batches_in_their_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(RESULTS_AT_ONCE, "postgres", 2)
+async def test_many_results_are_recorded_in_batches_in_their_order() -> None:
     lanes = HeldLanes()
+    lanes.batch = Batch(2, 1024)
     settling = Settling(cast(Database, lanes), Stepped())
     for n in range(5):
         settling.put(result(f"r{n}", "idle"))

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Literal
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
-from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx
+from outbox.database.transaction import PACE, Batch, LetGo, P, Purpose, T, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -30,6 +30,9 @@ class Store:
     """`Database` of one simulated process on one SQLite file."""
 
     engine: Literal["sqlite", "postgres"] = "sqlite"
+    shared = False
+    one_writer = True
+    batch = Batch(128, 512 * 1024)
 
     def __init__(self, path: Path, clock: VirtualTime, ids: Ids, dice: Random) -> None:
         self.clock = clock
