@@ -114,7 +114,7 @@ async def places(
 
     The second value is where the next round starts, None at the end.
     """
-    found: list[int] = []
+    seqs: list[int] = []
     rows = await tx.all(BLOCKS, before)
     for row in rows:
         first = row["first_seq"]
@@ -123,8 +123,8 @@ async def places(
             for marks, text in ((row["records"], record_id), (row["requests"], request_id))
             for place in _places(bytes(marks), checksum(text))
         }
-        found += sorted((seq for seq in here if seq < before), reverse=True)
-    return found, rows[-1]["first_seq"] if len(rows) == PAGE else None
+        seqs += sorted((seq for seq in here if seq < before), reverse=True)
+    return seqs, rows[-1]["first_seq"] if len(rows) == PAGE else None
 
 
 def checksum(text: str) -> int:
@@ -132,8 +132,8 @@ def checksum(text: str) -> int:
     return crc32(text.encode()) or 1
 
 
-def _places(marks: bytes, wanted: int) -> Iterator[int]:
-    needle = pack("<I", wanted)
+def _places(marks: bytes, mark: int) -> Iterator[int]:
+    needle = pack("<I", mark)
     at = marks.find(needle)
     while at >= 0:
         if at % WIDTH == 0:

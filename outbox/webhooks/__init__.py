@@ -16,7 +16,8 @@ from outbox.webhooks.operational import is_operational
 from outbox.webhooks.secrets import KeyRing
 
 State = Literal["active", "paused", "disabled"]
-MICROSECONDS = 1_000_000
+Trouble = Literal["gone", "disabled", "failing"]
+"""Disabled by an answer 410, disabled after days of failures, or an open circuit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,6 @@ class Webhook:
     failures: int
     last_outcome: str | None
     last_status: int | None
-    last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
     operational: bool
     unreadable: str | None
@@ -70,7 +70,7 @@ READ = frozenset({"events", "ordered", "conditions", "operational"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
+  failing_since, failures, last_outcome, last_status, circuit, operational,
   unreadable"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
@@ -119,6 +119,25 @@ COUNT = """
 select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0) as listening
 from webhooks where owner_id = $1
 """
+
+
+# The condition of the index, word for word.
+TROUBLED = """
+select id, url, state, disabled_reason from webhooks
+where owner_id = $1 and (state = 'disabled' or circuit <> 'closed')
+  and state <> 'paused'
+order by case when state <> 'disabled' then 2 when disabled_reason = 'gone' then 0 else 1 end, id
+limit $2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """A webhook in trouble."""
+
+    id: str
+    url: str
+    trouble: Trouble
 
 
 class TooMany(Exception):
@@ -170,13 +189,13 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     """
     if await tx.run(NEW_URL, webhook_id, version, draft.url):
         await tx.run(START_HEALTHY, webhook_id)
-    done = await tx.run(
+    changed = await tx.run(
         CHANGE,
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now, *_options(draft),
     )  # fmt: skip
     tx.changed.add(webhook_id)
-    return done == 1
+    return changed == 1
 
 
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
@@ -192,6 +211,23 @@ async def listed(tx: Tx, owner_id: str) -> list[Webhook]:
         owner_id,
     )
     return [_webhook(row) for row in rows]
+
+
+async def troubled(tx: Tx, owner_id: str, limit: int) -> list[Troubled]:
+    """Return up to `limit` webhooks in trouble, one kind of trouble after the other.
+
+    A paused webhook is not: its owner knows of it.
+    """
+    return [
+        Troubled(row["id"], row["url"], _trouble(row))
+        for row in await tx.all(TROUBLED, owner_id, limit)
+    ]
+
+
+def _trouble(row: Row) -> Trouble:
+    if row["state"] != "disabled":
+        return "failing"
+    return "gone" if row["disabled_reason"] == "gone" else "disabled"
 
 
 def seal_headers(

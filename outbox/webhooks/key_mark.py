@@ -57,10 +57,10 @@ async def objection(query: Query, ring: KeyRing, *, marked: bool = True) -> str 
         # The mark is damaged, or the key is another one of that name: the secrets tell.
     for row in await query(SAMPLES):
         [webhook] = await query(STORED, row["id"])
-        found = _fault(ring, bytes(webhook["secret"]), row["id"])
-        if found is None:
+        row_fault = _fault(ring, bytes(webhook["secret"]), row["id"])
+        if row_fault is None:
             return None
-        fault = fault or found
+        fault = fault or row_fault
     return fault
 
 

@@ -125,37 +125,38 @@ class Worker:
         self._wake.clear()
         slow = self._sends.take_slots_back()
         unwritten = self._settling.unwritten
-        settled, taken = await self._both(
+        wait = await self._both(
             self._settling.write(self._claimer.along(unwritten)),
             self._claimer.take(unwritten, self._settling.held, self._settling.unstored),
         )
-        wait = BACKOFF_SECONDS if settled is None or taken is None else min(settled, taken)
         windows = self._sends.windows
         self._observer.slots(windows.slots, windows.busy)
+        pause = BACKOFF_SECONDS if wait is None else wait
         if windows.busy:
-            wait = min(wait, slow or SLOW_SECONDS)
-        if settled is None or taken is None:
-            await asyncio.sleep(wait)
+            pause = min(pause, slow or SLOW_SECONDS)
+        if wait is None:
+            await asyncio.sleep(pause)
         elif not self._over():
-            await sleep_until_set(self._wake, wait)
+            await sleep_until_set(self._wake, pause)
 
     async def _both(
         self, settle: Awaitable[float | None], take: Awaitable[float | None]
-    ) -> tuple[float | None, float | None]:
+    ) -> float | None:
         """Await both to their ends, even when one fails: two turns must not overlap.
 
         With one writer both share a COMMIT; otherwise both may claim, so one follows the other.
+        Return the shorter wait, None when the database is unavailable.
         """
-        if self._db.one_writer:
-            done = await asyncio.gather(settle, take, return_exceptions=True)
-        else:
-            [settled] = await asyncio.gather(settle, return_exceptions=True)
-            [taken] = await asyncio.gather(take, return_exceptions=True)
-            done = (settled, taken)
-        for result in done:
-            if isinstance(result, BaseException):
-                raise result
-        return done  # type: ignore[return-value] # no exception is left
+        waits: list[float | BaseException | None] = []
+        for steps in [[settle, take]] if self._db.one_writer else [[settle], [take]]:
+            waits += await asyncio.gather(*steps, return_exceptions=True)
+        seconds: list[float] = []
+        for wait in waits:
+            if isinstance(wait, BaseException):
+                raise wait
+            if wait is not None:
+                seconds.append(wait)
+        return min(seconds) if len(seconds) == len(waits) else None
 
     def _over(self) -> bool:
         return self._stopping and not (self._sends or self._settling or self._claimer.owes)

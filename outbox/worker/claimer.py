@@ -131,12 +131,12 @@ class Claimer:
             self._observer.delivery_finished(webhook_id, "dead", None)
         self._begin(fanned.claimed, fanned.endpoints, capacity)
 
-    def _start(self, taken: Taken, capacity: Capacity, began: float) -> None:
+    def _start(self, claim: Taken, capacity: Capacity, began: float) -> None:
         self._observer.tick()
         self._observer.claimed(
-            "rows" if taken.claimed else "empty", self._clock.monotonic() - began
+            "rows" if claim.claimed else "empty", self._clock.monotonic() - began
         )
-        self._begin(taken.claimed, taken.endpoints, capacity)
+        self._begin(claim.claimed, claim.endpoints, capacity)
 
     def _begin(
         self, claimed: Sequence[Claimed], endpoints: Mapping[str, Endpoint], capacity: Capacity
@@ -149,16 +149,16 @@ class Claimer:
             return
         self._sends.start(claimed, endpoints, capacity.node_id)
 
-    def _wait(self, taken: Taken) -> float:
+    def _wait(self, claim: Taken) -> float:
         """Return seconds until a claim may find something, longer after each one that does not."""
-        if taken.claimed or taken.wait_us is None or taken.wait_us > 0:
+        if claim.claimed or claim.wait_us is None or claim.wait_us > 0:
             self._empty = 0
-        if taken.more:
+        if claim.more:
             return 0.0
-        if taken.wait_us is None:
+        if claim.wait_us is None:
             return POLL_SECONDS
-        if taken.wait_us > 0 or taken.claimed:
-            return min(max(taken.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
+        if claim.wait_us > 0 or claim.claimed:
+            return min(max(claim.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
         self._empty += 1
         return _pause(self._empty)
 
@@ -182,9 +182,9 @@ class Claimer:
         node_id = self._lease.node_id
         take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)
         rescued = await self._db.write(take_back, node_id, self._lease.waits)
-        left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
+        unheld = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
         # Deliveries that others have locked are checked again soon.
-        self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
+        self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if unheld else 0.0)
         unstored.difference_update(delivery.delivery_id for delivery in rescued)
         if rescued:
             self._look_soon()
@@ -199,14 +199,14 @@ class JointClaimer(Claimer):
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
         try:
-            fanned, taken = await self._db.write(take, capacity)
+            fanned, claims = await self._db.write(take, capacity)
         except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
             self._failed(error, capacity, began)
             return None
         self._note(fanned, capacity)
-        for each in taken:
-            self._start(each, capacity, began)
-        return 0.0 if fanned.more else self._wait(taken[-1])
+        for claim in claims:
+            self._start(claim, capacity, began)
+        return 0.0 if fanned.more else self._wait(claims[-1])
 
 
 class SeparateClaimer(Claimer):
@@ -251,11 +251,11 @@ class SeparateClaimer(Claimer):
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
         try:
-            settlement, taken = await self._db.write(settle_and_claim, batch, capacity)
+            settlement, claim = await self._db.write(settle_and_claim, batch, capacity)
         except Exception as error:
             self._failed(error, capacity, began)
             raise
-        self._claimed(taken, capacity, began)
+        self._claimed(claim, capacity, began)
         self._claimed_along = True
         return settlement
 
@@ -298,13 +298,13 @@ class SeparateClaimer(Claimer):
             return None
         return min(wait, self._until(self._notes_at), self._until(self._claim_at))
 
-    def _claimed(self, taken: Taken, capacity: Capacity, began: float) -> None:
+    def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
         """Start what was claimed, and determine when to claim again."""
-        self._start(taken, capacity, began)
-        self._claim_at = self._clock.monotonic() + self._wait(taken)
+        self._start(claim, capacity, began)
+        self._claim_at = self._clock.monotonic() + self._wait(claim)
         # A slot may become free without a result: that of a slow send.
-        self._crowded = taken.crowded
-        if taken.crowded:
+        self._crowded = claim.crowded
+        if claim.crowded:
             self._db.announce()
 
     def _until(self, moment: float) -> float:

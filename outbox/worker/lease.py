@@ -64,11 +64,6 @@ class Lease:
         self._looked = 0
         self._end: asyncio.TimerHandle | None = None
 
-    @property
-    def joined(self) -> bool:
-        """Whether the node's row exists, whatever its age."""
-        return self._joined
-
     def was_replaced(self) -> bool:
         """Return whether a backup has replaced the database since this was asked last."""
         was, self._replaced = self._replaced, False
@@ -185,8 +180,8 @@ class Lease:
         self._renewed = boot
         self._stop_timer()
         if self._shared:
-            left = LEASE_SECONDS - self._age(boot)
-            self._end = asyncio.get_running_loop().call_later(max(left, 0.0), self._run_out)
+            rest = LEASE_SECONDS - self._age(boot)
+            self._end = asyncio.get_running_loop().call_later(max(rest, 0.0), self._run_out)
 
     def _run_out(self) -> None:
         # Its renewal may be stuck in a dead connection at this moment.

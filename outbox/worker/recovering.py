@@ -59,10 +59,10 @@ class Recovering:
 
     async def _move(self, job: Job) -> None:
         # The search reads many rows, so it holds up nobody's transaction.
-        found = await self._db.scan(DUTIES, job_steps.find, job)
-        if found is None:
+        events = await self._db.scan(DUTIES, job_steps.find, job)
+        if events is None:
             return
-        step = await self._db.write(job_steps.advance, job, found)
+        step = await self._db.write(job_steps.advance, job, events)
         if step is None:
             return
         if step.made:

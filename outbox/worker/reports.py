@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from outbox.clock import Clock
 from outbox.observer import Observer, Rescue
 from outbox.queue.drain.rescue import Rescued
 from outbox.queue.state.deliveries import Claimed, Result
@@ -14,35 +13,27 @@ from outbox.states import AttemptKind
 from outbox.worker.journal import Journal
 
 
-class Reports:
-    """Reports to an observer; called after the commit of the attempt."""
-
-    def __init__(self, observer: Observer, clock: Clock) -> None:
-        self._observer = observer
-        self._clock = clock
-
-    def settled(self, result: Result) -> None:
-        """Report one recorded attempt."""
-        delivery, decision, outcome = result.delivery, result.decision, result.outcome
-        seconds = outcome.total_us / 1_000_000 if outcome else 0.0
-        if outcome is not None:
-            kind = kind_of(delivery)
-            self._observer.attempt(
-                delivery.webhook_id, _host(result.url), kind, outcome.outcome, seconds
-            )
-            self._observer.connection(outcome.reused)
-            if outcome.truncated:
-                self._observer.truncated()
-            if outcome.outcome == "http_3xx":
-                self._observer.redirect_refused()
-        if result.unreadable:
-            self._observer.unreadable(delivery.webhook_id)
-        if decision.state != "ready":
-            delivered = decision.state == "delivered"
-            latency = (self._clock.wall() - delivery.occurred_at) / 1_000_000
-            self._observer.delivery_finished(
-                delivery.webhook_id, decision.state, max(latency, 0.0) if delivered else None
-            )
+def settled(observer: Observer, result: Result, now: int) -> None:
+    """Report an attempt after its commit, which was at `now`, wall microseconds."""
+    delivery, decision, outcome = result.delivery, result.decision, result.outcome
+    if outcome is not None:
+        observer.attempt(
+            delivery.webhook_id, _host(result.url), kind_of(delivery), outcome.outcome,
+            outcome.total_us / 1_000_000,
+        )  # fmt: skip
+        observer.connection(outcome.reused)
+        if outcome.truncated:
+            observer.truncated()
+        if outcome.outcome == "http_3xx":
+            observer.redirect_refused()
+    if result.unreadable:
+        observer.unreadable(delivery.webhook_id)
+    if decision.state == "ready":
+        return
+    latency = None
+    if decision.state == "delivered":
+        latency = max((now - delivery.occurred_at) / 1_000_000, 0.0)
+    observer.delivery_finished(delivery.webhook_id, decision.state, latency)
 
 
 def rescued(

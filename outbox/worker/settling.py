@@ -13,7 +13,7 @@ from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import unanswered
-from outbox.worker.reports import Reports
+from outbox.worker import reports
 
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
@@ -30,7 +30,6 @@ class Settling:
         self._db = db
         self._clock = clock
         self._observer = db.observer
-        self._reports = Reports(db.observer, clock)
         self._new: list[Result] = []
         self._batch: list[Result] = []
         self._deferred: list[Result] = []
@@ -105,7 +104,7 @@ class Settling:
             self._observer.deferred(len(later))
         for result in batch:
             if result.delivery.id in settlement.held:
-                self._reports.settled(result)
+                reports.settled(self._observer, result, self._clock.wall())
             elif result.delivery.id in later:
                 continue
             elif result.delivery.id in self._perhaps:

@@ -175,21 +175,6 @@ class Metrics(Instruments, Observer):
     def unreadable(self, webhook_id: str) -> None:
         self._unreadable.inc()
 
-    def fenced(self) -> None:
-        self._fenced.inc()
-
-    def deferred(self, count: int) -> None:
-        self._deferred.inc(count)
-
-    def cut(self) -> None:
-        self._cut.inc()
-
-    def restarted(self) -> None:
-        self._restarted.inc()
-
-    def clock_skew(self, seconds: float) -> None:
-        self._skew.set(seconds)
-
     def window(self, webhook_id: str, width: int) -> None:
         self.webhooks.window(webhook_id, width)
 
@@ -198,12 +183,6 @@ class Metrics(Instruments, Observer):
 
     def transition(self, to: Change, reason: str) -> None:
         self._transitions[to, reason].inc()
-
-    def truncated(self) -> None:
-        self._truncated.inc()
-
-    def redirect_refused(self) -> None:
-        self._redirects.inc()
 
 
 METRICS = web.AppKey("METRICS", Metrics)

@@ -9,7 +9,7 @@ import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.events import history, marks
-from outbox.events.history import Wanted
+from outbox.events.history import EventQuery
 from outbox.events.marks import Marks
 from outbox.observer import Observer
 
@@ -56,11 +56,11 @@ async def furnish(db: Database, first: int, count: int, seed: int = 7) -> list[d
     return await db.write(unit)
 
 
-async def walk(db: Database, wanted: Wanted, size: int) -> list[str]:
+async def walk(db: Database, query: EventQuery, size: int) -> list[str]:
     found: list[str] = []
     after: int | None = None
     while True:
-        page = await db.read(history.page, OWNER, wanted, after, size)
+        page = await db.read(history.page, OWNER, query, after, size)
         assert len(page.events) <= size
         found += [one.id for one in page.events]
         after = page.after
@@ -68,14 +68,14 @@ async def walk(db: Database, wanted: Wanted, size: int) -> list[str]:
             return found
 
 
-def right(rows: list[dict[str, Any]], wanted: Wanted) -> list[str]:
+def right(rows: list[dict[str, Any]], query: EventQuery) -> list[str]:
     return [
         row["id"]
         for row in reversed(rows)
         if row["owner"] == OWNER and row["webhook"] is None
-        and wanted.name in ("", row["name"]) and wanted.since <= row["at"] < wanted.until
-        and (not wanted.cause or wanted.cause.lower() == row["record"]
-             or wanted.cause == row["request"])
+        and query.name in ("", row["name"]) and query.since <= row["at"] < query.until
+        and (not query.cause or query.cause.lower() == row["record"]
+             or query.cause == row["request"])
     ]  # fmt: skip
 
 
@@ -99,12 +99,12 @@ async def test_pages_hold_what_a_filter_in_memory_finds(db: Database, marked: st
         rows += await furnish(db, 85, 51, 8)
     since, end = rows[20]["at"], rows[90]["at"]
     for cause in ("", f"{3:024x}", f"{3:024X}", "Import-1", "import-1", "import-2", "nothing"):
-        for wanted in (
-            Wanted(cause=cause), Wanted("deal.created", cause),
-            Wanted("contact.created", cause, since, end), Wanted(cause=cause, since=since),
-            Wanted(cause=cause, until=end), Wanted("none", cause),
+        for query in (
+            EventQuery(cause=cause), EventQuery("deal.created", cause),
+            EventQuery("contact.created", cause, since, end), EventQuery(cause=cause, since=since),
+            EventQuery(cause=cause, until=end), EventQuery("none", cause),
         ):  # fmt: skip
-            assert await walk(db, wanted, 7) == right(rows, wanted), wanted
+            assert await walk(db, query, 7) == right(rows, query), query
 
 
 @pytest.mark.usefixtures("small")
@@ -117,8 +117,8 @@ async def test_a_search_reads_marks_and_not_events(db: Database) -> None:
         await tx.run("update event_marks set records = $1, requests = $1 where first_seq < 32", b"")
 
     await db.write(empty)
-    wanted = Wanted(cause=f"{3:024x}")
-    assert await walk(db, wanted, 7) == right(rows[32:], wanted)
+    query = EventQuery(cause=f"{3:024x}")
+    assert await walk(db, query, 7) == right(rows[32:], query)
 
 
 @pytest.mark.usefixtures("small")
