@@ -36,7 +36,7 @@ where e.seq /*sqlite in*/ /*postgres = any (array*/
 """
 REACHED = "select occurred_at from events where seq >= $1 order by seq limit 1"
 ONE = f"select {COLUMNS} from events e where e.id = $1 and e.owner_id = $2"
-# Events of all owners: an owner with few of them would make this long.
+# Events of all owners, because the search for one of a rare owner would read many rows.
 NEWEST_BEFORE = """
 select seq from events where id < $1 and seq is not null order by id desc limit 1
 """

@@ -60,6 +60,7 @@ class Webhook:
     failures: int
     last_outcome: str | None
     last_status: int | None
+    last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
     operational: bool
     unreadable: str | None
@@ -70,7 +71,7 @@ READ = frozenset({"events", "ordered", "conditions", "operational"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, circuit, operational,
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
   unreadable"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
@@ -100,8 +101,8 @@ set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
     schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
-# What is known about one URL tells nothing about another, so a new one starts healthy. The lane
-# first: lanes are locked before webhooks.
+# Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are
+# locked before webhooks.
 NEW_URL = """
 update lanes set failing = false, failing_from = null, probe_at = null,
   wait_until = (select due_now())

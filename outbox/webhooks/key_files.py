@@ -32,7 +32,7 @@ class KeyFile:
     def changed(self) -> Sequence[Key] | None:
         """Return the keys if the file has changed since the last call, and None if not.
 
-        A file that cannot be read changes nothing: the keys that are known go on.
+        A file that cannot be read changes nothing: the known keys stay in use.
         """
         if self._mark() == self._seen:
             return None

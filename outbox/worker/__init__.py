@@ -169,7 +169,7 @@ class Worker:
         self._settling.put(result)
         self._wake.set()
         if not result.unreadable:
-            # The webhook's log line tells it once, and not every delivery at each new try.
+            # The log line of the webhook reports it once, not one line for each delivery and try.
             self._journal.attempted(result)
 
     def _lose(self) -> None:

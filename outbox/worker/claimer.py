@@ -20,8 +20,7 @@ from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
-from outbox.worker import reports
-from outbox.worker.journal import Journal
+from outbox.worker.journal import Journal, report_rescued
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Write
@@ -189,7 +188,7 @@ class Claimer:
         if rescued:
             self._look_soon()
             log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
-            reports.rescued(self._observer, self._journal, "unheld", rescued)
+            report_rescued(self._observer, self._journal, "unheld", rescued)
 
 
 class JointClaimer(Claimer):
@@ -302,7 +301,7 @@ class SeparateClaimer(Claimer):
         """Start what was claimed, and determine when to claim again."""
         self._start(claim, capacity, began)
         self._claim_at = self._clock.monotonic() + self._wait(claim)
-        # A slot may become free without a result: that of a slow send.
+        # A slow send frees its slot without a result, so that nothing else starts the next claim.
         self._crowded = claim.crowded
         if claim.crowded:
             self._db.announce()

@@ -17,8 +17,8 @@ from outbox.ids import Ids
 from outbox.observer import Rescue
 from outbox.queue.drain.rescue import Rescued, Waits
 from outbox.queue.state import snapshots
-from outbox.worker import nodes, reports, skew
-from outbox.worker.journal import Journal
+from outbox.worker import nodes, skew
+from outbox.worker.journal import Journal, report_rescued
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
 RENEW_SECONDS = LEASE_SECONDS / 3
@@ -173,7 +173,7 @@ class Lease:
         count = len(deliveries)
         if count:
             log.warning("rescued", reason=reason, count=count, node=self.node_id)
-            reports.rescued(self._observer, self._journal, reason, deliveries)
+            report_rescued(self._observer, self._journal, reason, deliveries)
 
     def _hold_from(self, boot: int) -> None:
         """Extend the lease from `boot`, the time of the request; the reply may have taken long."""

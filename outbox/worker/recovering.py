@@ -48,7 +48,7 @@ class Recovering:
             # Too many other scans of the installation wait; the next round tries again.
             return
         except Exception:
-            # Whatever it is, the jobs of others go on.
+            # An error ends this job alone.
             log.exception("job_error", job=job.id, webhook_id=job.webhook_id)
             await self._fail(job, jobs.FAILED)
 

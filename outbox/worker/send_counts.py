@@ -130,7 +130,7 @@ class Owners(Mapping[str, Owner]):
         owner = self._owners.get(owner_id)
         if owner is None:
             if len(self._owners) >= REMEMBERED_OWNERS:
-                # The others start anew.
+                # Owners without a send in a slot are forgotten; their turns start again.
                 self._owners = {one: each for one, each in self._owners.items() if each.held}
             owner = self._owners[owner_id] = Owner()
         self._turns += 1
@@ -139,7 +139,7 @@ class Owners(Mapping[str, Owner]):
         owner.held += 1
 
     def release(self, owner_id: str) -> None:
-        """Count a send that uses its slot no more."""
+        """Count a send that gave its slot back."""
         self._owners[owner_id].held -= 1
 
     def shares(self, slots: int, rest: int, rank: Callable[[str], Rank]) -> Shares:

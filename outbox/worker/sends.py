@@ -28,7 +28,7 @@ from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Header, Request, compose, kept, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.reports import kind_of
+from outbox.worker.journal import kind_of
 from outbox.worker.request_building import Erased, RequestBuilder, Unreadable, Unsendable
 from outbox.worker.send_counts import Sending
 from outbox.worker.windows import Windows
@@ -178,7 +178,7 @@ class Sends:
         headers: list[tuple[str, str]] = []
         began = self._clock.monotonic()
         lag = max(delivery.lag_us / 1_000_000, 0.0) + began - sending.started
-        # The time behind other requests to the same receiver is the receiver's, not ours.
+        # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
         try:

@@ -13,7 +13,7 @@ from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import unanswered
-from outbox.worker import reports
+from outbox.worker.journal import report_attempt
 
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
@@ -92,7 +92,7 @@ class Settling:
         except Exception as error:
             log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not reported)
             if first is not None:
-                # What ran beside it may have failed.
+                # The rest of that transaction may have failed.
                 return await self._write(batch, reported=True)
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
@@ -104,7 +104,7 @@ class Settling:
             self._observer.deferred(len(later))
         for result in batch:
             if result.delivery.id in settlement.held:
-                reports.settled(self._observer, result, self._clock.wall())
+                report_attempt(self._observer, result, self._clock.wall())
             elif result.delivery.id in later:
                 continue
             elif result.delivery.id in self._perhaps:

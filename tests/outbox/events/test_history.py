@@ -57,15 +57,15 @@ async def furnish(db: Database, first: int, count: int, seed: int = 7) -> list[d
 
 
 async def walk(db: Database, query: EventQuery, size: int) -> list[str]:
-    found: list[str] = []
+    ids: list[str] = []
     after: int | None = None
     while True:
         page = await db.read(history.page, OWNER, query, after, size)
         assert len(page.events) <= size
-        found += [one.id for one in page.events]
+        ids += [one.id for one in page.events]
         after = page.after
         if after is None:
-            return found
+            return ids
 
 
 def right(rows: list[dict[str, Any]], query: EventQuery) -> list[str]:
@@ -152,7 +152,7 @@ async def test_the_owner_of_an_event_is_told(db: Database) -> None:
     [row] = await furnish(db, 0, 1)
     assert await db.read(history.owner_of, row["id"]) == row["owner"]
     assert await db.read(history.owner_of, "0" * 24) is None
-    found = await db.read(history.one, row["owner"], row["id"])
-    assert found is not None
-    assert (found.seq, found.size) == (0, 2)
+    event = await db.read(history.one, row["owner"], row["id"])
+    assert event is not None
+    assert (event.seq, event.size) == (0, 2)
     assert await db.read(history.one, "stranger", row["id"]) is None

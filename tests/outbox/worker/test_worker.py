@@ -50,9 +50,9 @@ async def test_an_error_of_the_loop_repeats_no_send_in_flight(
             if faults:
                 faults -= 1
                 raise RuntimeError("a fault of ours")
-            return await taken(self, *args)
+            return await take(self, *args)
 
-        taken = Claimer.take
+        take = Claimer.take
         monkeypatch.setattr(Claimer, "take", broken)
         await db.write(make, "r2")
         await running.watch.until("restarted", 3)
