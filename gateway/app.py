@@ -101,7 +101,7 @@ def build_app(
     passwords = Passwords(clock=clock, ids=ids, observer=metrics)
     delivery = None
     if role != "api":
-        delivery = Delivery(config, db, keyring, guard, metrics, spans)
+        delivery = Delivery(config, db, keyring, guard, spans)
     doctor = doctor_of(config, guard, clock, ids)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)

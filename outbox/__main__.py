@@ -104,11 +104,11 @@ async def _drain(args: argparse.Namespace) -> None:
         settings = WorkerSettings(slots=args.slots, service=args.service)
         running = Running(db, ring, Guard(rules, clock), settings)
         loop = asyncio.get_running_loop()
-        told = asyncio.Event()
+        ending = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, told.set)
+            loop.add_signal_handler(number, ending.set)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
-            loop.add_signal_handler(signal.SIGHUP, told.set)
+            loop.add_signal_handler(signal.SIGHUP, ending.set)
         duties = upkeep(db, args.keep_days)
         scheduler = Scheduler(clock)
         scheduler.every(duties.look_seconds, "duties", duties.look)
@@ -116,7 +116,7 @@ async def _drain(args: argparse.Namespace) -> None:
         scheduler.start()
         running.start()
         print(f"draining {args.database}", flush=True)
-        await told.wait()
+        await ending.wait()
         scheduler.stop()
         await duties.stop()
         await running.drain(GRACE_SECONDS)
@@ -127,8 +127,8 @@ async def _drain(args: argparse.Namespace) -> None:
 def upkeep(db: Database, keep_days: int) -> Duties:
     """Return the duties that delete the engine's expired data."""
     duties = Duties(db, db.leadership())
-    kept = Retention(db, deliveries_days=keep_days, events_days=keep_days)
-    duties.once_every(RETENTION_SECONDS, "retention", kept.run_once)
+    retention = Retention(db, deliveries_days=keep_days, events_days=keep_days)
+    duties.once_every(RETENTION_SECONDS, "retention", retention.run_once)
 
     async def secrets() -> None:
         while await db.write(expire_secrets, SECRETS_AT_ONCE) == SECRETS_AT_ONCE:

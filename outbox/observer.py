@@ -5,17 +5,22 @@ reports: a crash can lose a count but never adds one. Seconds are floats.
 """
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Literal
 
 from outbox.errors import DatabaseFault
-from outbox.states import AttemptKind, Change, End, OutcomeName
+from outbox.states import AttemptKind, Change, End, JobKind, JobState, OutcomeName
 
 ClaimResult = Literal["rows", "empty", "error"]
 Rescue = Literal["startup", "lease", "unheld"]
 
 
-class DatabaseObserver(Protocol):
-    """Reports of a database about its transactions."""
+class Observer:
+    """The reports of the engine: each method does nothing, and a subclass overrides what it counts.
+
+    A database holds the observer of all parts that work with it.
+    """
+
+    # From a database.
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
         """Report the end of a unit, committed or not; `seconds` include waiting."""
@@ -23,16 +28,28 @@ class DatabaseObserver(Protocol):
     def fault(self, kind: DatabaseFault) -> None:
         """Report that the database refused or interrupted work."""
 
-
-class EndsObserver(Protocol):
-    """Reports of ends of deliveries, whatever ended them."""
+    # From whatever ends deliveries.
 
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
         """Report a delivery's end; `latency` is event commit to 2xx, None for the other ends."""
 
+    # From retention and marks.
 
-class Observer(DatabaseObserver, EndsObserver, Protocol):
-    """Reports of the drain, in addition to those of its database."""
+    def purged(self, table: str, count: int) -> None:
+        """Report that `count` rows of `table` were deleted."""
+
+    def swept(self, table: str) -> None:
+        """Report that no row of `table` is past its retention any more."""
+
+    # From jobs.
+
+    def job_made(self, kind: JobKind, count: int) -> None:
+        """Report replays of a job."""
+
+    def job_ended(self, kind: JobKind, state: JobState) -> None:
+        """Report the end of a job."""
+
+    # From the drain.
 
     def tick(self) -> None:
         """Report one turn of the drain's loop: a heartbeat."""
@@ -95,32 +112,3 @@ class Observer(DatabaseObserver, EndsObserver, Protocol):
 
     def redirect_refused(self) -> None:
         """Report a redirect response, which is never followed."""
-
-
-class Unwatched:
-    """An Observer that ignores all reports: the engine without a metrics page."""
-
-    def transaction(self, op: Literal["read", "write"], seconds: float) -> None: ...
-    def fault(self, kind: DatabaseFault) -> None: ...
-    def tick(self) -> None: ...
-    def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None: ...
-    def left_out(self, events: Mapping[str, int]) -> None: ...
-    def claimed(self, result: ClaimResult, seconds: float) -> None: ...
-    def started(self, kind: AttemptKind, lag: float, limited: bool) -> None: ...
-    def slots(self, total: int, busy: int) -> None: ...
-    def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
-    ) -> None: ...
-    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None: ...
-    def unreadable(self, webhook_id: str) -> None: ...
-    def rescued(self, reason: Rescue, count: int) -> None: ...
-    def fenced(self) -> None: ...
-    def deferred(self, count: int) -> None: ...
-    def cut(self) -> None: ...
-    def restarted(self) -> None: ...
-    def clock_skew(self, seconds: float) -> None: ...
-    def window(self, webhook_id: str, width: int) -> None: ...
-    def connection(self, reused: bool) -> None: ...
-    def transition(self, to: Change, reason: str) -> None: ...
-    def truncated(self) -> None: ...
-    def redirect_refused(self) -> None: ...

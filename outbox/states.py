@@ -1,4 +1,4 @@
-"""The closed lists of words for deliveries and attempts."""
+"""The closed lists of words for deliveries, attempts and jobs."""
 
 from typing import Literal
 
@@ -10,6 +10,10 @@ End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
 """The final states of a delivery."""
 AttemptKind = Literal["first", "retry", "replay", "test", "probe"]
 """The kinds of attempts in metrics."""
+JobKind = Literal["recover", "backfill"]
+"""What a job replays: failed deliveries again, or events from before its webhook."""
+JobState = Literal["running", "done", "cancelled", "expired"]
+"""The states of a job."""
 Change = Literal["open", "closed", "disabled"]
 """What attempts change at their webhook: its circuit, or that it is disabled."""
 OutcomeName = Literal[

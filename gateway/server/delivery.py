@@ -11,7 +11,6 @@ from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.observer import Observer
 from outbox.queue.state.policy import Schedule
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
@@ -31,11 +30,10 @@ class Delivery(Running):
         db: Database,
         ring: KeyRing,
         guard: Guard,
-        observer: Observer,
         spans: Spans | None = None,
     ) -> None:
         self._journal = DeliveryJournal(db.clock, config.logging.deliveries_per_second, spans)
-        super().__init__(db, ring, guard, settings_of(config), observer, self._journal)
+        super().__init__(db, ring, guard, settings_of(config), self._journal)
 
     async def drain(self, grace: float) -> None:
         await super().drain(grace)

@@ -17,7 +17,7 @@ from outbox.clock import Clock
 from outbox.database.fair_limit import Places
 from outbox.database.leadership import Leadership, Pace
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver
+from outbox.observer import Observer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -169,14 +169,27 @@ class Tx(Protocol):
         """Write `row` before COMMIT, and before the unit's next statement that may see it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The most that one unit should write: rows, and bytes of large values."""
+
+    rows: int
+    size: int
+
+
 class Database(Protocol):
     """An open database."""
 
     engine: Engine
+    shared: bool
+    """Whether other nodes may work with it at the same time."""
+    one_writer: bool
+    """Whether units wait for each other, not for locks, and those that wait share one COMMIT."""
+    batch: Batch
     clock: Clock
     ids: Ids
-    observer: DatabaseObserver
-    """Receives measurements of transactions, for metrics."""
+    observer: Observer
+    """Receives the reports of the database and of the parts that work with it, for metrics."""
 
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.

@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 FOUND = "select exists (select 1 from events where id = $1) as found"
 INSERT = Insert("events", COLUMNS, found=FOUND, referred=False)
-# Apart from the events of records, which so pay nothing for its column.
+# A separate statement, so that ordinary events need not write about_id.
 INSERT_ABOUT = Insert("events", (*COLUMNS, "about_id"), found=FOUND, referred=False)
 
 

@@ -73,8 +73,8 @@ async def page(
     end = _END if bound is None else bound["seq"]
     rows: list[Row] = []
     if names is None or names:
-        wanted = ", ".join(f"${n}" for n in range(6, 6 + len(names or ())))
-        sql = _PAGE.format(names=f"and name in ({wanted})" if names else "")
+        parameters = ", ".join(f"${n}" for n in range(6, 6 + len(names or ())))
+        sql = _PAGE.format(names=f"and name in ({parameters})" if names else "")
         rows = await tx.all(sql, owner_id, start, end, since, limit + 1, *(names or ()))
     entries = [_entry(row) for row in rows[:limit]]
     if len(rows) > limit:

@@ -36,7 +36,7 @@ where e.seq /*sqlite in*/ /*postgres = any (array*/
 """
 REACHED = "select occurred_at from events where seq >= $1 order by seq limit 1"
 ONE = f"select {COLUMNS} from events e where e.id = $1 and e.owner_id = $2"
-# Events of all owners: an owner with few of them would make this long.
+# Events of all owners, because the search for one of a rare owner would read many rows.
 NEWEST_BEFORE = """
 select seq from events where id < $1 and seq is not null order by id desc limit 1
 """
@@ -61,8 +61,8 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which events; an empty text wants all. `cause` is the id of a record or of a request."""
+class EventQuery:
+    """Which events; an empty text means all. `cause` is the id of a record or of a request."""
 
     name: str = ""
     cause: str = ""
@@ -70,7 +70,7 @@ class Wanted:
     until: int = NO_TIME
 
     def fits(self, event: Listed) -> bool:
-        """Return whether an event is wanted, whatever `cause` says."""
+        """Return whether an event matches, whatever `cause` says."""
         return self.name in ("", event.name) and self.since <= event.occurred_at < self.until
 
 
@@ -101,67 +101,67 @@ async def owner_of(tx: Tx, event_id: str) -> str | None:
 
 
 async def page(
-    tx: Tx, owner_id: str, wanted: Wanted, after: int | None = None, size: int = 50
+    tx: Tx, owner_id: str, query: EventQuery, after: int | None = None, size: int = 50
 ) -> Page:
-    """Return a page of the wanted events, without test events."""
+    """Return a page of the events that match, without test events."""
     await by_index(tx)
     before = END if after is None else after
-    if after is None and wanted.until < NO_TIME:
-        before = await _before(tx, wanted.until)
+    if after is None and query.until < NO_TIME:
+        before = await _before(tx, query.until)
     # The newest events alone have no marks, so these are read one by one.
-    floor = await marks.marked(tx) if wanted.cause else 0
+    floor = await marks.marked(tx) if query.cause else 0
     if before <= floor:
-        return await _marked(tx, owner_id, wanted, before, size)
+        return await _marked(tx, owner_id, query, before, size)
     values: list[Any] = [owner_id, before, 0, floor]
-    judged = _judged(values, wanted)
+    judged = _judged(values, query)
     hit = f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
     most = SCANNED if judged else size + 1
     values[2] = most
     rows = await tx.all(PAGE.format(hit=hit), *values)
-    found = [_listed(row) for row in rows if row["hit"]]
-    if len(found) > size:
-        return Page(found[:size], found[size - 1].seq)
+    events = [_listed(row) for row in rows if row["hit"]]
+    if len(events) > size:
+        return Page(events[:size], events[size - 1].seq)
     examined = rows[-1]["occurred_at"] if rows else tx.now
-    if examined < wanted.since - OVERLAP_US or (len(rows) < most and not floor):
-        return Page(found, None)
+    if examined < query.since - OVERLAP_US or (len(rows) < most and not floor):
+        return Page(events, None)
     following = floor if len(rows) < most else rows[-1]["seq"]
-    return Page(found, following, len(found) < size, examined)
+    return Page(events, following, len(events) < size, examined)
 
 
-def _judged(values: list[Any], wanted: Wanted) -> list[str]:
+def _judged(values: list[Any], query: EventQuery) -> list[str]:
     judged = []
-    if wanted.name:
-        values.append(wanted.name)
+    if query.name:
+        values.append(query.name)
         judged.append(f"e.name = ${len(values)}")
-    if wanted.cause:
-        values += [wanted.cause.lower(), wanted.cause]
+    if query.cause:
+        values += [query.cause.lower(), query.cause]
         judged.append(f"(e.record_id = ${len(values) - 1} or e.request_id = ${len(values)})")
-    if wanted.until < NO_TIME:
-        values.append(wanted.until)
+    if query.until < NO_TIME:
+        values.append(query.until)
         judged.append(f"e.occurred_at < ${len(values)}")
-    if wanted.since > 0:
-        values.append(wanted.since)
+    if query.since > 0:
+        values.append(query.since)
         judged.append(f"e.occurred_at >= ${len(values)}")
     return judged
 
 
-async def _marked(tx: Tx, owner_id: str, wanted: Wanted, before: int, size: int) -> Page:
+async def _marked(tx: Tx, owner_id: str, query: EventQuery, before: int, size: int) -> Page:
     """Return a page of events that marks lead to."""
-    seqs, following = await marks.places(tx, wanted.cause.lower(), wanted.cause, before)
+    seqs, following = await marks.places(tx, query.cause.lower(), query.cause, before)
     if len(seqs) > size:
         seqs = seqs[:size]
         following = seqs[-1]
     values: list[Any] = [items(seqs), owner_id]
-    conditions = " and ".join(_judged(values, wanted))
+    conditions = " and ".join(_judged(values, query))
     rows = await tx.all(OF_SEQS.format(judged=conditions), *values) if seqs else []
-    found = [_listed(row) for row in rows]
+    events = [_listed(row) for row in rows]
     if following is None:
-        return Page(found, None)
+        return Page(events, None)
     reached = await tx.one(REACHED, following)
     examined = tx.now if reached is None else int(reached["occurred_at"])
-    if examined < wanted.since - OVERLAP_US:
-        return Page(found, None)
-    return Page(found, following, len(found) < size, examined)
+    if examined < query.since - OVERLAP_US:
+        return Page(events, None)
+    return Page(events, following, len(events) < size, examined)
 
 
 async def _before(tx: Tx, until: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import pack
-from typing import Protocol
 from zlib import crc32
 
 from outbox.database.transaction import DUTIES, Database, Tx
@@ -44,22 +43,11 @@ where first_seq < $1 order by first_seq desc limit {PAGE}
 """
 
 
-class Ledger(Protocol):
-    """Receives the counts of deleted rows."""
-
-    def purged(self, table: str, count: int) -> None:
-        """Report that `count` rows of `table` were deleted."""
-
-    def swept(self, table: str) -> None:
-        """Report that no row of `table` is past its time any more."""
-
-
 class Marks:
     """The duty that marks new blocks, and deletes the marks of events that are deleted."""
 
-    def __init__(self, db: Database, ledger: Ledger) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._ledger = ledger
 
     async def run_once(self) -> None:
         """Mark all blocks that are complete, and delete the past ones."""
@@ -67,8 +55,8 @@ class Marks:
             records, requests = await self._db.scan(DUTIES, marks_of, first)
             await self._db.write(store, first, records, requests)
         while (before := await self._db.read(past)) is not None:
-            self._ledger.purged("event_marks", await self._db.write(purge, before, PURGED))
-        self._ledger.swept("event_marks")
+            self._db.observer.purged("event_marks", await self._db.write(purge, before, PURGED))
+        self._db.observer.swept("event_marks")
 
 
 async def next_block(tx: Tx) -> int | None:
@@ -126,7 +114,7 @@ async def places(
 
     The second value is where the next round starts, None at the end.
     """
-    found: list[int] = []
+    seqs: list[int] = []
     rows = await tx.all(BLOCKS, before)
     for row in rows:
         first = row["first_seq"]
@@ -135,8 +123,8 @@ async def places(
             for marks, text in ((row["records"], record_id), (row["requests"], request_id))
             for place in _places(bytes(marks), checksum(text))
         }
-        found += sorted((seq for seq in here if seq < before), reverse=True)
-    return found, rows[-1]["first_seq"] if len(rows) == PAGE else None
+        seqs += sorted((seq for seq in here if seq < before), reverse=True)
+    return seqs, rows[-1]["first_seq"] if len(rows) == PAGE else None
 
 
 def checksum(text: str) -> int:
@@ -144,8 +132,8 @@ def checksum(text: str) -> int:
     return crc32(text.encode()) or 1
 
 
-def _places(marks: bytes, wanted: int) -> Iterator[int]:
-    needle = pack("<I", wanted)
+def _places(marks: bytes, mark: int) -> Iterator[int]:
+    needle = pack("<I", mark)
     at = marks.find(needle)
     while at >= 0:
         if at % WIDTH == 0:

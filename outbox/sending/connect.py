@@ -121,28 +121,28 @@ class Dialler(AbstractResolver):
         progress.stage = "dns"
         began = self._clock.monotonic()
         try:
-            found = await self._guard.resolve(host, port, family)
+            addresses = await self._guard.resolve(host, port, family)
         except Refused as refused:
             progress.refused = refused
             raise
         finally:
             progress.resolved_in = self._clock.monotonic() - began
         progress.stage = "connect"
-        return found
+        return addresses
 
     def _open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
         progress = current.get()
         if progress.dialled is None:
             progress.dialled = self._clock.monotonic()
         try:
-            opened = self._guard.open_socket(address_info)
+            sock = self._guard.open_socket(address_info)
         except Refused as refused:
             progress.refused = refused
             raise
         # The kernel gives the lowest free number, so by now all below it are taken.
-        if opened.fileno() >= self._scarce:
+        if sock.fileno() >= self._scarce:
             self._close_idle()
-        return opened
+        return sock
 
     def _close_idle(self) -> None:
         """Close the pooled connections, whose descriptors others need more."""

@@ -68,13 +68,13 @@ class Guard(AbstractResolver):
         family, kind, protocol, _, sockaddr = address_info
         if not may_dial(str(sockaddr[0]), int(sockaddr[1]), self.rules):
             raise refused(self.rules)
-        opened = socket.socket(family, kind, protocol)
+        sock = socket.socket(family, kind, protocol)
         try:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         except OSError:
-            opened.close()
+            sock.close()
             raise
-        return opened
+        return sock
 
     async def close(self) -> None:
         await self._lookups.close()

@@ -165,24 +165,24 @@ class Lookups:
         """Query the name servers; a slow query makes room for others."""
         await self._threads.acquire()
         holds = True
-        look_up = asyncio.create_task(self._in_thread(name))
+        answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         try:
-            done, _ = await asyncio.wait({look_up}, timeout=SLOW_SECONDS)
-            if not done and self._slow < MOST_SLOW:
+            self._start_thread(name, answer)
+            await asyncio.wait({answer}, timeout=SLOW_SECONDS)
+            if not answer.done() and self._slow < MOST_SLOW:
                 self._slow += 1
                 holds = False
                 self._threads.release()
-            return await look_up
+            return await answer
         finally:
-            look_up.cancel()
+            answer.cancel()
             if holds:
                 self._threads.release()
             else:
                 self._slow -= 1
 
-    async def _in_thread(self, name: str) -> Sequence[str]:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Sequence[str]] = loop.create_future()
+    def _start_thread(self, name: str, answer: asyncio.Future[Sequence[str]]) -> None:
+        loop = answer.get_loop()
 
         def settle(addresses: Sequence[str], error: LookupFailed | None) -> None:
             if answer.done():
@@ -206,4 +206,3 @@ class Lookups:
                 return
 
         threading.Thread(target=run, name="dns", daemon=True).start()
-        return await answer

@@ -11,7 +11,6 @@ from aiohttp.streams import StreamReader
 
 from outbox.clock import Clock
 from outbox.sending.connect import Dialler, Route
-from outbox.sending.deadlines import Deadlines
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
 from outbox.sending.urls import Refused, check_url
@@ -21,6 +20,8 @@ from outbox.states import OutcomeName
 BODY_SECONDS = 1.0
 """Additional seconds for a body after the head has decided the outcome."""
 MOST_ROUTES = 20_000
+TICK_SECONDS = 0.05
+"""Maximum delay of a deadline, in seconds."""
 
 Objection = Callable[[], str | None]
 """Called just before a request is written; returns why it must not be sent, or None."""
@@ -216,3 +217,40 @@ def _between(start: float | None, end: float | None) -> int | None:
 
 def _microseconds(seconds: float) -> int:
     return round(seconds * 1_000_000)
+
+
+class Deadlines:
+    """Cancels the tasks of sends at their deadlines; the task itself clears the cancellation.
+
+    One timer for all: a timer for each would cost more than parsing its response.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._running: dict[asyncio.Task[Any], Progress] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, task: asyncio.Task[Any], progress: Progress) -> None:
+        """Cancel `task` once `progress.ends` is past."""
+        self._running[task] = progress
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._sweep)
+
+    def forget(self, task: asyncio.Task[Any]) -> None:
+        """Stop watching `task`."""
+        del self._running[task]
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _sweep(self) -> None:
+        self._timer = None
+        now = self._clock.monotonic()
+        for task, progress in self._running.items():
+            if progress.ends <= now and not progress.late:
+                progress.late = True
+                task.cancel()
+        if self._running:
+            self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._sweep)

@@ -16,7 +16,8 @@ from outbox.webhooks.operational import is_operational
 from outbox.webhooks.secrets import KeyRing
 
 State = Literal["active", "paused", "disabled"]
-MICROSECONDS = 1_000_000
+Trouble = Literal["gone", "disabled", "failing"]
+"""Disabled by an answer 410, disabled after days of failures, or an open circuit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
     schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
-# What is known about one URL tells nothing about another, so a new one starts healthy. The lane
-# first: lanes are locked before webhooks.
+# Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are
+# locked before webhooks.
 NEW_URL = """
 update lanes set failing = false, failing_from = null, probe_at = null,
   wait_until = (select due_now())
@@ -119,6 +120,25 @@ COUNT = """
 select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0) as listening
 from webhooks where owner_id = $1
 """
+
+
+# The condition of the index, word for word.
+TROUBLED = """
+select id, url, state, disabled_reason from webhooks
+where owner_id = $1 and (state = 'disabled' or circuit <> 'closed')
+  and state <> 'paused'
+order by case when state <> 'disabled' then 2 when disabled_reason = 'gone' then 0 else 1 end, id
+limit $2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """A webhook in trouble."""
+
+    id: str
+    url: str
+    trouble: Trouble
 
 
 class TooMany(Exception):
@@ -170,13 +190,13 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     """
     if await tx.run(NEW_URL, webhook_id, version, draft.url):
         await tx.run(START_HEALTHY, webhook_id)
-    done = await tx.run(
+    changed = await tx.run(
         CHANGE,
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now, *_options(draft),
     )  # fmt: skip
     tx.changed.add(webhook_id)
-    return done == 1
+    return changed == 1
 
 
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
@@ -192,6 +212,23 @@ async def listed(tx: Tx, owner_id: str) -> list[Webhook]:
         owner_id,
     )
     return [_webhook(row) for row in rows]
+
+
+async def troubled(tx: Tx, owner_id: str, limit: int) -> list[Troubled]:
+    """Return up to `limit` webhooks in trouble, one kind of trouble after the other.
+
+    A paused webhook is not: its owner knows of it.
+    """
+    return [
+        Troubled(row["id"], row["url"], _trouble(row))
+        for row in await tx.all(TROUBLED, owner_id, limit)
+    ]
+
+
+def _trouble(row: Row) -> Trouble:
+    if row["state"] != "disabled":
+        return "failing"
+    return "gone" if row["disabled_reason"] == "gone" else "disabled"
 
 
 def seal_headers(

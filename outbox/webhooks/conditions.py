@@ -68,15 +68,15 @@ def hold(conditions: Sequence[Condition], data: Mapping[str, Raw] | None) -> boo
     return data is None or all(condition.holds(data) for condition in conditions)
 
 
-def equal(found: object, value: str) -> bool:
+def equal(field: object, value: str) -> bool:
     """Return whether a value of `data` is the one that `value` writes."""
-    if isinstance(found, str):
-        return found == value
-    if isinstance(found, bool):
-        return value == ("true" if found else "false")
-    if isinstance(found, int | float):
+    if isinstance(field, str):
+        return field == value
+    if isinstance(field, bool):
+        return value == ("true" if field else "false")
+    if isinstance(field, int | float):
         try:
-            return float(value) == found
+            return float(value) == field
         except ValueError:
             return False
     return False

@@ -32,7 +32,7 @@ class KeyFile:
     def changed(self) -> Sequence[Key] | None:
         """Return the keys if the file has changed since the last call, and None if not.
 
-        A file that cannot be read changes nothing: the keys that are known go on.
+        A file that cannot be read changes nothing: the known keys stay in use.
         """
         if self._mark() == self._seen:
             return None
@@ -43,10 +43,10 @@ class KeyFile:
 
     def _mark(self) -> tuple[int, int, int] | None:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino, found.st_size
+        return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def read_key_file(path: str | Path, ids: Ids) -> KeyRing:

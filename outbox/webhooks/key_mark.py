@@ -22,10 +22,10 @@ SEALED = ("secret", "staged_secret", "old_secret", "headers")
 """The sealed columns of `webhooks`."""
 
 MARK = "select key_mark from outbox_state"
-# Of two rings that meet a new database at once, the first one stays.
+# When two nodes mark a new database at once, the first mark stays.
 SET = "update outbox_state set key_mark = $1 where key_mark is null"
 RESEAL = "update outbox_state set key_mark = $1 where key_mark = $2"
-# Two of each key: a damaged one must not speak for the others.
+# Two values of each key, because one of them may be damaged.
 SAMPLES = " union ".join(
     f"select {end}(id) as id from webhooks group by substr(secret, 1, {ID_BYTES})"
     for end in ("min", "max")
@@ -54,13 +54,13 @@ async def objection(query: Query, ring: KeyRing, *, marked: bool = True) -> str 
         fault = _fault(ring, mark, PLACE)
         if fault is None or mark[:ID_BYTES].hex() not in ring.key_ids:
             return fault
-        # The mark is damaged, or the key is another one of that name: the secrets tell.
+        # The mark is damaged, or this key is another one with the same id: the secrets decide.
     for row in await query(SAMPLES):
         [webhook] = await query(STORED, row["id"])
-        found = _fault(ring, bytes(webhook["secret"]), row["id"])
-        if found is None:
+        row_fault = _fault(ring, bytes(webhook["secret"]), row["id"])
+        if row_fault is None:
             return None
-        fault = fault or found
+        fault = fault or row_fault
     return fault
 
 

@@ -72,14 +72,14 @@ async def activate(tx: Tx, webhook_id: str, ring: KeyRing | None = None) -> bool
     A replaced secret that the `ring` cannot decrypt cannot sign either, so that it is not kept.
     """
     tx.changed.add(webhook_id)
-    done = await tx.run(ACTIVATE, webhook_id, tx.now + OVERLAP, tx.now) == 1
-    row = await tx.one(OLD, webhook_id) if done and ring is not None else None
+    activated = await tx.run(ACTIVATE, webhook_id, tx.now + OVERLAP, tx.now) == 1
+    row = await tx.one(OLD, webhook_id) if activated and ring is not None else None
     if row is not None and ring is not None:
         try:
             ring.open(bytes(row["old_secret"]), webhook_id)
         except SealBroken:
             await tx.run(FORGET, webhook_id)
-    return done
+    return activated
 
 
 async def cancel(tx: Tx, webhook_id: str) -> bool:

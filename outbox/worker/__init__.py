@@ -15,12 +15,11 @@ import structlog
 from outbox.clock import Clock, sleep_until_set
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.observer import Observer, Unwatched
 from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.claimer import Claimer
+from outbox.worker.claimer import JointClaimer, SeparateClaimer
 from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
@@ -48,28 +47,27 @@ class Worker:
         clock: Clock,
         ids: Ids,
         settings: WorkerSettings,
-        observer: Observer | None = None,
         journal: Journal | None = None,
     ) -> None:
         self._db = db
-        self._observer = observer = observer or Unwatched()
+        self._observer = db.observer
         self._journal = journal = journal or Log()
         self._wake = asyncio.Event()
         waits = Waits(settings.schedule, ids.dice)
         self._lease = Lease(
-            db, clock=clock, ids=ids, observer=observer, journal=journal,
+            db, clock=clock, ids=ids, journal=journal,
             waits=waits, joined=self._wake.set, lost=self._lose,
         )  # fmt: skip
         self._sends = Sends(
-            sender, ring, clock=clock, ids=ids, settings=settings, observer=observer,
+            sender, ring, clock=clock, ids=ids, settings=settings, observer=db.observer,
             objection=self._lease.objection, put=self._put,
         )  # fmt: skip
         own = db.apart("drain")
-        self._settling = Settling(own, clock, observer)
-        self._taking = Claimer(
-            own, db, clock=clock, sends=self._sends, lease=self._lease, observer=observer,
-            journal=journal,
-        )  # fmt: skip
+        self._settling = Settling(own, clock)
+        claimer = JointClaimer if db.one_writer else SeparateClaimer
+        self._claimer = claimer(
+            own, clock=clock, sends=self._sends, lease=self._lease, journal=journal
+        )
         self._ended = asyncio.Event()
         self._stopping = False
 
@@ -115,7 +113,7 @@ class Worker:
         the next start then rescues deliveries without a recorded result.
         """
         self._stopping = True
-        self._taking.stop()
+        self._claimer.stop()
         self._wake.set()
         if await sleep_until_set(self._ended, grace):
             return
@@ -127,50 +125,51 @@ class Worker:
         self._wake.clear()
         slow = self._sends.take_slots_back()
         unwritten = self._settling.unwritten
-        settled, taken = await self._both(
-            self._settling.write(self._taking.along(unwritten)),
-            self._taking.take(unwritten, self._settling.held, self._settling.unstored),
+        wait = await self._both(
+            self._settling.write(self._claimer.along(unwritten)),
+            self._claimer.take(unwritten, self._settling.held, self._settling.unstored),
         )
-        wait = BACKOFF_SECONDS if settled is None or taken is None else min(settled, taken)
         windows = self._sends.windows
         self._observer.slots(windows.slots, windows.busy)
+        pause = BACKOFF_SECONDS if wait is None else wait
         if windows.busy:
-            wait = min(wait, slow or SLOW_SECONDS)
-        if settled is None or taken is None:
-            await asyncio.sleep(wait)
+            pause = min(pause, slow or SLOW_SECONDS)
+        if wait is None:
+            await asyncio.sleep(pause)
         elif not self._over():
-            await sleep_until_set(self._wake, wait)
+            await sleep_until_set(self._wake, pause)
 
     async def _both(
         self, settle: Awaitable[float | None], take: Awaitable[float | None]
-    ) -> tuple[float | None, float | None]:
+    ) -> float | None:
         """Await both to their ends, even when one fails: two turns must not overlap.
 
-        On PostgreSQL one after the other, because both may claim.
+        With one writer both share a COMMIT; otherwise both may claim, so one follows the other.
+        Return the shorter wait, None when the database is unavailable.
         """
-        if self._db.engine == "sqlite":
-            done = await asyncio.gather(settle, take, return_exceptions=True)
-        else:
-            [settled] = await asyncio.gather(settle, return_exceptions=True)
-            [taken] = await asyncio.gather(take, return_exceptions=True)
-            done = (settled, taken)
-        for result in done:
-            if isinstance(result, BaseException):
-                raise result
-        return done  # type: ignore[return-value] # no exception is left
+        waits: list[float | BaseException | None] = []
+        for steps in [[settle, take]] if self._db.one_writer else [[settle], [take]]:
+            waits += await asyncio.gather(*steps, return_exceptions=True)
+        seconds: list[float] = []
+        for wait in waits:
+            if isinstance(wait, BaseException):
+                raise wait
+            if wait is not None:
+                seconds.append(wait)
+        return min(seconds) if len(seconds) == len(waits) else None
 
     def _over(self) -> bool:
-        return self._stopping and not (self._sends or self._settling or self._taking.owes)
+        return self._stopping and not (self._sends or self._settling or self._claimer.owes)
 
     def _hear(self) -> None:
-        self._taking.hear()
+        self._claimer.hear()
         self._wake.set()
 
     def _put(self, result: Result) -> None:
         self._settling.put(result)
         self._wake.set()
         if not result.unreadable:
-            # The webhook's log line tells it once, and not every delivery at each new try.
+            # The log line of the webhook reports it once, not one line for each delivery and try.
             self._journal.attempted(result)
 
     def _lose(self) -> None:

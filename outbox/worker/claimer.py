@@ -13,7 +13,6 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
-from outbox.observer import Observer
 from outbox.queue.drain import rescue
 from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_claim, take
@@ -21,8 +20,7 @@ from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
-from outbox.worker import reports
-from outbox.worker.journal import Journal
+from outbox.worker.journal import Journal, report_rescued
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Write
@@ -46,31 +44,20 @@ class Claimer:
     """Fans out and claims for one worker; claimed deliveries start at once."""
 
     def __init__(
-        self, db: Database, shared: Database, *, clock: Clock, sends: Sends, lease: Lease,
-        observer: Observer, journal: Journal,
-    ) -> None:  # fmt: skip
+        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
+    ) -> None:
         self._db = db
-        self._shared = shared
         self._clock = clock
         self._sends = sends
         self._lease = lease
-        self._observer = observer
+        self._observer = db.observer
         self._journal = journal
         self._orphans: list[str] = []
         self._stopped = False
-        self._news = True
-        self._fanned_at = 0.0
-        self._fan_out_at = 0.0
         self._checked_at = clock.monotonic()
         self._empty = 0
-        self._turned_away = 0
-        self._held = 0
-        self._notes_at = 0.0
         self._give_back_at = 0.0
         self._claims = 0
-        self._claim_at = 0.0
-        self._claimed_along = False
-        self._crowded = False
 
     @property
     def owes(self) -> bool:
@@ -79,7 +66,6 @@ class Claimer:
 
     def hear(self) -> None:
         """Note that there may be events to fan out."""
-        self._news = True
 
     def stop(self) -> None:
         """Take nothing more; claims of a running transaction are released."""
@@ -94,60 +80,185 @@ class Claimer:
         try:
             await self._give_back()
             if self._stopped or self._lease.objection() is not None:
-                self._claim_at = 0.0
+                self._look_soon()
                 return POLL_SECONDS
             await self._check(held, unstored)
         except DatabaseUnavailable as error:
             log.warning("take_failed", error=str(error), node=self._lease.node_id)
             return None
         self._sends.watch_changes()
-        if self._db.engine == "sqlite":
-            return await self._together(unwritten)
-        return await self._apart(unwritten)
+        return await self._take(unwritten)
 
     def along(self, unwritten: int) -> Write | None:
         """Return a function that records results and claims, in one transaction.
 
-        Return None where a claim has its own transaction: on SQLite, where both share a COMMIT, and
-        when something else comes before the next claim.
+        Return None where a claim has its own transaction.
         """
-        if (
-            self._db.engine == "sqlite"
-            or self._stopped
-            or self._orphans
-            or self._lease.objection() is not None
-        ):
+        return None
+
+    async def _take(self, unwritten: int) -> float | None:
+        """Fan out and claim; return what `take` returns."""
+        raise NotImplementedError
+
+    def _look_soon(self) -> None:
+        """Claim at the next turn, because deliveries may have become due."""
+
+    def _capacity(self, unwritten: int) -> Capacity:
+        self._claims += 1
+        node_id = self._lease.node_id
+        return self._sends.windows.capacity(node_id, f"{node_id}-{self._claims}", unwritten)
+
+    def _failed(self, error: Exception, capacity: Capacity, began: float) -> None:
+        # A claim that may be committed in spite of its error is released before the next claim, so
+        # there is never more than this one.
+        self._orphans.append(capacity.claim)
+        self._look_soon()
+        self._observer.claimed("error", self._clock.monotonic() - began)
+        if isinstance(error, DatabaseUnavailable):
+            log.warning("take_failed", error=str(error), node=capacity.node_id)
+        else:
+            log.error("take_failed", node=capacity.node_id, exc_info=error)
+
+    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
+        """Report a fan-out, and send the deliveries it claimed."""
+        if fanned.events or fanned.created or fanned.announced:
+            self._observer.fanned_out(fanned.events, fanned.created)
+            self._journal.fanned_out(fanned.announced)
+        if fanned.left_out:
+            self._observer.left_out(fanned.left_out)
+        for webhook_id in fanned.dead:
+            self._observer.delivery_finished(webhook_id, "dead", None)
+        self._begin(fanned.claimed, fanned.endpoints, capacity)
+
+    def _start(self, claim: Taken, capacity: Capacity, began: float) -> None:
+        self._observer.tick()
+        self._observer.claimed(
+            "rows" if claim.claimed else "empty", self._clock.monotonic() - began
+        )
+        self._begin(claim.claimed, claim.endpoints, capacity)
+
+    def _begin(
+        self, claimed: Sequence[Claimed], endpoints: Mapping[str, Endpoint], capacity: Capacity
+    ) -> None:
+        if not claimed:
+            return
+        if self._stopped or self._lease.node_id != capacity.node_id or self._lease.objection():
+            # Stopped, or suspended for too long: another worker sends these.
+            self._orphans.append(capacity.claim)
+            return
+        self._sends.start(claimed, endpoints, capacity.node_id)
+
+    def _wait(self, claim: Taken) -> float:
+        """Return seconds until a claim may find something, longer after each one that does not."""
+        if claim.claimed or claim.wait_us is None or claim.wait_us > 0:
+            self._empty = 0
+        if claim.more:
+            return 0.0
+        if claim.wait_us is None:
+            return POLL_SECONDS
+        if claim.wait_us > 0 or claim.claimed:
+            return min(max(claim.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
+        self._empty += 1
+        return _pause(self._empty)
+
+    async def _give_back(self) -> None:
+        """Release claims that nobody serves; those in locked lanes a little later."""
+        now = self._clock.monotonic()
+        if not self._orphans or now < self._give_back_at:
+            return
+        for claim_token in reversed(tuple(self._orphans)):
+            if await self._db.write(rescue.release, claim_token):
+                self._orphans.remove(claim_token)
+                self._look_soon()
+            else:
+                self._give_back_at = now + LONGEST_EMPTY_SECONDS
+
+    async def _check(self, held: Held, unstored: set[str]) -> None:
+        """Rescue deliveries claimed for this node but not in memory, as after a failover."""
+        now = self._clock.monotonic()
+        if now - self._checked_at < CHECK_SECONDS and not self._lease.was_replaced():
+            return
+        node_id = self._lease.node_id
+        take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)
+        rescued = await self._db.write(take_back, node_id, self._lease.waits)
+        unheld = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
+        # Deliveries that others have locked are checked again soon.
+        self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if unheld else 0.0)
+        unstored.difference_update(delivery.delivery_id for delivery in rescued)
+        if rescued:
+            self._look_soon()
+            log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
+            report_rescued(self._observer, self._journal, "unheld", rescued)
+
+
+class JointClaimer(Claimer):
+    """Fans out and claims in one transaction, where units share one COMMIT."""
+
+    async def _take(self, unwritten: int) -> float | None:
+        capacity = self._capacity(unwritten)
+        began = self._clock.monotonic()
+        try:
+            fanned, claims = await self._db.write(take, capacity)
+        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
+            self._failed(error, capacity, began)
+            return None
+        self._note(fanned, capacity)
+        for claim in claims:
+            self._start(claim, capacity, began)
+        return 0.0 if fanned.more else self._wait(claims[-1])
+
+
+class SeparateClaimer(Claimer):
+    """Fans out in a separate transaction, so that its locks are free at once.
+
+    It looks for due deliveries only when there may be some.
+    """
+
+    def __init__(
+        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
+    ) -> None:
+        super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
+        self._news = True
+        self._fanned_at = 0.0
+        self._fan_out_at = 0.0
+        self._turned_away = 0
+        self._held = 0
+        self._notes_at = 0.0
+        self._claim_at = 0.0
+        self._claimed_along = False
+        self._crowded = False
+
+    def hear(self) -> None:
+        self._news = True
+
+    def along(self, unwritten: int) -> Write | None:
+        if self._stopped or self._orphans or self._lease.objection() is not None:
+            # Something else comes before the next claim.
             return None
         return partial(self._settle_and_claim, unwritten)
+
+    def _look_soon(self) -> None:
+        self._claim_at = 0.0
+
+    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
+        if fanned.noted:
+            self._held, self._notes_at = 0, 0.0
+        super()._note(fanned, capacity)
 
     async def _settle_and_claim(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
         self._sends.watch_changes()
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
         try:
-            settlement, taken = await self._db.write(settle_and_claim, batch, capacity)
+            settlement, claim = await self._db.write(settle_and_claim, batch, capacity)
         except Exception as error:
             self._failed(error, capacity, began)
             raise
-        self._claimed(taken, capacity, began)
+        self._claimed(claim, capacity, began)
         self._claimed_along = True
         return settlement
 
-    async def _together(self, unwritten: int) -> float | None:
-        capacity = self._capacity(unwritten)
-        began = self._clock.monotonic()
-        try:
-            fanned, taken = await self._db.write(take, capacity)
-        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
-            self._failed(error, capacity, began)
-            return None
-        self._note(fanned, capacity)
-        for each in taken:
-            self._start(each, capacity, began)
-        return 0.0 if fanned.more else self._wait(taken[-1])
-
-    async def _apart(self, unwritten: int) -> float | None:
-        """Fan out in a separate transaction, so that its locks are free at once."""
+    async def _take(self, unwritten: int) -> float | None:
         wait = POLL_SECONDS
         now = self._clock.monotonic()
         look = (self._crowded or now >= self._claim_at) and not self._claimed_along
@@ -186,14 +297,14 @@ class Claimer:
             return None
         return min(wait, self._until(self._notes_at), self._until(self._claim_at))
 
-    def _claimed(self, taken: Taken, capacity: Capacity, began: float) -> None:
+    def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
         """Start what was claimed, and determine when to claim again."""
-        self._start(taken, capacity, began)
-        self._claim_at = self._clock.monotonic() + self._wait(taken)
-        # A slot may become free without a result: that of a slow send.
-        self._crowded = taken.crowded
-        if taken.crowded:
-            self._shared.announce()
+        self._start(claim, capacity, began)
+        self._claim_at = self._clock.monotonic() + self._wait(claim)
+        # A slow send frees its slot without a result, so that nothing else starts the next claim.
+        self._crowded = claim.crowded
+        if claim.crowded:
+            self._db.announce()
 
     def _until(self, moment: float) -> float:
         return max(moment - self._clock.monotonic(), SHORTEST_SECONDS)
@@ -208,95 +319,6 @@ class Claimer:
         self._news = True
         self._turned_away += 1
         return _pause(self._turned_away - 1)
-
-    def _capacity(self, unwritten: int) -> Capacity:
-        self._claims += 1
-        node_id = self._lease.node_id
-        return self._sends.windows.capacity(node_id, f"{node_id}-{self._claims}", unwritten)
-
-    def _failed(self, error: Exception, capacity: Capacity, began: float) -> None:
-        # A claim that may be committed in spite of its error is released before the next claim, so
-        # there is never more than this one.
-        self._orphans.append(capacity.claim)
-        self._claim_at = 0.0
-        self._observer.claimed("error", self._clock.monotonic() - began)
-        if isinstance(error, DatabaseUnavailable):
-            log.warning("take_failed", error=str(error), node=capacity.node_id)
-        else:
-            log.error("take_failed", node=capacity.node_id, exc_info=error)
-
-    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
-        """Report a fan-out, and send the deliveries it claimed."""
-        if fanned.noted:
-            self._held, self._notes_at = 0, 0.0
-        if fanned.events or fanned.created or fanned.announced:
-            self._observer.fanned_out(fanned.events, fanned.created)
-            self._journal.fanned_out(fanned.announced)
-        if fanned.left_out:
-            self._observer.left_out(fanned.left_out)
-        for webhook_id in fanned.dead:
-            self._observer.delivery_finished(webhook_id, "dead", None)
-        self._begin(fanned.claimed, fanned.endpoints, capacity)
-
-    def _start(self, taken: Taken, capacity: Capacity, began: float) -> None:
-        self._observer.tick()
-        self._observer.claimed(
-            "rows" if taken.claimed else "empty", self._clock.monotonic() - began
-        )
-        self._begin(taken.claimed, taken.endpoints, capacity)
-
-    def _begin(
-        self, claimed: Sequence[Claimed], endpoints: Mapping[str, Endpoint], capacity: Capacity
-    ) -> None:
-        if not claimed:
-            return
-        if self._stopped or self._lease.node_id != capacity.node_id or self._lease.objection():
-            # Stopped, or suspended for too long: another worker sends these.
-            self._orphans.append(capacity.claim)
-            return
-        self._sends.start(claimed, endpoints, capacity.node_id)
-
-    def _wait(self, taken: Taken) -> float:
-        """Return seconds until a claim may find something, longer after each one that does not."""
-        if taken.claimed or taken.wait_us is None or taken.wait_us > 0:
-            self._empty = 0
-        if taken.more:
-            return 0.0
-        if taken.wait_us is None:
-            return POLL_SECONDS
-        if taken.wait_us > 0 or taken.claimed:
-            return min(max(taken.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
-        self._empty += 1
-        return _pause(self._empty)
-
-    async def _give_back(self) -> None:
-        """Release claims that nobody serves; those in locked lanes a little later."""
-        now = self._clock.monotonic()
-        if not self._orphans or now < self._give_back_at:
-            return
-        for claim_token in reversed(tuple(self._orphans)):
-            if await self._db.write(rescue.release, claim_token):
-                self._orphans.remove(claim_token)
-                self._claim_at = 0.0
-            else:
-                self._give_back_at = now + LONGEST_EMPTY_SECONDS
-
-    async def _check(self, held: Held, unstored: set[str]) -> None:
-        """Rescue deliveries claimed for this node but not in memory, as after a failover."""
-        now = self._clock.monotonic()
-        if now - self._checked_at < CHECK_SECONDS and not self._lease.was_replaced():
-            return
-        node_id = self._lease.node_id
-        take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)
-        rescued = await self._db.write(take_back, node_id, self._lease.waits)
-        left = await self._db.read(rescue.unheld, node_id, held() | self._sends.held())
-        # Deliveries that others have locked are checked again soon.
-        self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if left else 0.0)
-        unstored.difference_update(delivery.delivery_id for delivery in rescued)
-        if rescued:
-            self._claim_at = 0.0
-            log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
-            reports.rescued(self._observer, self._journal, "unheld", rescued)
 
 
 def _pause(times: int) -> float:

@@ -63,9 +63,9 @@ class Doctor:
         """Send `delivery` to its webhook, with the webhook's secret, headers and timeout."""
         now = self._clock.wall()
         # Opened anew each time: the drain forgets a webhook as soon as it changes.
-        opened = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
+        builder = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
         try:
-            request, schedule = opened.request(delivery, endpoint, now)
+            request, schedule = builder.request(delivery, endpoint, now)
         except (Unreadable, Unsendable) as reason:
             step = Step("sign", "failed", f"Nothing can be sent: {reason}.")
             decision = (parked if isinstance(reason, Unreadable) else dead)(str(reason))

@@ -51,7 +51,7 @@ class _Duty:
     name: str
     seconds: float
     run: Callable[[], Awaitable[object]]
-    wanted: Callable[[], Awaitable[bool]] | None
+    is_needed: Callable[[], Awaitable[bool]] | None
     began_at: int = 0
     failures: int = 0
     not_before: float = 0.0
@@ -80,12 +80,12 @@ class Duties:
 
     def when(
         self,
-        wanted: Callable[[], Awaitable[bool]],
+        is_needed: Callable[[], Awaitable[bool]],
         name: str,
         duty: Callable[[], Awaitable[object]],
     ) -> None:
-        """Run `duty` on one of all nodes at each look that finds it `wanted`."""
-        self._duties.append(_Duty(name, self.look_seconds, duty, wanted))
+        """Run `duty` on one of all nodes at each look at which `is_needed` returns True."""
+        self._duties.append(_Duty(name, self.look_seconds, duty, is_needed))
 
     @property
     def names(self) -> list[str]:
@@ -114,7 +114,7 @@ class Duties:
             mark = marks.get(duty.name, NEVER)
             if duty.name in self._running or not self._is_due(duty, mark, now):
                 continue
-            if duty.wanted is None or await duty.wanted():
+            if duty.is_needed is None or await duty.is_needed():
                 task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
                 self._running[duty.name] = task
                 task.add_done_callback(partial(self._ended, duty.name))

@@ -1,21 +1,25 @@
 """The journal: what became of each event and each attempt, one record each, for log and traces.
 
 A search for the request id of a write finds the event, every attempt of its deliveries, and the
-event id and span that receivers got.
+event id and span that receivers got. What metrics count of attempts is reported here too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import structlog
 
+from outbox.observer import Observer, Rescue
 from outbox.queue.drain.fanout import Announced
 from outbox.queue.drain.rescue import Rescued
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.deliveries import Claimed, Result
 from outbox.sending.request import span_of, trace_of
+from outbox.states import AttemptKind
 
 Fields = dict[str, Any]
 
@@ -127,3 +131,51 @@ def rescued_fields(delivery: Rescued) -> Fields:
 
 def _present(fields: Fields) -> Fields:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def report_attempt(observer: Observer, result: Result, now: int) -> None:
+    """Report an attempt after its commit, which was at `now`, wall microseconds."""
+    delivery, decision, outcome = result.delivery, result.decision, result.outcome
+    if outcome is not None:
+        observer.attempt(
+            delivery.webhook_id, _host(result.url), kind_of(delivery), outcome.outcome,
+            outcome.total_us / 1_000_000,
+        )  # fmt: skip
+        observer.connection(outcome.reused)
+        if outcome.truncated:
+            observer.truncated()
+        if outcome.outcome == "http_3xx":
+            observer.redirect_refused()
+    if result.unreadable:
+        observer.unreadable(delivery.webhook_id)
+    if decision.state == "ready":
+        return
+    latency = None
+    if decision.state == "delivered":
+        latency = max((now - delivery.occurred_at) / 1_000_000, 0.0)
+    observer.delivery_finished(delivery.webhook_id, decision.state, latency)
+
+
+def report_rescued(
+    observer: Observer, journal: Journal, reason: Rescue, deliveries: Sequence[Rescued]
+) -> None:
+    """Report deliveries that were taken back, and those that ended with it."""
+    journal.rescued(deliveries)
+    observer.rescued(reason, len(deliveries))
+    for delivery in deliveries:
+        if delivery.state == "dead":
+            observer.delivery_finished(delivery.webhook_id, "dead", None)
+
+
+@lru_cache(maxsize=1024)
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def kind_of(delivery: Claimed) -> AttemptKind:
+    """Return the kind of an attempt of this delivery, for metrics."""
+    if delivery.probe:
+        return "probe"
+    if delivery.origin != "event":
+        return delivery.origin
+    return "retry" if delivery.retry else "first"

@@ -14,11 +14,11 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.observer import Observer, Rescue
+from outbox.observer import Rescue
 from outbox.queue.drain.rescue import Rescued, Waits
 from outbox.queue.state import snapshots
-from outbox.worker import nodes, reports, skew
-from outbox.worker.journal import Journal
+from outbox.worker import nodes, skew
+from outbox.worker.journal import Journal, report_rescued
 
 LEASE_SECONDS = nodes.LEASE / 1_000_000
 RENEW_SECONDS = LEASE_SECONDS / 3
@@ -40,7 +40,6 @@ class Lease:
         *,
         clock: Clock,
         ids: Ids,
-        observer: Observer,
         journal: Journal,
         waits: Waits,
         joined: Callable[[], None],
@@ -49,11 +48,12 @@ class Lease:
         self.node_id = ids.new(clock.wall())
         self.skew = 0.0
         self._compared = clock.wall() - clock.boot()
-        self._engine = db.engine
+        self._shared = db.shared
+        """Otherwise nobody can take deliveries from this node, and a lease never ends."""
         self._db = db.apart("lease")
         self._clock = clock
         self._ids = ids
-        self._observer = observer
+        self._observer = db.observer
         self._journal = journal
         self.waits = waits
         self._tell_joined = joined
@@ -63,11 +63,6 @@ class Lease:
         self._renewed = 0
         self._looked = 0
         self._end: asyncio.TimerHandle | None = None
-
-    @property
-    def joined(self) -> bool:
-        """Whether the node's row exists, whatever its age."""
-        return self._joined
 
     def was_replaced(self) -> bool:
         """Return whether a backup has replaced the database since this was asked last."""
@@ -84,7 +79,7 @@ class Lease:
 
     def _ahead(self) -> float:
         """Return the last measured difference, moved by the jumps of the wall clock since then."""
-        if self._engine == "sqlite":
+        if not self._shared:
             return 0.0
         return self.skew + (self._wall_at_boot() - self._compared) / 1_000_000
 
@@ -116,13 +111,13 @@ class Lease:
                 return BACKOFF_SECONDS
         elif self._must_renew() and not await self._tried("lease_not_renewed", self._renew):
             return BACKOFF_SECONDS
-        if self._engine == "postgres" and self._age(self._looked) >= LOOK_SECONDS:
+        if self._shared and self._age(self._looked) >= LOOK_SECONDS:
             self._looked = self._clock.boot()
             await self._tried("rescue_put_off", self._look)
         return LOOK_SECONDS / 3
 
     def _must_renew(self) -> bool:
-        return self._engine == "postgres" and self._age(self._renewed) >= RENEW_SECONDS
+        return self._shared and self._age(self._renewed) >= RENEW_SECONDS
 
     async def _tried(self, name: str, step: Callable[[], Awaitable[None]]) -> bool:
         try:
@@ -136,7 +131,10 @@ class Lease:
 
     async def _join(self) -> None:
         before = self._clock.boot()
-        rescued = await self._db.write(nodes.join, self.node_id, self.waits)
+        if self._shared:
+            rescued = await self._db.write(nodes.join, self.node_id)
+        else:
+            rescued = await self._db.write(nodes.join_alone, self.node_id, self.waits)
         self._joined = True
         self._hold_from(before)
         self._note_rescued("startup", rescued)
@@ -163,7 +161,7 @@ class Lease:
         await self._db.write(snapshots.forget_since)
 
     async def _compare(self) -> None:
-        if self._engine == "sqlite":
+        if not self._shared:
             return
         self.skew = await skew.measure(self._db, self._clock)
         self._compared = self._wall_at_boot()
@@ -175,15 +173,15 @@ class Lease:
         count = len(deliveries)
         if count:
             log.warning("rescued", reason=reason, count=count, node=self.node_id)
-            reports.rescued(self._observer, self._journal, reason, deliveries)
+            report_rescued(self._observer, self._journal, reason, deliveries)
 
     def _hold_from(self, boot: int) -> None:
         """Extend the lease from `boot`, the time of the request; the reply may have taken long."""
         self._renewed = boot
         self._stop_timer()
-        if self._engine == "postgres":
-            left = LEASE_SECONDS - self._age(boot)
-            self._end = asyncio.get_running_loop().call_later(max(left, 0.0), self._run_out)
+        if self._shared:
+            rest = LEASE_SECONDS - self._age(boot)
+            self._end = asyncio.get_running_loop().call_later(max(rest, 0.0), self._run_out)
 
     def _run_out(self) -> None:
         # Its renewal may be stuck in a dead connection at this moment.
@@ -199,8 +197,8 @@ class Lease:
         self._tell_lost()
 
     def _is_over(self) -> bool:
-        """Return whether other nodes may have this node's deliveries; on SQLite there are none."""
-        return self._engine == "postgres" and self._age(self._renewed) > LEASE_SECONDS
+        """Return whether other nodes may have this node's deliveries."""
+        return self._shared and self._age(self._renewed) > LEASE_SECONDS
 
     def _age(self, boot: int) -> float:
         return (self._clock.boot() - boot) / 1_000_000

@@ -36,33 +36,27 @@ delete from nodes where id in (
   where alive_until < (select due_now()) and id <> $1 /*postgres for update skip locked*/)
 """
 EVERY = "select distinct node_id as id from deliveries where state = 'in_flight'"
-WALL = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as wall"
 
 
-async def join(tx: Tx, node_id: str, waits: Waits) -> list[Rescued]:
-    """Add this node; on SQLite also rescue deliveries of earlier processes. Return these."""
-    rescued: list[Rescued] = []
-    if tx.engine == "sqlite":
-        # One server at a time uses the file, so deliveries in flight belong to ended processes.
-        for row in await tx.all(EVERY):
-            rescued += await rescue(tx, row["id"], waits)
-        await tx.run("delete from nodes")
+async def join(tx: Tx, node_id: str) -> list[Rescued]:
+    """Add this node to those that share the database."""
     await tx.run(JOIN, node_id, tx.now, LEASE)
+    return []
+
+
+async def join_alone(tx: Tx, node_id: str, waits: Waits) -> list[Rescued]:
+    """Make this node the only one, and rescue the deliveries of earlier ones. Return these."""
+    rescued: list[Rescued] = []
+    for row in await tx.all(EVERY):
+        rescued += await rescue(tx, row["id"], waits)
+    await tx.run("delete from nodes")
+    await join(tx, node_id)
     return rescued
 
 
 async def renew(tx: Tx, node_id: str) -> bool:
     """Extend this node's lease; return False when it has expired."""
     return await tx.run(RENEW, node_id, LEASE) == 1
-
-
-async def server_wall(tx: Tx) -> int | None:
-    """Return the database server's wall clock, microseconds UTC; None on SQLite."""
-    if tx.engine == "sqlite":
-        return None
-    row = await tx.one(WALL)
-    assert row is not None
-    return int(row["wall"])
 
 
 async def replaced(tx: Tx, node_id: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 import structlog
 
@@ -11,7 +10,7 @@ from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.replays import job_steps, jobs
-from outbox.queue.replays.jobs import Job, Kind, State
+from outbox.queue.replays.jobs import Job
 
 TICK_SECONDS = 0.1
 """Between two rounds; a rate of 1,000 is then 100 replays in a transaction."""
@@ -19,29 +18,11 @@ TICK_SECONDS = 0.1
 log = structlog.get_logger("outbox")
 
 
-class JobLedger(Protocol):
-    """Receives what jobs do."""
-
-    def job_made(self, kind: Kind, count: int) -> None:
-        """Report replays of a job."""
-
-    def job_ended(self, kind: Kind, state: State) -> None:
-        """Report the end of a job."""
-
-
-class NoJobLedger:
-    """A JobLedger that ignores all reports."""
-
-    def job_made(self, kind: Kind, count: int) -> None: ...
-    def job_ended(self, kind: Kind, state: State) -> None: ...
-
-
 class Recovering:
     """The runner of the jobs; one of all nodes runs it, and two do no harm."""
 
-    def __init__(self, db: Database, ledger: JobLedger | None = None) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._ledger = ledger or NoJobLedger()
 
     async def any_running(self) -> bool:
         """Return whether a job runs at an active webhook."""
@@ -67,27 +48,27 @@ class Recovering:
             # Too many other scans of the installation wait; the next round tries again.
             return
         except Exception:
-            # Whatever it is, the jobs of others go on.
+            # An error ends this job alone.
             log.exception("job_error", job=job.id, webhook_id=job.webhook_id)
             await self._fail(job, jobs.FAILED)
 
     async def _fail(self, job: Job, reason: str) -> None:
         if await self._db.write(jobs.cancel, job.id, reason):
-            self._ledger.job_ended(job.kind, "cancelled")
+            self._db.observer.job_ended(job.kind, "cancelled")
             log.error("job_failed", job=job.id, webhook_id=job.webhook_id, reason=reason)
 
     async def _move(self, job: Job) -> None:
         # The search reads many rows, so it holds up nobody's transaction.
-        found = await self._db.scan(DUTIES, job_steps.find, job)
-        if found is None:
+        events = await self._db.scan(DUTIES, job_steps.find, job)
+        if events is None:
             return
-        step = await self._db.write(job_steps.advance, job, found)
+        step = await self._db.write(job_steps.advance, job, events)
         if step is None:
             return
         if step.made:
-            self._ledger.job_made(job.kind, step.made)
+            self._db.observer.job_made(job.kind, step.made)
         if step.done:
-            self._ledger.job_ended(job.kind, "done")
+            self._db.observer.job_ended(job.kind, "done")
             log.info(
                 "job_done", job=job.id, kind=job.kind, webhook_id=job.webhook_id,
                 made=job.made + step.made, refused=job.refused + step.refused,

@@ -50,7 +50,7 @@ class RequestBuilder:
         self._ring = ring
         self._timeout = timeout
         self._schedule = schedule
-        self._opened: dict[str, _Webhook] = {}
+        self._webhooks: dict[str, _Webhook] = {}
 
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """Return the request and its schedule; `now` is wall microseconds.
@@ -65,18 +65,18 @@ class RequestBuilder:
             raise Unsendable("the body of the event is missing")
         if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
             raise Unsendable("the body of the event is damaged")
-        opened = self._opened.get(endpoint.id)
-        if opened is None or opened.version != endpoint.version:
-            opened = self._open(endpoint, now)
-        secrets = opened.secrets
-        if opened.old_secret is not None and now < opened.old_secret_until:
-            secrets = (*secrets, opened.old_secret)
-        made = Request(
+        webhook = self._webhooks.get(endpoint.id)
+        if webhook is None or webhook.version != endpoint.version:
+            webhook = self._open(endpoint, now)
+        secrets = webhook.secrets
+        if webhook.old_secret is not None and now < webhook.old_secret_until:
+            secrets = (*secrets, webhook.old_secret)
+        request = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
-            secrets, opened.headers, delivery.traceparent, opened.timeout,
+            secrets, webhook.headers, delivery.traceparent, webhook.timeout,
         )  # fmt: skip
-        return made, opened.schedule
+        return request, webhook.schedule
 
     def _open(self, endpoint: Endpoint, now: int) -> _Webhook:
         with _damaged("secret"):
@@ -93,14 +93,14 @@ class RequestBuilder:
             check_headers(headers)
         with _damaged("schedule"):
             schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
-        opened = _Webhook(
+        webhook = _Webhook(
             endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
             endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
         )  # fmt: skip
-        if len(self._opened) >= REMEMBERED:
-            self._opened.clear()
-        self._opened[endpoint.id] = opened
-        return opened
+        if len(self._webhooks) >= REMEMBERED:
+            self._webhooks.clear()
+        self._webhooks[endpoint.id] = webhook
+        return webhook
 
     def _secret(self, sealed: bytes, webhook_id: str) -> str:
         secret = self._ring.open(sealed, webhook_id).decode()

@@ -3,7 +3,6 @@
 import asyncio
 
 from outbox.database.transaction import Database
-from outbox.observer import Observer
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
@@ -20,15 +19,13 @@ class Running:
         ring: KeyRing,
         guard: Guard,
         settings: WorkerSettings,
-        observer: Observer | None = None,
         journal: Journal | None = None,
     ) -> None:
 
         def worker(sender: Sender) -> Worker:
             return Worker(
-                db, ring, sender, clock=db.clock, ids=db.ids, settings=settings,
-                observer=observer, journal=journal,
-            )  # fmt: skip
+                db, ring, sender, clock=db.clock, ids=db.ids, settings=settings, journal=journal
+            )
 
         self._clock = db.clock
         self._guard = guard

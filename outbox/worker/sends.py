@@ -24,15 +24,13 @@ from outbox.queue.state.policy import (
     probed,
 )
 from outbox.queue.upkeep import personal_data
-from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome, unanswered
-from outbox.sending.request import Header, Request, compose, span_of
+from outbox.sending.request import Header, Request, compose, kept, span_of
 from outbox.sending.send import Objection, Sender
-from outbox.states import OutcomeName
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.reports import kind_of
+from outbox.worker.journal import kind_of
 from outbox.worker.request_building import Erased, RequestBuilder, Unreadable, Unsendable
-from outbox.worker.slow import Sending
+from outbox.worker.send_counts import Sending
 from outbox.worker.windows import Windows
 
 CUT_OFF = "aborted by the shutdown of this node"
@@ -79,7 +77,7 @@ class Sends:
         self._observer = observer
         self._objection = objection
         self._put = put
-        self._opened = RequestBuilder(ring, settings.timeout, settings.schedule)
+        self._builder = RequestBuilder(ring, settings.timeout, settings.schedule)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
@@ -145,7 +143,7 @@ class Sends:
         if endpoint.id in self._stale:
             self._put_unsent(delivery, endpoint, node_id, again("webhook changed"))
             return
-        request, schedule = self._opened.request(delivery, endpoint, self._clock.wall())
+        request, schedule = self._builder.request(delivery, endpoint, self._clock.wall())
         failing = endpoint.failures > 0
         sending = self.windows.start(delivery, failing, self._clock.monotonic())
         task = asyncio.get_running_loop().create_task(
@@ -164,10 +162,8 @@ class Sends:
         # itself.
         if not sending.done:
             self._finish(sending, "keep")
-        name: OutcomeName = "timeout" if sending.cut else "aborted"
-        outcome = unanswered(name, TOO_MANY if sending.cut else CUT_OFF, 0.0)
-        decision = again("aborted")
-        self._hand_over(delivery, decision, outcome, request.url, node_id)
+        outcome = _aborted(sending, 0.0)
+        self._hand_over(delivery, again("aborted"), outcome, request.url, node_id)
 
     async def _send(
         self,
@@ -182,7 +178,7 @@ class Sends:
         headers: list[tuple[str, str]] = []
         began = self._clock.monotonic()
         lag = max(delivery.lag_us / 1_000_000, 0.0) + began - sending.started
-        # The time behind other requests to the same receiver is the receiver's, not ours.
+        # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
         try:
@@ -197,9 +193,7 @@ class Sends:
                 objection=lambda: sending.objection or self._objection(),
             )  # fmt: skip
         except asyncio.CancelledError:
-            name: OutcomeName = "timeout" if sending.cut else "aborted"
-            error = TOO_MANY if sending.cut else CUT_OFF
-            outcome = unanswered(name, error, self._clock.monotonic() - began)
+            outcome = _aborted(sending, self._clock.monotonic() - began)
         except Exception as fault:
             log.exception("send_failed", **_ids_of(delivery), node=node_id)
             outcome = _internal(fault, self._clock.monotonic() - began)
@@ -252,6 +246,12 @@ def _ids_of(delivery: Claimed) -> dict[str, str | None]:
         "delivery_id": delivery.id,
         "webhook_id": delivery.webhook_id,
     }
+
+
+def _aborted(sending: Sending, seconds: float) -> Outcome:
+    if sending.cut:
+        return unanswered("timeout", TOO_MANY, seconds)
+    return unanswered("aborted", CUT_OFF, seconds)
 
 
 def _internal(fault: Exception, seconds: float) -> Outcome:

@@ -8,20 +8,15 @@ from dataclasses import replace
 import structlog
 
 from outbox.clock import Clock
-from outbox.database.transaction import Database, Engine
+from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.observer import Observer
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import unanswered
-from outbox.worker.reports import Reports
+from outbox.worker.journal import report_attempt
 
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
-RESULTS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
-"""The limit of one batch; on SQLite the event loop runs nothing else while it is recorded."""
-ANSWERS_AT_ONCE = {"sqlite": 512 * 1024, "postgres": 8 * 1024 * 1024}
-"""The bytes of responses in one batch, without its first result."""
 
 Write = Callable[[Sequence[Result]], Awaitable[Settlement]]
 
@@ -31,11 +26,10 @@ log = structlog.get_logger("outbox")
 class Settling:
     """Collects results and writes them in batches."""
 
-    def __init__(self, db: Database, clock: Clock, observer: Observer) -> None:
+    def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
-        self._observer = observer
-        self._reports = Reports(observer, clock)
+        self._observer = db.observer
         self._new: list[Result] = []
         self._batch: list[Result] = []
         self._deferred: list[Result] = []
@@ -73,7 +67,7 @@ class Settling:
             self._new = self._deferred + self._new
             self._deferred = []
         # The batch is an attribute, so that no error can lose its contents.
-        room = _room(self._batch, self._new, self._db.engine)
+        room = _room(self._batch, self._new, self._db.batch)
         self._batch += self._new[:room]
         del self._new[:room]
         waits = [await self._write(self._batch, first)] if self._batch else [float("inf")]
@@ -98,7 +92,7 @@ class Settling:
         except Exception as error:
             log.error("settle_failed", error=repr(error), waiting=len(batch), exc_info=not reported)
             if first is not None:
-                # What ran beside it may have failed.
+                # The rest of that transaction may have failed.
                 return await self._write(batch, reported=True)
             return await self._each(batch)
         later = {s.delivery.id for s in settlement.deferred}
@@ -110,7 +104,7 @@ class Settling:
             self._observer.deferred(len(later))
         for result in batch:
             if result.delivery.id in settlement.held:
-                self._reports.settled(result)
+                report_attempt(self._observer, result, self._clock.wall())
             elif result.delivery.id in later:
                 continue
             elif result.delivery.id in self._perhaps:
@@ -131,7 +125,7 @@ class Settling:
                 "webhook_changed", webhook_id=transition.webhook_id, to=transition.to,
                 reason=transition.reason,
             )  # fmt: skip
-        if settlement.wait_us is None or first is not None or self._db.engine == "sqlite":
+        if settlement.wait_us is None or first is not None or self._db.one_writer:
             # A claim in or after this transaction has seen what is due.
             return float("inf")
         return settlement.wait_us / 1_000_000
@@ -163,13 +157,13 @@ class Settling:
         return await self._write([again], reported=True)
 
 
-def _room(batch: Sequence[Result], new: Sequence[Result], engine: Engine) -> int:
-    """Return how many of the new results the batch may take."""
+def _room(batch: Sequence[Result], new: Sequence[Result], limit: Batch) -> int:
+    """Return how many of the new results the batch may take; its first one has any size."""
     size = sum(map(_bytes, batch))
     count = len(batch)
     for result in new:
         size += _bytes(result)
-        if count >= RESULTS_AT_ONCE[engine] or (count and size > ANSWERS_AT_ONCE[engine]):
+        if count >= limit.rows or (count and size > limit.size):
             break
         count += 1
     return count - len(batch)

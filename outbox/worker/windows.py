@@ -4,7 +4,7 @@ This limits slow receivers: a send that lasts a second gives its slot back, and 
 again with a window of one. While its responses, however slow, are successes and places are free,
 the window grows with its need; it gives places back when other webhooks need them. The number of
 open slow sends is limited, in total and per owner; the oldest of the owner with the most is cut, so
-that a slot always becomes free.
+that a slot always becomes free. It is one module because each limit depends on the others.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,15 @@ from collections.abc import Mapping
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
-from outbox.worker.owners import Owners
-from outbox.worker.slow import Sending, SlowSends
+from outbox.worker.send_counts import (
+    QUICK_FOR_SECONDS,
+    FreeSends,
+    Owners,
+    Sending,
+    SlowSends,
+    Window,
+)
 from outbox.worker.slow_slots import Places
-from outbox.worker.window import QUICK_FOR_SECONDS, Rests, Window
 
 WIDEST = 64
 WIDE = 32
@@ -56,7 +61,7 @@ class Windows:
         self._places = Places(self._widest - 1, MOST_FURTHER // OWNER_SHARE)
         self._failing = 0
         self._windows: dict[str, Window] = {}
-        self.left: Mapping[str, int] = Rests(self._windows, self._rest)
+        self.free: Mapping[str, int] = FreeSends(self._windows, self._rest)
         self._unused: dict[str, float] = {}
         """Slow webhooks without a send in flight, and since when, the longest first."""
         self._failing_next = True
@@ -85,7 +90,7 @@ class Windows:
             first = min(first, self._failing_next)
             self._failing_next = not self._failing_next
         return Capacity(
-            node_id, claim, free, min(free, failing), min(free, first), self.left,
+            node_id, claim, free, min(free, failing), min(free, first), self.free,
             max(MOST_BYTES - self.bytes, 0),
             self._owners.shares(self.slots, rest, self._rank),
         )  # fmt: skip

@@ -15,7 +15,6 @@ from outbox import webhooks
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Tx
 from outbox.events.marks import BLOCK, Marks
-from outbox.queue.upkeep.retention import NoLedger
 from outbox.webhooks import Draft
 from tests.benchmarks.engines import fresh
 from tests.benchmarks.figures import Verdict, in_ms, median, quantile
@@ -120,7 +119,7 @@ async def _finish(tx: Tx, seq: int) -> None:
 
 async def _mark(verdict: Verdict, db: Database, count: int) -> None:
     used = time.process_time()
-    await Marks(db, NoLedger()).run_once()
+    await Marks(db).run_once()
     spent = time.process_time() - used
     if count >= BLOCK:
         marked = count // BLOCK * BLOCK

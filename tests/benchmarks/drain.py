@@ -90,7 +90,7 @@ async def main(spec: dict[str, Any]) -> None:
     ended = metrics.expect(int(spec["count"]))
     rules = Rules(config.egress.allow_http, tuple(map(parse_place, config.egress.allow)))
     guard = Guard(rules, clock)
-    delivery = Delivery(config, db, ring, guard, metrics)
+    delivery = Delivery(config, db, ring, guard)
     began, used = time.perf_counter(), time.process_time()
     delivery.start()
     async with asyncio.timeout(300):

@@ -29,7 +29,6 @@ from outbox.queue.upkeep.retention import (
 )
 from outbox.sending.outcome import Outcome
 from outbox.webhooks.conditions import MOST, Condition
-from outbox.worker.settling import ANSWERS_AT_ONCE, RESULTS_AT_ONCE
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.sizes import Size
 from tests.benchmarks.unit_rows import add, capacity, make, opened, rounds, timed
@@ -129,7 +128,7 @@ async def take(db: Database) -> list[float]:
 
 
 async def _results(db: Database, answer: bytes = FULL_ANSWER) -> list[Result]:
-    most = min(RESULTS_AT_ONCE["sqlite"], ANSWERS_AT_ONCE["sqlite"] // len(answer))
+    most = min(db.batch.rows, db.batch.size // len(answer))
     await _waiting(db, most, 1)
     claimed: list[Claimed] = []
     endpoints: dict[str, Endpoint] = {}

@@ -17,7 +17,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx
-from outbox.observer import Unwatched
+from outbox.observer import Observer
 from tests.support.records import asked, listed
 
 ANA = Actor("a" * 24, "api_key")
@@ -102,7 +102,7 @@ async def test_a_refused_write_changes_no_total(db: Database) -> None:
     assert (await db.read(deals.pipeline_stats, ANA)).total_value == 500
 
 
-class Faults(Unwatched):
+class Faults(Observer):
     """A counter of conflicts between transactions."""
 
     def __init__(self) -> None:

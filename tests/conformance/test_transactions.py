@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 
 from outbox.database.transaction import Database, Insert, Purpose, Tx
-from outbox.errors import DatabaseFault
 from outbox.events import Cause, cause, enqueue
+from outbox.observer import Observer
 
 
 class Nope(Exception):
@@ -243,16 +243,14 @@ async def test_a_cancelled_caller_leaves_the_database_usable(db: Database) -> No
     assert (await db.read(names))[-1] == "record 2"
 
 
-class Timings:
-    """A DatabaseObserver that records its calls."""
+class Timings(Observer):
+    """An observer that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, float]] = []
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
         self.told.append((op, seconds))
-
-    def fault(self, kind: DatabaseFault) -> None: ...
 
 
 async def test_each_unit_is_timed_once_from_call_to_result(db: Database) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from outbox.database.transaction import Database, Purpose
+from outbox.observer import Observer
 
 
 class Counted:
@@ -20,6 +21,14 @@ class Counted:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._db, name)
+
+    @property
+    def observer(self) -> Observer:
+        return self._db.observer
+
+    @observer.setter
+    def observer(self, observer: Observer) -> None:
+        self._db.observer = observer
 
     def reset(self) -> None:
         self.units = 0

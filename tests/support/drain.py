@@ -87,12 +87,15 @@ async def inbox() -> AsyncIterator[Inbox]:
         await runner.cleanup()
 
 
-class Counted:
+class Counted(Observer):
     """An observer that counts calls and wakes tests that wait for a count."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self._changed = asyncio.Event()
+        for name in vars(Observer):
+            if not name.startswith("_"):
+                setattr(self, name, self.__getattr__(name))
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def note(*args: Any) -> None:
@@ -156,17 +159,14 @@ async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
 
 
 def worker_for(
-    db: Database,
-    ring: KeyRing,
-    observer: Observer,
-    clock: Clock | None = None,
-    **settings: Any,
+    db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
 ) -> tuple[Worker, Sender]:
+    """Return a worker that reports to the observer of `db`, and its sender."""
     clock = clock or SystemClock()
     sender = Sender(Guard(RULES, clock), clock)
     quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=5.0)
     chosen = replace(quick, **settings)
-    worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen, observer=observer)
+    worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen)
     return worker, sender
 
 
@@ -175,8 +175,8 @@ async def drain(
     db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
 ) -> AsyncIterator[Drain]:
     """Run a worker until the block ends; `settings` are those of WorkerSettings."""
-    watch = Counted()
-    worker, sender = worker_for(db, ring, watch, clock, **settings)
+    db.observer = watch = Counted()
+    worker, sender = worker_for(db, ring, clock, **settings)
     task = asyncio.create_task(worker.run())
     try:
         yield Drain(db, ring, worker, watch)

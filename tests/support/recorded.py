@@ -12,9 +12,8 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
 from outbox.queue.state.policy import DELIVERED, Decision, Schedule
-from outbox.sending.kept_headers import kept
 from outbox.sending.outcome import Outcome
-from outbox.sending.request import compose
+from outbox.sending.request import compose, kept
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.request_building import RequestBuilder
 from tests.support.drain import OWNER, make

@@ -188,9 +188,8 @@ async def _workers(town: _Town) -> AsyncIterator[list[Counted]]:
     watches = []
     running = []
     for db in town.databases:
-        watch = Counted()
-        db.observer = watch
-        worker, sender = worker_for(db, town.key, watch, slots=SLOTS)
+        db.observer = watch = Counted()
+        worker, sender = worker_for(db, town.key, slots=SLOTS)
         watches.append(watch)
         running.append((worker, sender, asyncio.create_task(worker.run())))
     try:

@@ -21,7 +21,7 @@ from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.figures import in_ms, quantile
-from tests.support.drain import Counted, Inbox, add_webhook, inbox, make, ring, rows, worker_for
+from tests.support.drain import Inbox, add_webhook, inbox, make, ring, rows, worker_for
 from tests.support.engines import Engine
 from tests.system.staging import opened, until
 
@@ -221,12 +221,12 @@ async def run_damage(engine: Engine, seed: int, seconds: float = 3.0) -> dict[st
     beside: dict[str, list[int]] = {}
     made: dict[str, str] = {}
     async with opened(engine) as db, inbox() as box:
-        key, watch = ring(), Counted()
+        key = ring()
         for n in range(HEALTHY):
             await add_webhook(db, key, f"{box.url}/healthy/{n}")
         traffic = _Beside(db, box)
         box.answer = traffic.answer
-        worker, sender = worker_for(db, key, watch)
+        worker, sender = worker_for(db, key)
         loop = asyncio.create_task(worker.run())
         try:
             await traffic.times(await traffic.write(1.0))

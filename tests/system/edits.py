@@ -22,7 +22,7 @@ from outbox.ids import Ids
 from outbox.sending.request import sign_body, sign_standard
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.sends import CHANGED
-from tests.support.drain import Counted, inbox, ring, rows
+from tests.support.drain import inbox, ring, rows
 from tests.support.engines import Engine
 from tests.support.ledger import Verdict
 from tests.system.edits_town import Act, Deaf, Noting, Start, Town
@@ -94,7 +94,7 @@ async def _workers(town: Town, *, deaf: bool) -> AsyncIterator[None]:
         heard = cast(Database, Deaf(db)) if deaf else db
         worker = Worker(
             heard, town.key, sender, clock=SystemClock(), ids=Ids(),
-            settings=WorkerSettings(timeout=5.0), observer=Counted(),
+            settings=WorkerSettings(timeout=5.0),
         )  # fmt: skip
         running.append((worker, sender, asyncio.create_task(worker.run())))
     try:

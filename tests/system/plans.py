@@ -259,8 +259,8 @@ async def _driven(address: str, key: KeyRing, each: int) -> tuple[list[Unit], li
 
 async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> None:
     """Let a worker send `count` deliveries."""
-    watch = Counted()
-    worker, sender = worker_for(db, key, watch, slots=slots)
+    db.observer = watch = Counted()
+    worker, sender = worker_for(db, key, slots=slots)
     task = asyncio.create_task(worker.run())
     try:
         await watch.until("delivery_finished", sends, seconds=STEP_SECONDS)
@@ -273,9 +273,9 @@ async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> None:
 
 async def _rate(address: str, key: KeyRing, seconds: float) -> float:
     """Return deliveries per second, over the first `seconds` of a drain."""
-    watch = Counted()
     async with several(address, 1) as [db]:
-        worker, sender = worker_for(db, key, watch)
+        db.observer = watch = Counted()
+        worker, sender = worker_for(db, key)
         task = asyncio.create_task(worker.run())
         try:
             await watch.until("delivery_finished", seconds=60)

@@ -25,7 +25,6 @@ from outbox.sending.request import sign_body
 from tests.support.databases import SqliteFiles
 from tests.support.deployed import until_true
 from tests.support.drain import (
-    Counted,
     Inbox,
     add_webhook,
     inbox,
@@ -145,7 +144,7 @@ async def _start(copy: Path, key: Any, box: Inbox, findings: list[str], what: st
 
 async def _deliver(db: Database, key: Any, box: Inbox) -> None:
     """Run the drain until nothing has arrived for a while."""
-    worker, sender = worker_for(db, key, Counted())
+    worker, sender = worker_for(db, key)
     task = asyncio.create_task(worker.run())
     try:
         # Ends when nothing has arrived for a while.

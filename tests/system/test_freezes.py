@@ -43,7 +43,7 @@ async def test_another_node_takes_over_when_a_lease_has_ended(
             await box.until(1)
             await db.write(end_leases)
             # A frozen process would not take it back itself.
-            frozen.worker._taking.stop()
+            frozen.worker._claimer.stop()
             async with drain(db, key) as other:
                 await other.watch.until("rescued")
                 await other.watch.until("delivery_finished")

@@ -49,8 +49,8 @@ async def run_starvation(
             async with opened(engine) as db:
                 key = ring()
                 await _pile_up(db, key, url, lanes, backlog // lanes)
-                watch = Counted()
-                worker, sender = worker_for(db, key, watch, slots=slots)
+                db.observer = watch = Counted()
+                worker, sender = worker_for(db, key, slots=slots)
                 loop = asyncio.create_task(worker.run())
                 try:
                     await watch.until("attempt", WARM, seconds=60)

@@ -15,7 +15,7 @@ from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import history
 from gateway.server.app_keys import DB
-from outbox.events.history import Wanted as WantedEvents
+from outbox.events.history import EventQuery
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search
 from outbox.queue.log.delivery_search import NO_TIME
@@ -60,7 +60,7 @@ async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     asked = _asked(request, "q", "event", "since", "until")
     actor = visitor.actor
     since, until = _times(asked, actor.zone)
-    wanted = WantedEvents(asked.get("event", ""), asked.get("q", ""), since, until)
+    wanted = EventQuery(asked.get("event", ""), asked.get("q", ""), since, until)
     after = _after(request)
     db = request.app[DB]
     found = await db.scan(

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.console.frame.guard import SAFE, Visitor
 from gateway.server.app_keys import DB
-from outbox.webhooks.troubled import Trouble, Troubled, troubled
+from outbox.webhooks import Trouble, Troubled, troubled
 
 SHOWN, COUNTED = 3, 100
 """Webhooks that the banner names, and the most that it counts."""

@@ -15,7 +15,6 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
 from gateway.server.http.rate_limits import LIMITS
-from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Tx
 from outbox.queue.log import delivery_log, series
 from outbox.queue.log.series import Figures, Pending
@@ -155,7 +154,7 @@ async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.St
     if choice is None:
         raise Refusal("validation_error", "parked must be none, newest or all.")
     visitor.actor.must("write")
-    await parking.activate(request.app[DB], webhook_id, choice, request.app[METRICS])
+    await parking.activate(request.app[DB], webhook_id, choice)
     return pages.to(f"{LIST}/{webhook_id}", "activated")
 
 
@@ -176,7 +175,7 @@ async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     webhook_id = pages.id_of(request)
     await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     visitor.actor.must("write")
-    await parking.remove(request.app[DB], webhook_id, request.app[METRICS])
+    await parking.remove(request.app[DB], webhook_id)
     return pages.to(LIST, "deleted")
 
 

@@ -85,7 +85,7 @@ async def deliveries(
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, search: str, wanted: history.Wanted, after: int | None
+    tx: Tx, actor: Actor, clock: Clock, search: str, wanted: history.EventQuery, after: int | None
 ) -> Events:
     """Return a page of events; `search` is an id of an event, delivery, record or request."""
     listed = await webhooks.listed(tx, actor)
@@ -141,7 +141,7 @@ async def _of_id(
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return Found([delivery], listed)
     place = place_of(after)
-    page = await events(tx, actor, clock, search, history.Wanted(cause=search), place)
+    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
         await delivery_search.of_events(tx, actor.owner_id, [search.lower()])

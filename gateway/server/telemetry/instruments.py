@@ -20,8 +20,7 @@ from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.errors import DatabaseFault
-from outbox.queue.replays import jobs
-from outbox.states import OutcomeName
+from outbox.states import JobKind, OutcomeName
 
 Surface = Literal["api", "graphql", "console", "probe"]
 Reason = Literal[
@@ -127,22 +126,22 @@ class Instruments:
             "webhook_unreadable_total",
             "Deliveries put back because a secret of their webhook cannot be decrypted.",
         )
-        self._fenced = single(
+        self.fenced = single(
             "outbox_fenced_acks_total", "Results not recorded because the claim was lost."
-        )
-        self._deferred = single(
+        ).inc
+        self.deferred = single(
             "outbox_deferred_settles_total", "Results recorded later because the lane was locked."
-        )
-        self._cut = single(
+        ).inc
+        self.cut = single(
             "outbox_slow_sends_cut_total", "Slow requests cut because too many were open."
-        )
-        self._restarted = single(
+        ).inc
+        self.restarted = single(
             "outbox_drain_faults_total", "Drain loops that an internal error ended."
-        )
-        self._skew = gauge(
+        ).inc
+        self.clock_skew = gauge(
             "clock_skew_seconds",
             "Seconds by which this node's clock is ahead of the database server's.",
-        )
+        ).set
         # Rules compare it with times of this node and with Prometheus's clock.
         gauge("clock_time_seconds", "The time by this node's clock.").set_function(
             lambda: clock.wall() / 1e6
@@ -176,12 +175,12 @@ class Instruments:
         self._connection = counter(
             "webhook_connections_total", "Connections used for requests.", "reused"
         )
-        self._truncated = single(
+        self.truncated = single(
             "webhook_response_truncated_total", "Responses longer than the stored part."
-        )
-        self._redirects = single(
+        ).inc
+        self.redirect_refused = single(
             "webhook_redirects_refused_total", "Redirect responses, which are not followed."
-        )
+        ).inc
 
         self._jobs_made = counter(
             "webhook_job_deliveries_total", "Deliveries made by recover and backfill jobs.", "kind"
@@ -275,7 +274,7 @@ class Instruments:
             self._transactions[(op,)]
         for fault in get_args(DatabaseFault):
             self._faults[(fault,)]
-        for job in get_args(jobs.Kind):
+        for job in get_args(JobKind):
             self._jobs_made[(job,)]
             for ended in ("done", "cancelled"):
                 self._jobs_ended[job, ended]

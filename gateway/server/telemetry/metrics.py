@@ -14,11 +14,10 @@ from gateway.domain.accounts.credentials import Outcome as AuthOutcome
 from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.instruments import Instruments, Reason, Surface
 from outbox.errors import DatabaseFault
-from outbox.observer import ClaimResult, Rescue
+from outbox.observer import ClaimResult, Observer, Rescue
 from outbox.queue.log.gauges import Gauges
 from outbox.queue.log.waiting_counts import Waiting
-from outbox.queue.replays.jobs import Kind, State
-from outbox.states import AttemptKind, Change, End, OutcomeName
+from outbox.states import AttemptKind, Change, End, JobKind, JobState, OutcomeName
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CLASSES = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
@@ -28,8 +27,8 @@ def _pick(census: Callable[[], Mapping[str, int]], state: str) -> float:
     return census()[state]
 
 
-class Metrics(Instruments):
-    """The metrics of the web side and, as an outbox Observer, of deliveries."""
+class Metrics(Instruments, Observer):
+    """The metrics of the web side and, as an Observer of the engine, of deliveries."""
 
     # For the web side.
 
@@ -106,7 +105,7 @@ class Metrics(Instruments):
         """Return the webhooks that get their own series, given the waiting deliveries of each."""
         return self.webhooks.choose(waiting, self._clock.monotonic())
 
-    # For outbox.queue.upkeep.retention.Ledger.
+    # Of the engine; outbox.observer.Observer documents each method.
 
     def purged(self, table: str, count: int) -> None:
         self._purged[(table,)].inc(count)
@@ -114,15 +113,11 @@ class Metrics(Instruments):
     def swept(self, table: str) -> None:
         self._swept.labels(table).set(self._clock.wall() / 1e6)
 
-    # For outbox.worker.recovering.JobLedger.
-
-    def job_made(self, kind: Kind, count: int) -> None:
+    def job_made(self, kind: JobKind, count: int) -> None:
         self._jobs_made[(kind,)].inc(count)
 
-    def job_ended(self, kind: Kind, state: State) -> None:
+    def job_ended(self, kind: JobKind, state: JobState) -> None:
         self._jobs_ended[kind, state].inc()
-
-    # For outbox.observer.Observer, which documents each method.
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
         self._transactions[(op,)](seconds)
@@ -180,21 +175,6 @@ class Metrics(Instruments):
     def unreadable(self, webhook_id: str) -> None:
         self._unreadable.inc()
 
-    def fenced(self) -> None:
-        self._fenced.inc()
-
-    def deferred(self, count: int) -> None:
-        self._deferred.inc(count)
-
-    def cut(self) -> None:
-        self._cut.inc()
-
-    def restarted(self) -> None:
-        self._restarted.inc()
-
-    def clock_skew(self, seconds: float) -> None:
-        self._skew.set(seconds)
-
     def window(self, webhook_id: str, width: int) -> None:
         self.webhooks.window(webhook_id, width)
 
@@ -203,12 +183,6 @@ class Metrics(Instruments):
 
     def transition(self, to: Change, reason: str) -> None:
         self._transitions[to, reason].inc()
-
-    def truncated(self) -> None:
-        self._truncated.inc()
-
-    def redirect_refused(self) -> None:
-        self._redirects.inc()
 
 
 METRICS = web.AppKey("METRICS", Metrics)

@@ -9,7 +9,7 @@ from gateway.server.telemetry.spans import Spans
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.transaction import PACE, Database, LetGo, Purpose, Tx
 from outbox.events import cause
-from outbox.observer import DatabaseObserver
+from outbox.observer import Observer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,16 +22,19 @@ class TracedDatabase:
         self._inner = inner
         self._spans = spans
         self.engine = inner.engine
+        self.shared = inner.shared
+        self.one_writer = inner.one_writer
+        self.batch = inner.batch
         self.clock = inner.clock
         self.ids = inner.ids
 
     @property
-    def observer(self) -> DatabaseObserver:
-        """Receives measurements of transactions, for metrics."""
+    def observer(self) -> Observer:
+        """Receives the reports of all parts that work with the database."""
         return self._inner.observer
 
     @observer.setter
-    def observer(self, observer: DatabaseObserver) -> None:
+    def observer(self, observer: Observer) -> None:
         self._inner.observer = observer
 
     def apart(self, purpose: Purpose) -> Database:

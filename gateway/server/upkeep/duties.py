@@ -111,10 +111,7 @@ class Upkeep:
         self._disk_bytes = disk_bytes
         self._readings: Readings | None = None
         self._retention = Retention(
-            db,
-            deliveries_days=kept.deliveries_days,
-            events_days=kept.events_days,
-            ledger=metrics,
+            db, deliveries_days=kept.deliveries_days, events_days=kept.events_days
         )
         self.duties = Duties(db, db.leadership())
         for batches in BATCHES:
@@ -122,11 +119,11 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
-        erasure = Erasure(db, metrics)
+        erasure = Erasure(db)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
-        recovering = Recovering(db, metrics)
+        recovering = Recovering(db)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
-        self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db, metrics).run_once)
+        self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db).run_once)
         self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
         self.duties.when(
             partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db)

@@ -25,6 +25,7 @@ from outbox.database.postgres.units import Units
 from outbox.database.transaction import (
     DUTIES,
     PACE,
+    Batch,
     LetGo,
     P,
     Purpose,
@@ -38,7 +39,7 @@ from outbox.database.transaction import (
 )
 from outbox.errors import CannotStart, OutcomeUnknown
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver, Unwatched
+from outbox.observer import Observer
 
 APART: dict[Purpose, tuple[Limits, int]] = {
     "drain": (DRAIN, 2), "lease": (LEASE, 1), "migration": (MIGRATION, 1),
@@ -50,6 +51,9 @@ class PostgresDatabase:
     """`Database` on a PostgreSQL server."""
 
     engine: Literal["sqlite", "postgres"] = "postgres"
+    shared = True
+    one_writer = False
+    batch = Batch(10_000, 8 * 1024 * 1024)
 
     def __init__(
         self,
@@ -65,7 +69,7 @@ class PostgresDatabase:
         self.ids = ids
         self._server = server
         self._home = home or self
-        self._observer: DatabaseObserver = Unwatched()
+        self._observer = Observer()
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
@@ -85,11 +89,11 @@ class PostgresDatabase:
             await (await self._server.connect()).close()
 
     @property
-    def observer(self) -> DatabaseObserver:
+    def observer(self) -> Observer:
         return self._home._observer
 
     @observer.setter
-    def observer(self, observer: DatabaseObserver) -> None:
+    def observer(self, observer: Observer) -> None:
         self._home._observer = observer
 
     def apart(self, purpose: Purpose) -> PostgresDatabase:

@@ -31,7 +31,7 @@ from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver
+from outbox.observer import Observer
 
 # This many lost races in a row indicate another problem.
 RACES = 20
@@ -60,7 +60,7 @@ class Units:
 
     def __init__(
         self, server: Server, clock: Clock, ids: Ids, limits: Limits, size: int,
-        observer: Callable[[], DatabaseObserver],
+        observer: Callable[[], Observer],
     ) -> None:  # fmt: skip
         self._server = server
         self._fates = CommitOutcomes(server)

@@ -22,6 +22,7 @@ from outbox.database.sqlite.threads import Reader, Readers, Scanner
 from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
     PACE,
+    Batch,
     LetGo,
     P,
     Purpose,
@@ -32,7 +33,7 @@ from outbox.database.transaction import (
 )
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver, Unwatched
+from outbox.observer import Observer
 
 VERSION = sqlite3.sqlite_version
 READERS = 2
@@ -43,11 +44,15 @@ class SqliteDatabase:
     """`Database` on one SQLite file."""
 
     engine: Literal["sqlite", "postgres"] = "sqlite"
+    shared = False
+    one_writer = True
+    # While brief units write, the event loop runs nothing else.
+    batch = Batch(128, 512 * 1024)
 
     def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
         self.clock = clock
         self.ids = ids
-        self.observer: DatabaseObserver = Unwatched()
+        self.observer = Observer()
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from outbox.database.transaction import Row, Tx
 from outbox.queue.state import lanes
-from outbox.sending.kept_headers import restored
+from outbox.sending.request import restored
 from outbox.states import Origin
 
 T = TypeVar("T")

@@ -12,8 +12,7 @@ from typing import Literal
 
 from outbox.database.transaction import Row
 from outbox.queue.state.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
-from outbox.sending.kept_headers import restored
-from outbox.sending.request import sign_body, sign_standard
+from outbox.sending.request import restored, sign_body, sign_standard
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 TRUNCATED = COVERED.index("truncated")

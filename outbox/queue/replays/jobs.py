@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -16,10 +16,8 @@ from outbox.database.transaction import Row, Tx
 from outbox.queue.replays import job_selection
 from outbox.queue.replays.job_selection import Selection
 from outbox.queue.state import lanes
-from outbox.states import End
+from outbox.states import End, JobKind, JobState
 
-Kind = Literal["recover", "backfill"]
-State = Literal["running", "done", "cancelled", "expired"]
 MOST_RUNNING = 10
 """Jobs of an owner that run at the same time."""
 KEPT_EACH = 50
@@ -51,8 +49,8 @@ class Job:
     owner_id: str
     webhook_id: str
     user_id: str
-    kind: Kind
-    state: State
+    kind: JobKind
+    state: JobState
     ends: tuple[End, ...]
     names: tuple[str, ...] | None
     since_at: int

@@ -21,7 +21,6 @@ from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import erasure_requests, personal_data
 from outbox.queue.upkeep.erasure_requests import Request
-from outbox.queue.upkeep.retention import Ledger, NoLedger
 
 TOGETHER = 100
 """Requests of an owner that are processed together."""
@@ -55,9 +54,8 @@ class _Run:
 class Erasure:
     """Processes requests. Run one at a time; a run may be interrupted."""
 
-    def __init__(self, db: Database, ledger: Ledger | None = None) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._ledger = ledger or NoLedger()
 
     async def any_open(self) -> bool:
         """Return whether there is a request."""
@@ -167,7 +165,7 @@ class Erasure:
                     }
                     events_left, cancelled = await self._db.write(personal_data.cancel, ids, at)
                     for webhook_id in cancelled.elements():
-                        self._ledger.delivery_finished(webhook_id, "cancelled", None)
+                        self._db.observer.delivery_finished(webhook_id, "cancelled", None)
                     yield events_left
                 while await self._db.write(personal_data.erase_answers, ids, ANSWERS_AT_ONCE) == (
                     ANSWERS_AT_ONCE

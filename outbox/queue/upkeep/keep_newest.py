@@ -12,7 +12,6 @@ from zlib import crc32
 
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Database, Row, Tx
-from outbox.observer import EndsObserver
 from outbox.queue.state import head_deliveries, lanes
 
 RECORDS = 100_000
@@ -60,23 +59,21 @@ returning id, ordered
 """
 
 
-async def end_older(db: Database, webhook_id: str, observer: EndsObserver) -> None:
+async def end_older(db: Database, webhook_id: str) -> None:
     """Cancel all but the newest while the webhook is inactive, in small transactions."""
     shares = 1 + await db.read(_count, webhook_id) // RECORDS
     for share in range(shares):
-        if not await _end_share(db, webhook_id, observer, share, shares):
+        if not await _end_share(db, webhook_id, share, shares):
             return
 
 
-def tell_cancelled(observer: EndsObserver, webhook_id: str, count: int) -> None:
+def tell_cancelled(db: Database, webhook_id: str, count: int) -> None:
     """Report this many cancelled deliveries."""
     for _ in range(count):
-        observer.delivery_finished(webhook_id, "cancelled", None)
+        db.observer.delivery_finished(webhook_id, "cancelled", None)
 
 
-async def _end_share(
-    db: Database, webhook_id: str, observer: EndsObserver, share: int, shares: int
-) -> bool:
+async def _end_share(db: Database, webhook_id: str, share: int, shares: int) -> bool:
     """Cancel those of a share of the records; return False when the webhook is not inactive."""
     newest: dict[str, tuple[int, str]] = {}
     async for page in _pages(db, webhook_id):
@@ -95,7 +92,7 @@ async def _end_share(
         ended = await db.write(_end, webhook_id, older)
         if ended is None:
             return False
-        tell_cancelled(observer, webhook_id, ended)
+        tell_cancelled(db, webhook_id, ended)
     return True
 
 

@@ -9,7 +9,6 @@ and the owner repeats the request.
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
-from outbox.observer import EndsObserver, Unwatched
 from outbox.queue.state import chain_gaps, circuits, figures, lanes, operational
 from outbox.queue.upkeep.keep_newest import STILL_INACTIVE, end_older, tell_cancelled
 
@@ -103,9 +102,7 @@ async def pause(tx: Tx, webhook_id: str) -> bool:
     return done == 1
 
 
-async def activate(
-    db: Database, webhook_id: str, parked: Parked, observer: EndsObserver | None = None
-) -> bool:
+async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
     """Activate a paused or disabled webhook; return False when it is already active or deleted.
 
     Of the parked deliveries, `none` sends none (they end cancelled, reason "parked"), `newest`
@@ -113,27 +110,25 @@ async def activate(
     count as parked under `none` and are kept under `newest`.
     """
     patience.set(None)
-    observer = observer or Unwatched()
     if parked == "newest":
-        await end_older(db, webhook_id, observer)
+        await end_older(db, webhook_id)
     while True:
         result, ended = await db.write(_activate, webhook_id, parked)
-        tell_cancelled(observer, webhook_id, ended)
+        tell_cancelled(db, webhook_id, ended)
         if result != "more":
             return result == "done"
 
 
-async def remove(db: Database, webhook_id: str, observer: EndsObserver | None = None) -> bool:
+async def remove(db: Database, webhook_id: str) -> bool:
     """Delete a webhook and cancel its unfinished deliveries; return False when it is deleted.
 
     Finished deliveries and their attempts stay in the log until retention removes them.
     """
     patience.set(None)
-    observer = observer or Unwatched()
     await db.write(_stop, webhook_id)
     while True:
         result, ended = await db.write(_remove, webhook_id)
-        tell_cancelled(observer, webhook_id, ended)
+        tell_cancelled(db, webhook_id, ended)
         if result != "more":
             return result == "done"
 

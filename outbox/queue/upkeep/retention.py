@@ -11,7 +11,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from outbox.clock import Clock
 from outbox.database import free_pages, times
@@ -19,7 +18,6 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
 from outbox.ids import first_at
-from outbox.observer import EndsObserver
 from outbox.queue.state import (
     chain_gaps,
     deletion_marks,
@@ -27,7 +25,6 @@ from outbox.queue.state import (
     figures,
     head_deliveries,
 )
-from outbox.states import End
 
 DAY = 86_400_000_000
 PAGE = 500
@@ -36,24 +33,6 @@ UNIT_SECONDS = 0.008
 """After this time a unit starts no further chunk."""
 CHUNKS = {"sqlite": 20, "postgres": 250}
 MOST_REST = 0.5
-
-
-class Ledger(EndsObserver, Protocol):
-    """Receives the counts of deleted rows."""
-
-    def purged(self, table: str, count: int) -> None:
-        """Report that `count` rows of `table` were deleted."""
-
-    def swept(self, table: str) -> None:
-        """Report that no row of `table` is past its retention any more."""
-
-
-class NoLedger:
-    """A Ledger that ignores all reports."""
-
-    def purged(self, table: str, count: int) -> None: ...
-    def swept(self, table: str) -> None: ...
-    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +110,10 @@ update webhooks set old_secret = null, old_secret_until = null where id in (
 class Retention:
     """Deletes rows older than a number of days. Run one at a time; a run may be interrupted."""
 
-    def __init__(
-        self, db: Database, *, deliveries_days: int, events_days: int, ledger: Ledger | None = None
-    ) -> None:
+    def __init__(self, db: Database, *, deliveries_days: int, events_days: int) -> None:
         self._db = db
         self._deliveries = deliveries_days * DAY
         self._events = events_days * DAY
-        self._ledger = ledger or NoLedger()
 
     async def run_once(self) -> None:
         """Run all deletions, and return the freed space to the file system."""
@@ -156,8 +132,8 @@ class Retention:
             await self._all(page, "finished", self._purge_deliveries, past.at)
         while await self._db.write(chain_gaps.forget, PAGE) == PAGE:
             pass
-        self._ledger.swept("deliveries")
-        self._ledger.swept("attempts")
+        self._db.observer.swept("deliveries")
+        self._db.observer.swept("attempts")
 
     async def events(self) -> None:
         """Delete events, except those with unfinished deliveries."""
@@ -166,17 +142,17 @@ class Retention:
         while page := await self._db.scan(DUTIES, look_through, EVENTS, after, past):
             after = page[-1][0]
             await self._all(page, "finished", self._purge_events)
-        self._ledger.swept("events")
+        self._db.observer.swept("events")
 
     async def counts(self) -> None:
         """Delete the counts of past attempts, and fold old ones into longer steps."""
         past = await self._db.read(past_of, self._deliveries)
         now = await self._db.read(past_of, 0)
         while count := await self._db.write(figures.purge, past.at, COUNTS):
-            self._ledger.purged("figures", count)
+            self._db.observer.purged("figures", count)
         while await self._db.write(figures.fold, now.at, COUNTS):
             pass
-        self._ledger.swept("figures")
+        self._db.observer.swept("figures")
 
     async def _all(
         self,
@@ -197,19 +173,19 @@ class Retention:
         done, deliveries, attempts = await self._db.write(
             purge_deliveries, ids, before, self._db.clock
         )
-        self._ledger.purged("deliveries", deliveries)
-        self._ledger.purged("attempts", attempts)
+        self._db.observer.purged("deliveries", deliveries)
+        self._db.observer.purged("attempts", attempts)
         return done
 
     async def _purge_events(self, ids: Sequence[str]) -> int:
         done, count = await self._db.write(purge_events, ids, self._db.clock)
-        self._ledger.purged("events", count)
+        self._db.observer.purged("events", count)
         return done
 
     async def _cancel(self, ids: Sequence[str]) -> int:
         done, cancelled = await self._db.write(expire_parked, ids, self._db.clock)
         for webhook_id in cancelled.elements():
-            self._ledger.delivery_finished(webhook_id, "cancelled", None)
+            self._db.observer.delivery_finished(webhook_id, "cancelled", None)
         return done
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.events import history, marks
-from outbox.events.history import Wanted
+from outbox.events.history import EventQuery
 from outbox.events.marks import Marks
+from outbox.observer import Observer
 
 OWNER = "owner"
 EVENT = """
@@ -20,8 +21,8 @@ values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, '')
 """
 
 
-class Counts:
-    """A ledger that adds up what was deleted."""
+class Counts(Observer):
+    """An observer that adds up what was deleted."""
 
     def __init__(self) -> None:
         self.deleted = 0
@@ -29,8 +30,6 @@ class Counts:
     def purged(self, table: str, count: int) -> None:
         assert table == "event_marks"
         self.deleted += count
-
-    def swept(self, table: str) -> None: ...
 
 
 async def furnish(db: Database, first: int, count: int, seed: int = 7) -> list[dict[str, Any]]:
@@ -57,26 +56,26 @@ async def furnish(db: Database, first: int, count: int, seed: int = 7) -> list[d
     return await db.write(unit)
 
 
-async def walk(db: Database, wanted: Wanted, size: int) -> list[str]:
-    found: list[str] = []
+async def walk(db: Database, query: EventQuery, size: int) -> list[str]:
+    ids: list[str] = []
     after: int | None = None
     while True:
-        page = await db.read(history.page, OWNER, wanted, after, size)
+        page = await db.read(history.page, OWNER, query, after, size)
         assert len(page.events) <= size
-        found += [one.id for one in page.events]
+        ids += [one.id for one in page.events]
         after = page.after
         if after is None:
-            return found
+            return ids
 
 
-def right(rows: list[dict[str, Any]], wanted: Wanted) -> list[str]:
+def right(rows: list[dict[str, Any]], query: EventQuery) -> list[str]:
     return [
         row["id"]
         for row in reversed(rows)
         if row["owner"] == OWNER and row["webhook"] is None
-        and wanted.name in ("", row["name"]) and wanted.since <= row["at"] < wanted.until
-        and (not wanted.cause or wanted.cause.lower() == row["record"]
-             or wanted.cause == row["request"])
+        and query.name in ("", row["name"]) and query.since <= row["at"] < query.until
+        and (not query.cause or query.cause.lower() == row["record"]
+             or query.cause == row["request"])
     ]  # fmt: skip
 
 
@@ -92,7 +91,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("marked", ["none", "some", "all"])
 async def test_pages_hold_what_a_filter_in_memory_finds(db: Database, marked: str) -> None:
-    duty = Marks(db, Counts())
+    duty = Marks(db)
     rows = await furnish(db, 5, 80 if marked == "some" else 131)
     if marked != "none":
         await duty.run_once()
@@ -100,32 +99,32 @@ async def test_pages_hold_what_a_filter_in_memory_finds(db: Database, marked: st
         rows += await furnish(db, 85, 51, 8)
     since, end = rows[20]["at"], rows[90]["at"]
     for cause in ("", f"{3:024x}", f"{3:024X}", "Import-1", "import-1", "import-2", "nothing"):
-        for wanted in (
-            Wanted(cause=cause), Wanted("deal.created", cause),
-            Wanted("contact.created", cause, since, end), Wanted(cause=cause, since=since),
-            Wanted(cause=cause, until=end), Wanted("none", cause),
+        for query in (
+            EventQuery(cause=cause), EventQuery("deal.created", cause),
+            EventQuery("contact.created", cause, since, end), EventQuery(cause=cause, since=since),
+            EventQuery(cause=cause, until=end), EventQuery("none", cause),
         ):  # fmt: skip
-            assert await walk(db, wanted, 7) == right(rows, wanted), wanted
+            assert await walk(db, query, 7) == right(rows, query), query
 
 
 @pytest.mark.usefixtures("small")
 async def test_a_search_reads_marks_and_not_events(db: Database) -> None:
     """With the marks of a block emptied, what is in it is not found: nothing else is read there."""
     rows = await furnish(db, 0, 64)
-    await Marks(db, Counts()).run_once()
+    await Marks(db).run_once()
 
     async def empty(tx: Tx) -> None:
         await tx.run("update event_marks set records = $1, requests = $1 where first_seq < 32", b"")
 
     await db.write(empty)
-    wanted = Wanted(cause=f"{3:024x}")
-    assert await walk(db, wanted, 7) == right(rows[32:], wanted)
+    query = EventQuery(cause=f"{3:024x}")
+    assert await walk(db, query, 7) == right(rows[32:], query)
 
 
 @pytest.mark.usefixtures("small")
 async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Database) -> None:
-    counts = Counts()
-    duty = Marks(db, counts)
+    db.observer = counts = Counts()
+    duty = Marks(db)
     await furnish(db, 3, 20)
     await duty.run_once()
     # Places 0 to 15 are complete, 16 to 23 lack the last one.
@@ -153,7 +152,7 @@ async def test_the_owner_of_an_event_is_told(db: Database) -> None:
     [row] = await furnish(db, 0, 1)
     assert await db.read(history.owner_of, row["id"]) == row["owner"]
     assert await db.read(history.owner_of, "0" * 24) is None
-    found = await db.read(history.one, row["owner"], row["id"])
-    assert found is not None
-    assert (found.seq, found.size) == (0, 2)
+    event = await db.read(history.one, row["owner"], row["id"])
+    assert event is not None
+    assert (event.seq, event.size) == (0, 2)
     assert await db.read(history.one, "stranger", row["id"]) is None

@@ -16,8 +16,8 @@ PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r
 
 @pytest.fixture(scope="module")
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    with closing(asyncio.new_event_loop()) as made:
-        yield made
+    with closing(asyncio.new_event_loop()) as event_loop:
+        yield event_loop
 
 
 def as_aiohttp_reads(

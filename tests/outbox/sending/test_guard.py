@@ -38,7 +38,7 @@ class Names:
 
     def __init__(self, **answers: Sequence[str]) -> None:
         self.answers: dict[str, Sequence[str]] = dict(answers)
-        self.asked: list[str] = []
+        self.hosts: list[str] = []
         self.hold = threading.Event()
         self.hold.set()
         self.at_once = 0
@@ -47,7 +47,7 @@ class Names:
 
     def __call__(self, host: str) -> Sequence[str]:
         with self._lock:
-            self.asked.append(host)
+            self.hosts.append(host)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         self.hold.wait(10)
@@ -64,8 +64,8 @@ def guarded(names: Names, clock: Clock | None = None, rules: Rules = STRICT) -> 
 
 async def test_the_resolver_returns_allowed_addresses() -> None:
     guard = guarded(Names(good=["1.1.1.1", "2606:4700::1111"]))
-    found = await guard.resolve("good", 443)
-    assert [(answer["host"], answer["port"], answer["family"]) for answer in found] == [
+    addresses = await guard.resolve("good", 443)
+    assert [(answer["host"], answer["port"], answer["family"]) for answer in addresses] == [
         ("1.1.1.1", 443, socket.AF_INET),
         ("2606:4700::1111", 443, socket.AF_INET6),
     ]
@@ -116,7 +116,7 @@ async def test_results_are_cached_for_a_while() -> None:
     guard = guarded(names, clock)
     for _ in range(3):
         await guard.resolve("good", 443)
-    assert names.asked == ["good"]
+    assert names.hosts == ["good"]
     names.answers["good"] = ["10.0.0.1"]
     clock.ahead += FRESH_SECONDS
     with pytest.raises(Refused):
@@ -126,9 +126,9 @@ async def test_results_are_cached_for_a_while() -> None:
 async def test_many_senders_share_one_look_up() -> None:
     names = Names(good=["1.1.1.1"])
     guard = guarded(names)
-    found = await asyncio.gather(*(guard.resolve("good", 443) for _ in range(50)))
-    assert names.asked == ["good"]
-    assert len(found) == 50
+    addresses = await asyncio.gather(*(guard.resolve("good", 443) for _ in range(50)))
+    assert names.hosts == ["good"]
+    assert len(addresses) == 50
 
 
 async def test_failures_are_cached_and_then_tried_again() -> None:
@@ -137,7 +137,7 @@ async def test_failures_are_cached_and_then_tried_again() -> None:
     for _ in range(3):
         with pytest.raises(LookupFailed, match="no such host"):
             await guard.resolve("gone", 443)
-    assert names.asked == ["gone"]
+    assert names.hosts == ["gone"]
     names.answers["gone"] = ["1.1.1.1"]
     clock.ahead += FAILED_SECONDS
     assert await guard.resolve("gone", 443)
@@ -155,7 +155,7 @@ async def test_a_cached_result_is_used_while_the_name_servers_are_down() -> None
     del names.answers["good"]
     clock.ahead += FRESH_SECONDS
     assert await guard.resolve("good", 443)
-    assert names.asked == ["good", "good"]
+    assert names.hosts == ["good", "good"]
     clock.ahead += STALE_SECONDS
     with pytest.raises(LookupFailed):
         await guard.resolve("good", 443)
@@ -208,7 +208,7 @@ async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", 5)
     clock.ahead += FAILED_SECONDS
     assert await guard.resolve("slow", 443)
-    assert names.asked.count("slow") <= 2
+    assert names.hosts.count("slow") <= 2
 
 
 @pytest.mark.slow

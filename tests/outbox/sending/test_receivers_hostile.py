@@ -28,8 +28,8 @@ MOST_READ = 256 * 1024
 
 
 async def one(script: Script, timeout_s: float = 5.0) -> tuple[Outcome, Hostile]:
-    async with hostile(script) as there, sender() as made:
-        outcome = await post(made, there.url, timeout_s=timeout_s)
+    async with hostile(script) as there, sender() as client:
+        outcome = await post(client, there.url, timeout_s=timeout_s)
         return outcome, there
 
 
@@ -47,13 +47,13 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
             await visit.write(data)
         await visit.gone()
 
-    async with hostile(script) as there, sender() as made:
-        outcome = await post(made, there.url)
+    async with hostile(script) as there, sender() as client:
+        outcome = await post(client, there.url)
         assert outcome.outcome == "success"
         assert outcome.total_us < 3_000_000
         if not split:
             # The rest must not be taken for the response to the next request.
-            again = await post(made, there.url)
+            again = await post(client, there.url)
             assert (again.outcome, again.reused) == ("success", False)
 
 
@@ -81,8 +81,8 @@ async def test_a_body_that_ends_with_the_connection_is_whole() -> None:
 @pytest.mark.parametrize(("status", "name"), [(200, "success"), (500, "http_5xx")])
 async def test_a_dripping_body_is_cut_after_a_second(status: int, name: str) -> None:
     head = f"HTTP/1.1 {status} X\r\nContent-Length: 100000\r\n\r\n".encode()
-    async with hostile(repeats(head, b".", 0.05)) as there, sender() as made:
-        outcome = await post(made, there.url, timeout_s=10.0)
+    async with hostile(repeats(head, b".", 0.05)) as there, sender() as client:
+        outcome = await post(client, there.url, timeout_s=10.0)
         await asyncio.wait_for(there.ended.wait(), 5)
     assert (outcome.outcome, outcome.truncated) == (name, True)
     assert outcome.response_body.startswith(b".")
@@ -98,8 +98,8 @@ async def test_the_deadline_ends_a_body_sooner_when_it_comes_sooner() -> None:
 @pytest.mark.parametrize("name", ENDLESS)
 async def test_endless_bodies_are_read_no_further_than_needed(name: str) -> None:
     head, part = ENDLESS[name]
-    async with hostile(repeats(head, part)) as there, sender() as made:
-        outcome = await post(made, there.url)
+    async with hostile(repeats(head, part)) as there, sender() as client:
+        outcome = await post(client, there.url)
         await asyncio.wait_for(there.ended.wait(), 5)
     assert (outcome.outcome, outcome.truncated) == ("success", True)
     assert len(outcome.response_body) == LARGEST_BODY
@@ -121,9 +121,9 @@ async def test_a_compressed_body_is_recorded_unchanged() -> None:
 @pytest.mark.parametrize("size", [LARGEST_BODY - 1, LARGEST_BODY, LARGEST_BODY + 1])
 async def test_a_body_at_the_limit(size: int) -> None:
     head = f"Content-Length: {size}\r\n\r\n".encode()
-    async with hostile(says(OK + head + b"x" * size)) as there, sender() as made:
-        outcome = await post(made, there.url)
-        again = await post(made, there.url)
+    async with hostile(says(OK + head + b"x" * size)) as there, sender() as client:
+        outcome = await post(client, there.url)
+        again = await post(client, there.url)
     assert len(outcome.response_body) == min(size, LARGEST_BODY)
     assert outcome.truncated == (size > LARGEST_BODY)
     # A connection with unread data is not used again.
@@ -132,8 +132,8 @@ async def test_a_body_at_the_limit(size: int) -> None:
 
 @pytest.mark.parametrize("name", BROKEN)
 async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
-    async with hostile(BROKEN[name]) as there, sender() as made:
-        outcome = await post(made, there.url)
+    async with hostile(BROKEN[name]) as there, sender() as client:
+        outcome = await post(client, there.url)
         await asyncio.wait_for(there.ended.wait(), 5)
     assert outcome.outcome == "protocol_error"
     assert outcome.error
@@ -145,16 +145,16 @@ async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
 
 async def test_an_early_hint_before_a_good_answer_is_nothing() -> None:
     hints = b"HTTP/1.1 100 Continue\r\n\r\n" + b"HTTP/1.1 103 Hints\r\nLink: </a>\r\n\r\n" * 20
-    async with hostile(says(hints + EMPTY)) as there, sender() as made:
-        outcome = await post(made, there.url)
+    async with hostile(says(hints + EMPTY)) as there, sender() as client:
+        outcome = await post(client, there.url)
     assert (outcome.outcome, outcome.status) == ("success", 200)
 
 
 @pytest.mark.timed
 async def test_a_flood_of_early_hints_does_not_stall_the_loop() -> None:
     flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000
-    async with hostile(says(flood)) as there, sender() as made:
-        sending = asyncio.create_task(post(made, there.url))
+    async with hostile(says(flood)) as there, sender() as client:
+        sending = asyncio.create_task(post(client, there.url))
         # In processor time: other load on the machine is not the loop's fault.
         worst, last = 0.0, time.thread_time()
         while not sending.done():
@@ -180,8 +180,8 @@ async def test_a_receiver_that_never_reads_ends_at_the_deadline() -> None:
     async def deaf(visit: Visit) -> None:
         await asyncio.Event().wait()
 
-    async with hostile(deaf) as there, sender() as made:
-        outcome = await post(made, there.url, body=bytes(30_000_000), timeout_s=0.5)
+    async with hostile(deaf) as there, sender() as client:
+        outcome = await post(client, there.url, body=bytes(30_000_000), timeout_s=0.5)
         assert outcome.outcome == "timeout"
         assert outcome.total_us < 2_000_000
 
@@ -206,8 +206,8 @@ async def test_closing_without_a_response_is_a_connect_error(reset: bool) -> Non
 async def test_a_closed_port_is_a_connect_error() -> None:
     async with hostile(says(EMPTY)) as there:
         url = there.url
-    async with sender() as made:
-        outcome = await post(made, url)
+    async with sender() as client:
+        outcome = await post(client, url)
     assert (outcome.outcome, outcome.error) == ("connect_error", "connection refused")
     assert outcome.address is None
 
@@ -230,11 +230,11 @@ def closing_when_idle(reset: bool) -> Script:
 
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_stale_connection_is_recognised(reset: bool) -> None:
-    async with hostile(closing_when_idle(reset)) as there, sender() as made:
-        assert (await post(made, there.url)).outcome == "success"
-        outcome = await post(made, there.url)
+    async with hostile(closing_when_idle(reset)) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        outcome = await post(client, there.url)
         assert (outcome.outcome, outcome.stale) == ("connect_error", True)
-        outcome = await post(made, there.url, fresh=True)
+        outcome = await post(client, there.url, fresh=True)
         assert (outcome.outcome, outcome.reused, outcome.stale) == ("success", False, False)
         assert there.visits == 2
 
@@ -246,10 +246,10 @@ async def test_a_fresh_connection_that_ends_without_an_answer_is_no_stale_one() 
             await visit.write(EMPTY)
             await visit.request()
 
-    async with hostile(first_only) as there, sender() as made:
-        assert (await post(made, there.url)).outcome == "success"
-        assert (await post(made, there.url)).stale
-        outcome = await post(made, there.url, fresh=True)
+    async with hostile(first_only) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        assert (await post(client, there.url)).stale
+        outcome = await post(client, there.url, fresh=True)
         assert (outcome.outcome, outcome.stale) == ("connect_error", False)
         assert there.requests == [BODY] * 3
 
@@ -261,9 +261,9 @@ async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
         await visit.request()
         await visit.write(b"H")
 
-    async with hostile(script) as there, sender() as made:
-        assert (await post(made, there.url)).outcome == "success"
-        assert (await post(made, there.url)).outcome == "protocol_error"
+    async with hostile(script) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        assert (await post(client, there.url)).outcome == "protocol_error"
         assert there.visits == 1
 
 
@@ -278,11 +278,11 @@ async def test_an_unrequested_response_is_not_used_for_the_next_request() -> Non
             await visit.write(b"HTTP/1.1 500 Planted\r\nContent-Length: 0\r\n\r\n")
         await visit.gone()
 
-    async with hostile(script) as there, sender() as made:
-        assert (await post(made, there.url)).outcome == "success"
+    async with hostile(script) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
         spoke.set()
         await asyncio.wait_for(there.ended.wait(), 5)
-        outcome = await post(made, there.url)
+        outcome = await post(client, there.url)
         assert (outcome.outcome, outcome.reused) == ("success", False)
 
 
@@ -305,8 +305,8 @@ async def test_headers_in_no_known_encoding_are_still_text() -> None:
 
 @pytest.mark.slow
 async def test_a_sender_survives_all_of_them() -> None:
-    async with sender() as made, hostile(says(EMPTY)) as good:
+    async with sender() as client, hostile(says(EMPTY)) as good:
         for script in BROKEN.values():
             async with hostile(script) as there:
-                await post(made, there.url)
-            assert (await post(made, good.url)).outcome == "success"
+                await post(client, there.url)
+            assert (await post(client, good.url)).outcome == "success"

@@ -44,8 +44,8 @@ def serving(certificate: trustme.LeafCert) -> ssl.SSLContext:
 async def one(
     server: ssl.SSLContext | None, client: ssl.SSLContext, script: Script = answers
 ) -> Outcome:
-    async with hostile(script, server) as there, sender(tls=client) as made:
-        outcome = await post(made, there.url.replace("http://", "https://"))
+    async with hostile(script, server) as there, sender(tls=client) as http:
+        outcome = await post(http, there.url.replace("http://", "https://"))
         assert outcome.outcome != "success" or there.requests
         assert outcome.outcome == "success" or not there.requests, "nothing was sent"
         return outcome
@@ -53,9 +53,9 @@ async def one(
 
 async def test_a_good_certificate(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
     tls = serving(authority.issue_cert("127.0.0.1"))
-    async with receiver(tls=tls) as there, sender(tls=trusting) as made:
-        first = await post(made, there.url)
-        second = await post(made, there.url)
+    async with receiver(tls=tls) as there, sender(tls=trusting) as http:
+        first = await post(http, there.url)
+        second = await post(http, there.url)
     assert (first.outcome, second.outcome) == ("success", "success")
     assert (first.reused, second.reused) == (False, True)
     assert first.tls_us is not None
@@ -68,10 +68,10 @@ async def test_a_name_is_checked_against_the_certificate(
 ) -> None:
     tls = serving(authority.issue_cert("hooks.example"))
     names = {"hooks.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]}
-    async with receiver(tls=tls) as there, sender(tls=trusting, look_up=names.get) as made:  # type: ignore[arg-type] # all names asked for are there
+    async with receiver(tls=tls) as there, sender(tls=trusting, look_up=names.get) as http:  # type: ignore[arg-type] # all names asked for are there
         port = there.url.rpartition(":")[2]
-        assert (await post(made, f"https://hooks.example:{port}/")).outcome == "success"
-        wrong = await post(made, f"https://other.example:{port}/")
+        assert (await post(http, f"https://hooks.example:{port}/")).outcome == "success"
+        wrong = await post(http, f"https://other.example:{port}/")
         assert (wrong.outcome, len(there.requests)) == ("tls_error", 1)
         assert "other.example" in (wrong.error or "")
 
@@ -92,8 +92,8 @@ async def test_a_certificate_of_an_unknown_authority(trusting: ssl.SSLContext) -
 
 async def test_the_default_trusts_no_test_authority(authority: trustme.CA) -> None:
     tls = serving(authority.issue_cert("127.0.0.1"))
-    async with receiver(tls=tls) as there, sender() as made:
-        assert (await post(made, there.url)).outcome == "tls_error"
+    async with receiver(tls=tls) as there, sender() as http:
+        assert (await post(http, there.url)).outcome == "tls_error"
         assert there.requests == []
 
 
@@ -157,9 +157,9 @@ async def test_a_stalled_handshake_ends_with_a_shorter_total(trusting: ssl.SSLCo
     async def stall(visit: Visit) -> None:
         await visit.gone()
 
-    async with hostile(stall) as there, sender(tls=trusting) as made:
+    async with hostile(stall) as there, sender(tls=trusting) as http:
         url = there.url.replace("http://", "https://")
-        outcome = await post(made, url, timeout_s=0.3)
+        outcome = await post(http, url, timeout_s=0.3)
         await asyncio.wait_for(there.ended.wait(), 5)
     assert outcome.outcome == "tls_error"
     assert outcome.total_us < 2_000_000
@@ -192,7 +192,7 @@ async def test_closing_does_not_wait_for_a_receiver_that_hangs(
         await asyncio.Event().wait()
 
     async with hostile(silence, serving(authority.issue_cert("127.0.0.1"))) as there:
-        async with sender(tls=trusting) as made:
-            outcome = await post(made, there.url, timeout_s=0.3)
+        async with sender(tls=trusting) as http:
+            outcome = await post(http, there.url, timeout_s=0.3)
             assert outcome.outcome == "timeout"
             assert outcome.total_us < 2_000_000

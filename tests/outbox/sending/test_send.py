@@ -31,14 +31,14 @@ def answers(status: int, **headers: str):  # type: ignore[no-untyped-def] # its 
 
 async def test_a_composed_delivery_verifies_at_the_other_end() -> None:
     body = encode({"event": "contact.created", "timestamp": 1_760_000_000, "data": {"name": "Zoë"}})
-    async with receiver(secret=SECRET) as there, sender() as made:
+    async with receiver(secret=SECRET) as there, sender() as client:
         request = Request(
             "0" * 24, "contact.created", 1_760_000_000, 1, 1, "event", f"{there.url}/h", body,
             (SECRET,), (("Authorization", "Bearer x"),),
         )  # fmt: skip
         wall = time.time_ns() // 1000
         headers = compose(request, service="Carteiro", now_wall=wall, span_id="")
-        outcome = await made.send(request.url, headers, body, request.timeout_s)
+        outcome = await client.send(request.url, headers, body, request.timeout_s)
         assert (outcome.outcome, outcome.status, outcome.error) == ("success", 200, None)
         [got] = there.requests
         assert got.body == body
@@ -51,17 +51,17 @@ async def test_a_composed_delivery_verifies_at_the_other_end() -> None:
 
 
 async def test_a_wrong_signature_is_noticed_by_the_receiver() -> None:
-    async with receiver(secret=SECRET) as there, sender() as made:
+    async with receiver(secret=SECRET) as there, sender() as client:
         request = Request("0" * 24, "contact.created", 0, 1, 1, "event", there.url, BODY, (SECRET,))
         headers = compose(request, service="Carteiro", now_wall=time.time_ns() // 1000, span_id="")
         headers[3] = ("X-Webhook-Signature", "sha256=" + "0" * 64)
-        outcome = await made.send(there.url, headers, BODY, 5.0)
+        outcome = await client.send(there.url, headers, BODY, 5.0)
         assert (outcome.outcome, outcome.status) == ("http_4xx", 401)
 
 
 async def test_path_and_query_arrive_as_they_were_typed() -> None:
-    async with receiver() as there, sender() as made:
-        await post(made, f"{there.url}/a%20b/%2F?x=1&y=%C3%A9&z")
+    async with receiver() as there, sender() as client:
+        await post(client, f"{there.url}/a%20b/%2F?x=1&y=%C3%A9&z")
         [got] = there.requests
         assert got.path == "/a%20b/%2F?x=1&y=%C3%A9&z"
         assert got.method == "POST"
@@ -74,8 +74,8 @@ async def test_bodies_of_any_size_arrive_whole(size: int) -> None:
     async def take(visit: Visit) -> None:
         await visit.reply(b"HTTP/1.1 204 No Content\r\n\r\n")
 
-    async with hostile(take) as there, sender() as made:
-        outcome = await post(made, there.url, body=body)
+    async with hostile(take) as there, sender() as client:
+        outcome = await post(client, there.url, body=body)
         assert outcome.outcome == "success"
         assert there.requests == [body]
 
@@ -97,15 +97,15 @@ async def test_statuses(status: int, name: str) -> None:
         line = f"HTTP/1.1 {status} Because\r\nContent-Length: 0\r\n\r\n"
         await visit.reply(line.encode())
 
-    async with hostile(say) as there, sender() as made:
-        outcome = await post(made, there.url)
+    async with hostile(say) as there, sender() as client:
+        outcome = await post(client, there.url)
         assert (outcome.outcome, outcome.status) == (name, status)
 
 
 async def test_the_answer_is_recorded() -> None:
     async with receiver(answer=answers(503, **{"Retry-After": "7", "X-Own": "é"})) as there:
-        async with sender() as made:
-            outcome = await post(made, there.url)
+        async with sender() as client:
+            outcome = await post(client, there.url)
     assert outcome.retry_after == "7"
     assert outcome.response_body == b"said 503"
     assert ("Retry-After", "7") in outcome.response_headers
@@ -115,11 +115,11 @@ async def test_the_answer_is_recorded() -> None:
 
 
 async def test_redirects_are_not_followed() -> None:
-    async with receiver() as elsewhere, sender() as made:
+    async with receiver() as elsewhere, sender() as client:
         for status in (301, 302, 303, 307, 308):
             for location in (elsewhere.url, "gopher://127.0.0.1/", "/", "::bad::"):
                 async with receiver(answer=answers(status, Location=location)) as there:
-                    outcome = await post(made, there.url)
+                    outcome = await post(client, there.url)
                     assert (outcome.outcome, outcome.status) == ("http_3xx", status)
                     assert len(there.requests) == 1
         assert elsewhere.requests == []
@@ -127,25 +127,25 @@ async def test_redirects_are_not_followed() -> None:
 
 async def test_no_cookie_is_kept() -> None:
     async with receiver(answer=answers(200, **{"Set-Cookie": "a=b; Path=/"})) as there:
-        async with sender() as made:
-            await post(made, there.url)
-            await post(made, there.url)
+        async with sender() as client:
+            await post(client, there.url)
+            await post(client, there.url)
     assert all("cookie" not in {n.lower() for n, _ in got.headers} for got in there.requests)
 
 
 async def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with receiver() as proxy, receiver() as there, sender() as made:
+    async with receiver() as proxy, receiver() as there, sender() as client:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert (await post(made, there.url)).outcome == "success"
+        assert (await post(client, there.url)).outcome == "success"
         assert proxy.requests == []
 
 
 async def test_connections_are_kept_and_steps_are_timed() -> None:
-    async with receiver() as there, sender() as made:
+    async with receiver() as there, sender() as client:
         url = there.url.replace("127.0.0.1", "localhost")
-        first = await post(made, url)
-        second = await post(made, url)
+        first = await post(client, url)
+        second = await post(client, url)
         assert there.requests[0].peer == there.requests[1].peer
     assert (first.reused, second.reused) == (False, True)
     assert first.dns_us is not None
@@ -160,9 +160,9 @@ async def test_connections_are_kept_and_steps_are_timed() -> None:
 
 
 async def test_a_refused_connection_was_time_spent_connecting() -> None:
-    async with sender() as made:
-        outcome = await post(made, f"http://127.0.0.1:{free_port()}/")
-        refused = await post(made, "http://10.0.0.1/")
+    async with sender() as client:
+        outcome = await post(client, f"http://127.0.0.1:{free_port()}/")
+        refused = await post(client, "http://10.0.0.1/")
     assert outcome.outcome == "connect_error"
     assert outcome.connect_us is not None
     assert 0 < outcome.connect_us <= outcome.total_us
@@ -179,8 +179,8 @@ async def test_concurrent_sends_have_a_connection_each() -> None:
         await gate.wait()
         return web.Response()
 
-    async with receiver(answer=wait) as there, sender() as made:
-        sending = [asyncio.create_task(post(made, there.url)) for _ in range(300)]
+    async with receiver(answer=wait) as there, sender() as client:
+        sending = [asyncio.create_task(post(client, there.url)) for _ in range(300)]
         await there.wait(300)
         gate.set()
         outcomes = await asyncio.gather(*sending)
@@ -200,9 +200,9 @@ async def test_concurrent_sends_have_a_connection_each() -> None:
     ],
 )
 async def test_a_header_that_breaks_out_is_never_sent(headers: list[tuple[str, str]]) -> None:
-    async with receiver() as there, sender() as made:
+    async with receiver() as there, sender() as client:
         with pytest.raises(ValueError):
-            await made.send(there.url, headers, BODY, 5.0)
+            await client.send(there.url, headers, BODY, 5.0)
         assert there.requests == []
 
 
@@ -223,8 +223,8 @@ async def test_a_header_that_breaks_out_is_never_sent(headers: list[tuple[str, s
 )
 async def test_nothing_reaches_a_refused_address(url: str, text: str) -> None:
     names = {"inside.example": ["127.0.0.1"], "mixed.example": ["1.1.1.1", "127.0.0.1"]}
-    async with receiver() as there, sender(Rules(allow_http=True), look_up=names.get) as made:  # type: ignore[arg-type] # all names asked for are there
-        outcome = await post(made, url.format(port=there.url.rpartition(":")[2]))
+    async with receiver() as there, sender(Rules(allow_http=True), look_up=names.get) as client:  # type: ignore[arg-type] # all names asked for are there
+        outcome = await post(client, url.format(port=there.url.rpartition(":")[2]))
         assert outcome.outcome == "blocked"
         assert text in (outcome.error or "")
         assert (outcome.status, outcome.address) == (None, None)
@@ -233,8 +233,8 @@ async def test_nothing_reaches_a_refused_address(url: str, text: str) -> None:
 
 async def test_without_the_guard_the_refused_addresses_would_be_reached() -> None:
     names = {"inside.example": ["127.0.0.1"]}
-    async with receiver() as there, sender(LOOPBACK, look_up=names.get) as made:  # type: ignore[arg-type] # all names asked for are there
-        outcome = await post(made, f"http://inside.example:{there.url.rpartition(':')[2]}/")
+    async with receiver() as there, sender(LOOPBACK, look_up=names.get) as client:  # type: ignore[arg-type] # all names asked for are there
+        outcome = await post(client, f"http://inside.example:{there.url.rpartition(':')[2]}/")
         assert outcome.outcome == "success"
         assert len(there.requests) == 1
 
@@ -242,16 +242,16 @@ async def test_without_the_guard_the_refused_addresses_would_be_reached() -> Non
 async def test_the_dialled_address_is_judged_even_when_the_resolver_is_fooled() -> None:
     rules = Rules(allow_http=True, allow=(parse_place("127.0.0.1"),))
     names = {"home.example": ["127.0.0.1"]}
-    async with receiver() as there, sender(rules, look_up=names.get) as made:  # type: ignore[arg-type] # all names asked for are there
+    async with receiver() as there, sender(rules, look_up=names.get) as client:  # type: ignore[arg-type] # all names asked for are there
         url = f"http://home.example:{there.url.rpartition(':')[2]}/"
-        resolve = made._dialler._guard.resolve
+        resolve = client._dialler._guard.resolve
 
         async def fooled(host: str, port: int, family: int):  # type: ignore[no-untyped-def] # as resolve
             found = await resolve(host, port)
             return [{**found[0], "host": "127.0.0.2"}]
 
-        made._dialler._guard.resolve = fooled  # type: ignore[method-assign,assignment] # a resolver gone wrong
-        outcome = await post(made, url)
+        client._dialler._guard.resolve = fooled  # type: ignore[method-assign,assignment] # a resolver gone wrong
+        outcome = await post(client, url)
         text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
         assert (outcome.outcome, outcome.error) == ("blocked", text)
         assert there.requests == []
@@ -261,8 +261,8 @@ async def test_a_name_that_does_not_resolve() -> None:
     def fail(host: str) -> list[str]:
         raise LookupFailed("no such host")
 
-    async with sender(look_up=fail) as made:
-        outcome = await post(made, "http://gone.example:9000/")
+    async with sender(look_up=fail) as client:
+        outcome = await post(client, "http://gone.example:9000/")
     assert (outcome.outcome, outcome.error) == ("dns_error", "no such host")
     assert outcome.dns_us is not None
     assert outcome.connect_us is None
@@ -273,8 +273,8 @@ async def test_a_cancelled_send_aborts_its_connection() -> None:
         await visit.request()
         await visit.gone()
 
-    async with hostile(hang) as there, sender() as made:
-        sending = asyncio.create_task(post(made, there.url))
+    async with hostile(hang) as there, sender() as client:
+        sending = asyncio.create_task(post(client, there.url))
         while not there.requests:
             await asyncio.sleep(0)
         sending.cancel()
@@ -288,17 +288,17 @@ async def test_closing_ends_idle_connections() -> None:
         await visit.reply(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     async with hostile(once) as there:
-        async with sender() as made:
-            assert (await post(made, there.url)).outcome == "success"
+        async with sender() as client:
+            assert (await post(client, there.url)).outcome == "success"
             assert not there.ended.is_set()
         await asyncio.wait_for(there.ended.wait(), 5)
 
 
 async def test_remembered_urls_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("outbox.sending.send.MOST_ROUTES", 3)
-    async with receiver() as there, sender() as made:
+    async with receiver() as there, sender() as client:
         for n in range(10):
-            assert (await post(made, f"{there.url}/{n}")).outcome == "success"
-        assert len(made._routes) == 3
-        assert isinstance(made, Sender)
+            assert (await post(client, f"{there.url}/{n}")).outcome == "success"
+        assert len(client._routes) == 3
+        assert isinstance(client, Sender)
         assert HEADERS

@@ -76,9 +76,9 @@ async def test_the_private_parts_of_aiohttp_exist() -> None:
 
 
 async def test_every_connection_is_ours_and_its_receive_buffer_is_small() -> None:
-    async with receiver() as there, sender() as made:
-        assert (await post(made, there.url)).outcome == "success"
-        [pooled] = made._dialler._connector._conns.values()
+    async with receiver() as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        [pooled] = client._dialler._connector._conns.values()
         wire, _ = pooled[0]
         assert type(wire) is Wire
         assert wire.transport is not None
@@ -93,8 +93,8 @@ async def test_a_receiver_that_sends_first_does_not_stall() -> None:
         await visit.write(EMPTY)
         await visit.reply(b"")
 
-    async with hostile(eager) as there, sender() as made:
-        outcome = await post(made, there.url)
+    async with hostile(eager) as there, sender() as client:
+        outcome = await post(client, there.url)
         assert outcome.outcome == "success"
 
 
@@ -103,35 +103,37 @@ async def test_connections_in_use_do_not_leak() -> None:
         await visit.request()
         visit.reset()
 
-    async with hostile(fail) as there, sender() as made:
-        await asyncio.gather(*(post(made, there.url) for _ in range(50)))
-        connector = made._dialler._connector
+    async with hostile(fail) as there, sender() as client:
+        await asyncio.gather(*(post(client, there.url) for _ in range(50)))
+        connector = client._dialler._connector
         assert not connector._acquired
         assert not connector._conns
 
 
 async def test_idle_connections_close_where_few_descriptors_are_left() -> None:
-    async with receiver() as idle, receiver() as there, sender() as made:
-        dialler = made._dialler
+    async with receiver() as idle, receiver() as there, sender() as client:
+        dialler = client._dialler
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         assert dialler._scarce == (limit - limit // 4 if limit > 0 else inf)
-        assert (await post(made, idle.url)).outcome == "success"
+        assert (await post(client, idle.url)).outcome == "success"
         [[(wire, _)]] = dialler._connector._conns.values()
         # As if all descriptors below that of the next connection were taken.
         dialler._scarce = 0
-        assert (await post(made, there.url)).outcome == "success"
+        assert (await post(client, there.url)).outcome == "success"
         assert not wire.is_connected()
-        assert [(await post(made, url)).outcome for url in (there.url, idle.url)] == ["success"] * 2
+        assert [(await post(client, url)).outcome for url in (there.url, idle.url)] == [
+            "success"
+        ] * 2
 
 
 async def test_an_attempt_without_a_descriptor_is_a_connect_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with receiver() as there, sender() as made:
+    async with receiver() as there, sender() as client:
 
         def none_left(address: tuple[Any, ...]) -> socket.socket:
             raise OSError(errno.EMFILE, "Too many open files")
 
-        monkeypatch.setattr(made._guard, "open_socket", none_left)
-        outcome = await post(made, there.url)
+        monkeypatch.setattr(client._guard, "open_socket", none_left)
+        outcome = await post(client, there.url)
     assert (outcome.outcome, outcome.error) == ("connect_error", "too many open files")

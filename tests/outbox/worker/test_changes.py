@@ -28,13 +28,13 @@ from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring,
 class SlowNames:
     """A name server that responds when the test allows it."""
 
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    looked_up: asyncio.Event = field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop | None = None
     answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     def look_up(self, host: str) -> Sequence[str]:
         assert self.loop is not None
-        self.loop.call_soon_threadsafe(self.asked.set)
+        self.loop.call_soon_threadsafe(self.looked_up.set)
         asyncio.run_coroutine_threadsafe(self.answer.wait(), self.loop).result(20)
         return ["127.0.0.1"]
 
@@ -63,12 +63,10 @@ class Resolving:
 async def resolving(db: Database) -> AsyncIterator[Resolving]:
     names = SlowNames(loop=asyncio.get_running_loop())
     clock = SystemClock()
-    key, watch = ring(), Counted()
+    key = ring()
+    db.observer = watch = Counted()
     sender = Sender(Guard(RULES, clock, names.look_up), clock)
-    worker = Worker(
-        db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=5.0),
-        observer=watch,
-    )  # fmt: skip
+    worker = Worker(db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=5.0))
     task = asyncio.create_task(worker.run())
     async with inbox() as box:
         port = box.url.rpartition(":")[2]
@@ -77,7 +75,7 @@ async def resolving(db: Database) -> AsyncIterator[Resolving]:
             draft=Draft(url=f"http://slow.example:{port}/old", events=("thing.made",)),
         )  # fmt: skip
         await db.write(make, "r1")
-        await names.asked.wait()
+        await names.looked_up.wait()
         try:
             yield Resolving(db, key, box, names, watch, webhook_id)
         finally:

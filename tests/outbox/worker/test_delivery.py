@@ -88,8 +88,8 @@ async def test_every_event_gets_the_next_seq_without_gap(db: Database) -> None:
         await running.webhook(box.url)
         await asyncio.gather(*(db.write(make_many, 7) for _ in range(100)))
         await box.until(700)
-        found = await db.read(rows, "select seq, pos from events order by pos")
-        seqs = [row["seq"] for row in found]
+        positions = await db.read(rows, "select seq, pos from events order by pos")
+        seqs = [row["seq"] for row in positions]
         assert sorted(seqs) == list(range(1, 701))
         ids = {got.headers["X-Webhook-Id"] for got in box.got}
         assert len(ids) == len(box.got) == 700

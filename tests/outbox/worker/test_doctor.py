@@ -32,11 +32,11 @@ async def doctor(
 ) -> AsyncIterator[Doctor]:
     clock = SystemClock()
     guard = Guard(rules, clock, look_up) if look_up else Guard(rules, clock)
-    made = Doctor(guard, clock, Ids(), WorkerSettings(), Sender(guard, clock))
+    checker = Doctor(guard, clock, Ids(), WorkerSettings(), Sender(guard, clock))
     try:
-        yield made
+        yield checker
     finally:
-        await made.close()
+        await checker.close()
         await guard.close()
 
 
@@ -46,33 +46,35 @@ def request(url: str, timeout_s: float = 1.0) -> Request:
     )
 
 
-def told(found: Examination) -> list[tuple[str, str]]:
-    return [(step.name, step.verdict) for step in found.steps]
+def verdicts_of(examination: Examination) -> list[tuple[str, str]]:
+    return [(step.name, step.verdict) for step in examination.steps]
 
 
 async def test_each_fault_is_named_with_its_step_and_a_sentence() -> None:
-    async with patients() as all_of_them, doctor() as made:
+    async with patients() as all_of_them, doctor() as checker:
         for patient in all_of_them:
-            found = await made.examine(request(patient.url))
-            step = found.failed.name if found.failed else None
-            assert found.outcome is not None
-            assert (step, found.outcome.outcome) == (patient.step, patient.outcome), patient.name
-            assert found.outcome.status == patient.status
-            last = found.steps[-1]
+            examination = await checker.examine(request(patient.url))
+            step = examination.failed.name if examination.failed else None
+            assert examination.outcome is not None
+            assert (step, examination.outcome.outcome) == (patient.step, patient.outcome), (
+                patient.name
+            )
+            assert examination.outcome.status == patient.status
+            last = examination.steps[-1]
             assert patient.says in last.text, (patient.name, last.text)
-            assert all(one.verdict != "failed" for one in found.steps[:-1])
+            assert all(one.verdict != "failed" for one in examination.steps[:-1])
             assert last.text[0].isupper() or last.name == "dns"
             assert last.text.endswith(".")
-            measured = {one.name for one in found.steps if one.micros is not None}
+            measured = {one.name for one in examination.steps if one.micros is not None}
             if patient.step != "dns":
                 assert "connect" in measured
             assert (last.micros is not None) or last.name == "egress"
 
 
 async def test_the_request_is_that_of_a_test_event_on_a_new_connection() -> None:
-    async with receiver(secret=SECRET) as there, doctor() as made:
-        first, second = [await made.examine(request(f"{there.url}/hook")) for _ in range(2)]
-        assert told(first) == [
+    async with receiver(secret=SECRET) as there, doctor() as checker:
+        first, second = [await checker.examine(request(f"{there.url}/hook")) for _ in range(2)]
+        assert verdicts_of(first) == [
             ("url", "passed"), ("dns", "skipped"), ("egress", "passed"), ("connect", "passed"),
             ("tls", "skipped"), ("answer", "passed"),
         ]  # fmt: skip
@@ -89,12 +91,12 @@ async def test_the_request_is_that_of_a_test_event_on_a_new_connection() -> None
 
 
 async def test_custom_headers_are_masked_as_in_the_log() -> None:
-    async with receiver() as there, doctor() as made:
+    async with receiver() as there, doctor() as checker:
         sent = replace(request(there.url + "/"), headers=(("Authorization", "Bearer t0k3n"),))
-        found = await made.examine(sent)
+        examination = await checker.examine(sent)
         assert dict(there.requests[0].headers)["Authorization"] == "Bearer t0k3n"
-    assert ("Authorization", "***") in found.headers
-    assert "t0k3n" not in repr(found)
+    assert ("Authorization", "***") in examination.headers
+    assert "t0k3n" not in repr(examination)
 
 
 @pytest.mark.parametrize(
@@ -104,15 +106,15 @@ async def test_custom_headers_are_masked_as_in_the_log() -> None:
 async def test_a_refused_address_gets_no_connection_and_says_no_more_than_the_log(
     addresses: list[str],
 ) -> None:
-    async with receiver() as there, doctor(look_up=lambda host: addresses) as made:
+    async with receiver() as there, doctor(look_up=lambda host: addresses) as checker:
         port = there.url.rpartition(":")[2]
-        found = await made.examine(request(f"http://inside.example:{port}/"))
+        examination = await checker.examine(request(f"http://inside.example:{port}/"))
         assert there.requests == []
-    assert told(found) == [("url", "passed"), ("dns", "passed"), ("egress", "failed")]
-    assert found.outcome is not None
-    assert found.outcome.outcome == "blocked"
-    assert found.outcome.connect_us is None
-    said = " ".join(step.text for step in found.steps)
+    assert verdicts_of(examination) == [("url", "passed"), ("dns", "passed"), ("egress", "failed")]
+    assert examination.outcome is not None
+    assert examination.outcome.outcome == "blocked"
+    assert examination.outcome.connect_us is None
+    said = " ".join(step.text for step in examination.steps)
     assert said.endswith(
         "Deliveries to this address are not allowed; allow it with the option --allow."
     )
@@ -133,19 +135,19 @@ async def test_a_refused_address_gets_no_connection_and_says_no_more_than_the_lo
 async def test_the_form_of_a_url_is_judged_before_anything_is_sent(
     url: str, steps: list[tuple[str, str]]
 ) -> None:
-    async with doctor(Rules(allow_http=True)) as made:
-        found = await made.examine(request(url))
-    assert told(found) == steps
-    assert found.outcome is not None
-    assert found.outcome.outcome == "blocked"
+    async with doctor(Rules(allow_http=True)) as checker:
+        examination = await checker.examine(request(url))
+    assert verdicts_of(examination) == steps
+    assert examination.outcome is not None
+    assert examination.outcome.outcome == "blocked"
     if len(steps) > 1:
         host, _, port = url.removeprefix("http://").rstrip("/").partition(":")
-        assert found.steps[0].text == f"http to {host}, port {port or 80}."
+        assert examination.steps[0].text == f"http to {host}, port {port or 80}."
 
 
 async def test_a_slow_success_gets_a_warning() -> None:
-    async with receiver() as there, doctor() as made:
-        quick = await made.examine(request(there.url + "/", timeout_s=30))
+    async with receiver() as there, doctor() as checker:
+        quick = await checker.examine(request(there.url + "/", timeout_s=30))
     assert "respond first" not in quick.steps[-1].text
     assert quick.outcome is not None
     slow = replace(quick.outcome, first_byte_us=20_000_000)
@@ -154,11 +156,11 @@ async def test_a_slow_success_gets_a_warning() -> None:
 
 
 async def test_what_follows_is_what_the_policy_decides() -> None:
-    async with patients() as all_of_them, doctor() as made:
+    async with patients() as all_of_them, doctor() as checker:
         [gone] = [one for one in all_of_them if one.name == "410"]
         [down] = [one for one in all_of_them if one.name == "500"]
-        assert (await made.examine(request(gone.url))).decision.disable
-        found = await made.examine(request(down.url), Schedule((60.0,)))
-        assert (found.decision.state, found.decision.delay_us) == ("ready", 60_000_000)
-        found = await made.examine(request(down.url), Schedule(()))
-        assert found.decision.state == "exhausted"
+        assert (await checker.examine(request(gone.url))).decision.disable
+        examination = await checker.examine(request(down.url), Schedule((60.0,)))
+        assert (examination.decision.state, examination.decision.delay_us) == ("ready", 60_000_000)
+        examination = await checker.examine(request(down.url), Schedule(()))
+        assert examination.decision.state == "exhausted"

@@ -80,9 +80,9 @@ async def installation(url: str, count: int) -> AsyncIterator[list[Node]]:
 async def runs_of(node: Node, count: int) -> list[tuple[int, int]]:
     """Return the recorded runs once there are `count` of them."""
     async with asyncio.timeout(60):
-        while len(found := await node.db.read(_noted)) < count:
+        while len(runs := await node.db.read(_noted)) < count:
             await asyncio.sleep(0.05)
-    return found
+    return runs
 
 
 def one_per_period(runs: list[tuple[int, int]]) -> None:
@@ -253,11 +253,11 @@ async def test_a_duty_does_not_overlap_itself_nor_hold_up_another(db: Database) 
 
 
 async def test_a_duty_that_is_not_wanted_leaves_no_mark(db: Database) -> None:
-    wanted = False
+    needed = False
     ran: list[int] = []
 
     async def is_wanted() -> bool:
-        return wanted
+        return needed
 
     async def work() -> None:
         ran.append(1)
@@ -268,7 +268,7 @@ async def test_a_duty_that_is_not_wanted_leaves_no_mark(db: Database) -> None:
     await duties.idle()
     marks, _ = await db.read(marks_now)
     assert (ran, marks) == ([], {})
-    wanted = True
+    needed = True
     for times in (1, 2):
         await duties.look()
         await duties.idle()

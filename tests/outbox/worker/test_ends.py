@@ -27,14 +27,14 @@ async def ended(db: Database) -> dict[str, int]:
     return {row["state"]: int(row["n"]) for row in await db.read(rows, ENDS)}
 
 
-def told(watch: Counted, *webhooks: str) -> dict[str, int]:
+def reported(watch: Counted, *webhooks: str) -> dict[str, int]:
     """Return the finished deliveries by end, as they were reported."""
-    found: dict[str, int] = {}
+    ends: dict[str, int] = {}
     for webhook_id in webhooks:
         for end in ("delivered", "exhausted", "gone", "cancelled", "dead"):
             if count := watch.counts.get(f"delivery_finished {webhook_id} {end}"):
-                found[end] = found.get(end, 0) + count
-    return found
+                ends[end] = ends.get(end, 0) + count
+    return ends
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ async def test_what_an_activation_cancels_is_reported(
     webhook_id, _ = await add_webhook(db, ring(), URL, ordered=ordered)
     await db.write(parking.pause, webhook_id)
     await written(db, *"abcabca")
-    watch = Counted()
-    assert await parking.activate(db, webhook_id, parked, watch)
-    assert await ended(db) == told(watch, webhook_id) == count
+    db.observer = watch = Counted()
+    assert await parking.activate(db, webhook_id, parked)
+    assert await ended(db) == reported(watch, webhook_id) == count
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -59,9 +59,9 @@ async def test_what_a_removal_cancels_is_reported(db: Database, ordered: bool) -
     await written(db, *"abcabca")
     assert await taken(db, webhook_id)
     await written(db, *"ab")
-    watch = Counted()
-    assert await parking.remove(db, webhook_id, watch)
-    assert await ended(db) == told(watch, webhook_id) == {"cancelled": 9}
+    db.observer = watch = Counted()
+    assert await parking.remove(db, webhook_id)
+    assert await ended(db) == reported(watch, webhook_id) == {"cancelled": 9}
 
 
 async def test_a_removal_in_many_transactions_reports_each_end_once(
@@ -74,9 +74,9 @@ async def test_a_removal_in_many_transactions_reports_each_end_once(
     webhook_id, _ = await add_webhook(db, ring(), URL)
     await written(db, *"abcabca")
     await ordering.turn(db, webhook_id, True)
-    watch = Counted()
-    assert await parking.remove(db, webhook_id, watch)
-    assert await ended(db) == told(watch, webhook_id) == {"cancelled": 7}
+    db.observer = watch = Counted()
+    assert await parking.remove(db, webhook_id)
+    assert await ended(db) == reported(watch, webhook_id) == {"cancelled": 7}
 
 
 CLAIMED = """
@@ -100,7 +100,7 @@ async def test_what_ends_with_the_rescue_of_a_dead_process_is_reported(
     async with drain(db, key) as running:
         await running.watch.until("rescued")
         count = {"dead": 2} if ending else {}
-        assert await ended(db) == told(running.watch, webhook_id) == count
+        assert await ended(db) == reported(running.watch, webhook_id) == count
 
 
 async def test_what_ends_with_the_rescue_of_a_lost_result_is_reported(
@@ -117,4 +117,4 @@ async def test_what_ends_with_the_rescue_of_a_lost_result_is_reported(
         running.worker._settling.unstored.add(row["id"])
         await db.write(run, CLAIMED, running.worker.node_id, MOST_RESCUES - 1)
         await running.watch.until("rescued unheld 1")
-        assert await ended(db) == told(running.watch, webhook_id) == {"dead": 1}
+        assert await ended(db) == reported(running.watch, webhook_id) == {"dead": 1}

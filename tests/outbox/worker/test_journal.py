@@ -100,19 +100,19 @@ async def test_each_attempt_is_named_with_what_the_receiver_got(db: Database) ->
         async with working(db, journal, keys):
             event_id = await caused(db)
             seen = await box.until(3)
-    told = [attempt_fields(result) for result in journal.results]
+    records = [attempt_fields(result) for result in journal.results]
     assert [event_of(result) for result in journal.results] == ["attempt"] * 3
-    assert [fields["span_id"] for fields in told] == [
+    assert [fields["span_id"] for fields in records] == [
         got.headers["traceparent"].split("-")[2] for got in seen
     ]
-    assert len({fields["span_id"] for fields in told}) == 3
-    assert [fields["attempt"] for fields in told] == [1, 2, 3]
-    for fields, got in zip(told, seen, strict=True):
+    assert len({fields["span_id"] for fields in records}) == 3
+    assert [fields["attempt"] for fields in records] == [1, 2, 3]
+    for fields, got in zip(records, seen, strict=True):
         assert fields["event_id"] == event_id == got.headers["webhook-id"]
         assert fields["trace_id"] == TRACE == trace_of(got.headers["traceparent"])
         assert (fields["request_id"], fields["webhook_id"]) == ("search-me", webhook_id)
-    assert [fields["outcome"] for fields in told] == ["throttled", "throttled", "success"]
-    assert ["next_attempt_at" in fields for fields in told] == [True, True, False]
+    assert [fields["outcome"] for fields in records] == ["throttled", "throttled", "success"]
+    assert ["next_attempt_at" in fields for fields in records] == [True, True, False]
     [event] = journal.events
     assert (event.event_id, event.request_id, event.deliveries) == (event_id, "search-me", 1)
 

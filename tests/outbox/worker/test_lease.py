@@ -34,15 +34,15 @@ class Shifted(SystemClock):
 @asynccontextmanager
 async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease, Counted]]:
     """Keep a lease until the block ends; the counts include "joined" and "lost"."""
-    watch = Counted()
-    kept = Lease(
-        db, clock=clock, ids=Ids(), observer=watch, journal=Log(), waits=WAITS,
+    db.observer = watch = Counted()
+    joined = Lease(
+        db, clock=clock, ids=Ids(), journal=Log(), waits=WAITS,
         joined=watch.joined, lost=watch.lost,
     )  # fmt: skip
-    task = asyncio.create_task(kept.run())
+    task = asyncio.create_task(joined.run())
     try:
         await watch.until("joined")
-        yield kept, watch
+        yield joined, watch
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -55,10 +55,10 @@ async def leased(db: Database, clock: SystemClock) -> AsyncIterator[tuple[Lease,
 async def test_a_node_whose_clock_is_more_than_a_minute_off_sends_nothing(
     db: Database, seconds: float, sends: bool
 ) -> None:
-    async with leased(db, Shifted(seconds)) as (kept, watch):
-        assert kept.skew == pytest.approx(seconds, abs=0.5)
+    async with leased(db, Shifted(seconds)) as (joined, watch):
+        assert joined.skew == pytest.approx(seconds, abs=0.5)
         assert watch.counts["clock_skew"] == 1
-        assert (kept.objection() is None) == sends
+        assert (joined.objection() is None) == sends
 
 
 @POSTGRES
@@ -81,11 +81,11 @@ async def test_a_clock_that_is_set_right_lets_the_node_send_again(
 @POSTGRES
 async def test_a_jump_counts_before_the_clocks_are_compared_again(db: Database) -> None:
     clock = Shifted(0.0)
-    async with leased(db, clock) as (kept, watch):
+    async with leased(db, clock) as (joined, watch):
         clock.seconds = -7200.0
-        assert kept.objection() == lease.ASTRAY
+        assert joined.objection() == lease.ASTRAY
         clock.seconds = 30.0
-        assert kept.objection() is None
+        assert joined.objection() is None
         assert watch.counts["clock_skew"] == 1
 
 
@@ -101,11 +101,11 @@ async def test_the_round_trip_time_is_not_skew(db: Database) -> None:
     class Slow(SystemClock):
         """As if the reply took ten seconds more on the way back."""
 
-        asked = 0
+        calls = 0
 
         def monotonic(self) -> float:
-            self.asked += 1
-            return super().monotonic() + 10.0 * (self.asked - 1)
+            self.calls += 1
+            return super().monotonic() + 10.0 * (self.calls - 1)
 
     assert await skew.measure(db, Slow()) == 0
 
@@ -116,8 +116,8 @@ async def test_a_lease_that_was_lost_comes_back_under_a_new_name(
 ) -> None:
     monkeypatch.setattr(lease, "RENEW_SECONDS", 0.2)
     monkeypatch.setattr(lease, "LOOK_SECONDS", 0.3)
-    async with leased(db, SystemClock()) as (kept, watch):
-        old = kept.node_id
+    async with leased(db, SystemClock()) as (joined, watch):
+        old = joined.node_id
 
         async def expire(tx: Tx) -> None:
             await tx.run("update nodes set alive_until = 0")
@@ -125,8 +125,8 @@ async def test_a_lease_that_was_lost_comes_back_under_a_new_name(
         await db.write(expire)
         await watch.until("lost")
         await watch.until("joined", 2)
-        assert kept.node_id != old
-        assert kept.objection() is None
+        assert joined.node_id != old
+        assert joined.objection() is None
         assert not await db.write(nodes.renew, old)
 
 

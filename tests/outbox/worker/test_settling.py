@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-import pytest
-
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database
+from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state.deliveries import Claimed, Result
 from outbox.queue.state.policy import again
-from outbox.worker.settling import DEFERRED_SECONDS, RESULTS_AT_ONCE, Settling
+from outbox.worker.settling import DEFERRED_SECONDS, Settling
 from tests.support.drain import Counted
 
 
@@ -30,9 +28,11 @@ class Stepped(SystemClock):
 class HeldLanes:
     """A database that settles everything except results in locked lanes."""
 
-    engine = "postgres"
+    one_writer = False
+    batch = Batch(10_000, 1024)
 
     def __init__(self) -> None:
+        self.observer = Counted()
         self.held: set[str] = set()
         self.settled: list[str] = []
         self.down = False
@@ -61,7 +61,7 @@ def result(delivery_id: str, webhook_id: str) -> Result:
 
 async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     lanes, clock = HeldLanes(), Stepped()
-    settling = Settling(cast(Database, lanes), clock, Counted())
+    settling = Settling(cast(Database, lanes), clock)
     lanes.held = {"held for a moment", "busy"}
     settling.put(result("first", "held for a moment"))
     await settling.write()
@@ -79,8 +79,8 @@ async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
 
 
 async def test_a_result_that_was_written_after_all_is_not_fenced() -> None:
-    lanes, observer = HeldLanes(), Counted()
-    settling = Settling(cast(Database, lanes), Stepped(), observer)
+    lanes = HeldLanes()
+    settling = Settling(cast(Database, lanes), Stepped())
     lanes.silent, lanes.held = True, {"busy"}
     settling.put(result("written", "free"))
     settling.put(result("not yet", "busy"))
@@ -89,19 +89,17 @@ async def test_a_result_that_was_written_after_all_is_not_fenced() -> None:
     await settling.write()
     assert not settling
     assert lanes.settled == ["written", "not yet"]
-    assert "fenced" not in observer.counts
+    assert "fenced" not in lanes.observer.counts
     # What another worker has taken over meanwhile is.
     settling.put(result("written", "free"))
     await settling.write()
-    assert observer.counts["fenced"] == 1
+    assert lanes.observer.counts["fenced"] == 1
 
 
-async def test_many_results_are_recorded_in_batches_in_their_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(RESULTS_AT_ONCE, "postgres", 2)
+async def test_many_results_are_recorded_in_batches_in_their_order() -> None:
     lanes = HeldLanes()
-    settling = Settling(cast(Database, lanes), Stepped(), Counted())
+    lanes.batch = Batch(2, 1024)
+    settling = Settling(cast(Database, lanes), Stepped())
     for n in range(5):
         settling.put(result(f"r{n}", "idle"))
     lanes.down = True

@@ -187,16 +187,16 @@ def run(
 
 
 def test_what_is_written_is_delivered_whatever_happens() -> None:
-    found = run(EXAMPLES, SEED)
-    assert found["kills_in_flight"] >= MET, "too few kills met a delivery in flight"
+    counts = run(EXAMPLES, SEED)
+    assert counts["kills_in_flight"] >= MET, "too few kills met a delivery in flight"
 
 
 def test_circuits_hold_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worlds are short, so circuits open early in them."""
     monkeypatch.setattr(circuits, "FAILURES", 2)
     monkeypatch.setattr(Machine, "failing", True)
-    found = run(EXAMPLES, SEED)
-    assert found["probes"] >= MET, "too few circuits opened"
+    counts = run(EXAMPLES, SEED)
+    assert counts["probes"] >= MET, "too few circuits opened"
 
 
 @pytest.mark.faults

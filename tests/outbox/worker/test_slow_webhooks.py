@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
-from outbox.worker.slow import Sending
+from outbox.worker.send_counts import Sending
 from outbox.worker.windows import MOST_SLOW, OWNER_SHARE, Windows
 
 TIMEOUT = 15.0
@@ -186,10 +186,10 @@ def test_the_window_of_a_slow_webhook_narrows_to_what_it_needs() -> None:
     hook = Hook("w", "o", 25.0, steady(2.0))
     run = Run([hook])
     run.run(40.0)
-    assert run.windows.left["w"] + len(run.open["w"]) > 50
+    assert run.windows.free["w"] + len(run.open["w"]) > 50
     hook.rate = 2.0
     run.run(100.0)
-    assert run.windows.left["w"] + len(run.open["w"]) <= 12
+    assert run.windows.free["w"] + len(run.open["w"]) <= 12
 
 
 def test_the_slow_webhooks_of_one_owner_stay_within_its_share() -> None:
@@ -285,4 +285,4 @@ def test_bounds_hold_and_every_place_comes_back(
     run.run(run.now + TIMEOUT + 12.0)
     assert (run.windows.busy, run.windows.slow, run.windows.bytes) == (0, 0, 0)
     assert run.windows.capacity("n", "c", 0).slots == slots
-    assert all(run.windows.left[hook.id] >= 1 for hook in hooks if hook.sent)
+    assert all(run.windows.free[hook.id] >= 1 for hook in hooks if hook.sent)

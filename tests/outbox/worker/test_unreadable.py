@@ -86,8 +86,8 @@ async def test_a_missing_key_parks_its_webhook_until_it_is_back(db: Database, fi
                 got = await box.until(COUNT, "/lost")
                 await running.watch.until(f"delivery_finished {lost} delivered", COUNT)
                 assert await reason(db, lost) is None
-        told = [line for line in logs if line["event"] == "webhook_unreadable"]
-        assert [(line["webhook_id"], line["log_level"]) for line in told] == [(lost, "error")]
+        lines = [line for line in logs if line["event"] == "webhook_unreadable"]
+        assert [(line["webhook_id"], line["log_level"]) for line in lines] == [(lost, "error")]
         counts = {(row["attempts"], row["tries"]) for row in await db.read(rows, OF, lost)}
         assert counts == {(1, 1)}
     assert len({each.headers["X-Webhook-Id"] for each in got}) == len(got) == COUNT

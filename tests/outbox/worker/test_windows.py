@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
-from outbox.worker.slow import Sending
+from outbox.worker.send_counts import Sending
 from outbox.worker.windows import (
     MOST_BYTES,
     MOST_SILENT,
@@ -103,7 +103,7 @@ def test_a_slow_send_narrows_the_window_to_one_and_its_success_widens_it() -> No
     assert width > 2
     sends = [windows.start(claimed("w"), False, 0.0) for _ in range(width)]
     windows.take_slots_back(1.0)
-    assert windows.left["w"] == 1 - width
+    assert windows.free["w"] == 1 - width
     assert [windows.finish(sending, "grow", 2.0) for sending in sends[:3]] == [2, 3, 4]
     # A failure halves it, however late it comes.
     assert [windows.finish(sending, "keep", 2.0) for sending in sends[3:6]] == [2, 1, 1]
@@ -131,7 +131,7 @@ def test_the_oldest_sends_to_webhooks_that_do_not_answer_are_cut_before_those_th
         windows.start(claimed(f"v{number}", f"p{number % 512}"), False, 4.0)
     windows.take_slots_back(5.0)
     assert windows.slow == MOST_SLOW
-    assert windows.left["answers"] > 20
+    assert windows.free["answers"] > 20
 
 
 @pytest.mark.parametrize("body", [b"", b"x" * (MOST_BYTES // 32)])
@@ -143,7 +143,7 @@ def test_more_sends_of_a_slow_webhook_leave_half_of_the_slots_and_most_of_the_me
         sending = windows.start(claimed("w", body=body), False, 0.0)
         windows.take_slots_back(1.0)
         windows.finish(sending, "grow", 2.0)
-    while windows.left["w"] > 0:
+    while windows.free["w"] > 0:
         windows.start(claimed("w", body=body), False, 2.0)
     assert windows.busy == (8 if body else 16)
     assert windows.bytes <= MOST_BYTES // 4
@@ -173,9 +173,9 @@ def test_one_owner_has_an_eighth_of_the_slow_sends() -> None:
     assert cut == sends[:3]
     assert windows.slow == share + 1
     # A webhook whose send was cut starts no other until that has ended.
-    assert windows.left["w0"] == 0
+    assert windows.free["w0"] == 0
     windows.finish(cut[0], "halve", 0.0)
-    assert windows.left["w0"] == 1
+    assert windows.free["w0"] == 1
 
 
 def test_slow_sends_hold_half_of_the_bytes_at_most() -> None:
@@ -277,7 +277,7 @@ def test_the_time_in_which_a_slow_webhook_may_have_waited_for_places_is_its_own(
     windows.take_slots_back(1.0)
     for sending in sends:
         windows.finish(sending, "grow", 2.0)
-    assert windows.left["slow"] == 3
+    assert windows.free["slow"] == 3
     windows.finish(windows.start(claimed("slow"), False, 5.0), "grow", 7.0)
     assert windows.start(claimed("slow"), False, 8.0).open_since == 7.0
 

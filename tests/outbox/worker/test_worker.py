@@ -50,9 +50,9 @@ async def test_an_error_of_the_loop_repeats_no_send_in_flight(
             if faults:
                 faults -= 1
                 raise RuntimeError("a fault of ours")
-            return await taken(self, *args)
+            return await take(self, *args)
 
-        taken = Claimer.take
+        take = Claimer.take
         monkeypatch.setattr(Claimer, "take", broken)
         await db.write(make, "r2")
         await running.watch.until("restarted", 3)
@@ -87,7 +87,7 @@ async def test_a_claim_with_unknown_outcome_is_released_once(
         await db.write(make_many, 2)
         monkeypatch.setattr(type(db), "write", write)
         async with drain(db, key) as running:
-            owed = running.worker._taking._orphans
+            owed = running.worker._claimer._orphans
             most = 0
             async with asyncio.timeout(20):
                 while away or owed:
@@ -264,16 +264,16 @@ async def test_a_drain_past_its_grace_starts_nothing(
             await running.watch.until("claimed")
             stopping: list[asyncio.Task[None]] = []
             worker: Worker = running.worker
-            begin = worker._taking._begin
+            begin = worker._claimer._begin
 
             def stop_first(*args: Any) -> None:
                 # The claim has returned; the stop came while it was running.
                 if args[0] and not stopping:
                     stopping.append(asyncio.create_task(worker.drain(0.0)))
-                    worker._taking.stop()
+                    worker._claimer.stop()
                 begin(*args)
 
-            monkeypatch.setattr(worker._taking, "_begin", stop_first)
+            monkeypatch.setattr(worker._claimer, "_begin", stop_first)
             await db.write(make, "r1")
             async with asyncio.timeout(30):
                 while not stopping:

@@ -16,10 +16,10 @@ from typing import Any, Concatenate, Literal
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
-from outbox.database.transaction import PACE, LetGo, P, Purpose, T, Tx
+from outbox.database.transaction import PACE, Batch, LetGo, P, Purpose, T, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
-from outbox.observer import DatabaseObserver, Unwatched
+from outbox.observer import Observer
 from tests.support.simulated.loop import VirtualTime
 
 SLOWEST = 0.02
@@ -30,11 +30,14 @@ class Store:
     """`Database` of one simulated process on one SQLite file."""
 
     engine: Literal["sqlite", "postgres"] = "sqlite"
+    shared = False
+    one_writer = True
+    batch = Batch(128, 512 * 1024)
 
     def __init__(self, path: Path, clock: VirtualTime, ids: Ids, dice: Random) -> None:
         self.clock = clock
         self.ids = ids
-        self.observer: DatabaseObserver = Unwatched()
+        self.observer = Observer()
         self.faults = 0.0
         """The share of transactions that fail: half of them before COMMIT, half of them after."""
         self._dice = dice

@@ -29,7 +29,6 @@ from outbox.worker import nodes
 from tests.support.chains import delivered, walked
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
 from tests.support.drain import OWNER, rows
-from tests.support.lines import WAITS
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
 
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -188,7 +187,7 @@ async def test_claims_end_and_lanes_wake(db_url: str, target: str) -> None:
     db = await opened(db_url)
     await db.write(add_webhooks, 1, 3)
     await db.write(add_waiting, 1, 5, 0)
-    await db.write(nodes.join, "node-of-before", WAITS)
+    await db.write(nodes.join, "node-of-before")
     await db.write(
         _run,
         "update deliveries set state = 'in_flight', claim = 'c', node_id = 'node-of-before',"

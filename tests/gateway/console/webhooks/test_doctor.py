@@ -16,7 +16,7 @@ from gateway.records.access import Actor
 from gateway.server.app_keys import DOCTOR, KEYRING
 from gateway.server.config import Config, Egress, Limits, Retry
 from outbox.database.transaction import Database, Row, Tx
-from outbox.sending.kept_headers import restored
+from outbox.sending.request import restored
 from tests.gateway.console.deliveries.test_deliveries import EVIL
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import Inbox, add_webhook, inbox, rows

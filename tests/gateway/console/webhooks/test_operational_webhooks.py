@@ -15,8 +15,8 @@ from outbox.events.body import message
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state import operational
 from outbox.queue.state.deliveries import Capacity
+from outbox.webhooks import TROUBLED
 from outbox.webhooks.operational import MOST, NAMES, Name
-from outbox.webhooks.troubled import TROUBLED
 from tests.architecture.tree import ROOT
 from tests.support.console import Guest
 

@@ -15,8 +15,8 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
-from outbox.errors import DatabaseFault
 from outbox.ids import Ids
+from outbox.observer import Observer
 from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
 from tests.support.site import serving
@@ -32,16 +32,14 @@ def health_of(db: Database) -> Health:
     return Health(db, Drain(), delivers=True)
 
 
-class Writes:
-    """Counts them."""
+class Writes(Observer):
+    """An observer that counts writes."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def transaction(self, op: str, seconds: float) -> None:
         self.count += op == "write"
-
-    def fault(self, kind: DatabaseFault) -> None: ...
 
 
 async def test_ready(db: Database) -> None:

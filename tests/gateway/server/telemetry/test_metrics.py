@@ -21,7 +21,6 @@ from outbox.queue.log.backlogs import Backlog, Backlogs
 from outbox.queue.log.gauges import Gauges, Standing
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
-from outbox.queue.upkeep.retention import Ledger
 from tests.support.requirements import need
 from tests.support.rows import add_waiting, add_webhooks, webhook_id
 from tests.support.site import Site, serving
@@ -93,10 +92,10 @@ def busy(observer: Observer) -> None:
     observer.fault("busy")
 
 
-def swept(ledger: Ledger) -> None:
+def swept(observer: Observer) -> None:
     """Everything that retention can tell, told once."""
-    ledger.purged("tokens", 2)
-    ledger.swept("tokens")
+    observer.purged("tokens", 2)
+    observer.swept("tokens")
 
 
 @pytest.fixture

@@ -273,7 +273,7 @@ async def _left(tx: Tx) -> dict[str, int]:
 async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
     """Look once, as the scheduler does, and wait for all that began."""
     recording: Any = Recording(db)
-    metrics = Metrics(clock=db.clock, webhook_series=5, build={"version": "1"})
+    db.observer = metrics = Metrics(clock=db.clock, webhook_series=5, build={"version": "1"})
     upkeep = Upkeep(recording, metrics, Credentials(db, metrics), None, Retention())
     leadership = upkeep.duties.leadership
     leadership.start()

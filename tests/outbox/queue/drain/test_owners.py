@@ -16,7 +16,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.owners import OWNERS_AT_ONCE
 from outbox.queue.state.deliveries import Capacity, Claimed
 from outbox.queue.state.fair_shares import OTHERS_SHARE, Owner, Rank, Shares
-from outbox.worker.owners import Owners
+from outbox.worker.send_counts import Owners
 from outbox.worker.windows import MOST_BYTES
 from tests.support.counted import Counted
 from tests.support.drain import add_webhook, make, ring, rows

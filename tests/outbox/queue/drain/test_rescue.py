@@ -195,7 +195,7 @@ async def test_a_result_that_cannot_be_stored_counts(db: Database) -> None:
 async def test_a_node_whose_lease_has_ended_counts_until_it_reports(db: Database) -> None:
     await waiting(db, 1)
     node = Node(db)
-    await db.write(nodes.join, node.name, WAITS)
+    await db.write(nodes.join, node.name)
     [frozen] = await node.claim()
     await db.write(execute, "update nodes set alive_until = due_now() - 1")
     assert len(await db.write(nodes.rescue_lost, WAITS)) == 1
@@ -208,7 +208,7 @@ async def test_a_node_whose_lease_has_ended_counts_until_it_reports(db: Database
 async def test_a_start_on_sqlite_counts_what_the_last_process_left(db: Database) -> None:
     await waiting(db, 1)
     [_] = await Node(db).claim()
-    assert len(await db.write(nodes.join, "next", WAITS)) == 1
+    assert len(await db.write(nodes.join_alone, "next", WAITS)) == 1
     assert (await stands(db))["rescues"] == 1
 
 

@@ -17,16 +17,17 @@ from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
 from outbox.ids import Ids
+from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_selection, job_steps, jobs, recovery, replay
 from outbox.queue.replays.job_selection import EventPage
-from outbox.queue.replays.jobs import Draft, Job, Kind, State, TooMany
+from outbox.queue.replays.jobs import Draft, Job, TooMany
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.queue.upkeep.retention import Retention
-from outbox.states import End
+from outbox.states import End, JobKind, JobState
 from outbox.webhooks.conditions import Condition
-from outbox.worker.recovering import NoJobLedger, Recovering
+from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
 from tests.support.counted import CountedTx
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
@@ -534,15 +535,15 @@ async def test_a_damaged_job_ends_alone_with_its_reason(shop: Shop, what: str) -
     damaged = await shop.job("dead", names=("thing.made",))
     await shop.db.write(run, f"update jobs set {DAMAGES[what]}")
     other = await shop.job("dead")
-    ledger = Jobs()
+    shop.db.observer = watch = Jobs()
     async with asyncio.timeout(30):
-        await Recovering(shop.db, ledger).run_once()
+        await Recovering(shop.db).run_once()
     assert await shop.replayed() == ids
     assert (await shop.of(other)).state == "done"
     job = await shop.of(damaged)
     assert (job.state, job.made, job.reason) == ("cancelled", 0, jobs.DAMAGED)
     assert job.finished_at is not None
-    assert sorted(ledger.ended) == [("recover", "cancelled"), ("recover", "done")]
+    assert sorted(watch.ended) == [("recover", "cancelled"), ("recover", "done")]
     assert {j.id for j in await shop.db.read(jobs.listed, shop.webhook_id)} == {damaged, other}
 
 
@@ -582,13 +583,13 @@ async def test_a_job_that_finds_no_place_for_its_search_goes_on(shop: Shop) -> N
     assert await shop.replayed() == ids
 
 
-class Jobs(NoJobLedger):
-    """A ledger that records the ends of jobs."""
+class Jobs(Observer):
+    """An observer that records the ends of jobs."""
 
     def __init__(self) -> None:
         self.ended: list[tuple[str, str]] = []
 
-    def job_ended(self, kind: Kind, state: State) -> None:
+    def job_ended(self, kind: JobKind, state: JobState) -> None:
         self.ended.append((kind, state))
 
 

@@ -12,11 +12,11 @@ from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutboxError
+from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import replay
 from outbox.queue.upkeep import erasure, erasure_requests, parking, personal_data
 from outbox.queue.upkeep.erasure import Erasure
-from outbox.queue.upkeep.retention import NoLedger
 from outbox.states import End
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.chains import walked
@@ -26,8 +26,8 @@ PERSON = "person"
 
 
 @dataclass
-class Ends(NoLedger):
-    """A ledger that records the ends of deliveries."""
+class Ends(Observer):
+    """An observer that records the ends of deliveries."""
 
     ended: Counter[End] = field(default_factory=Counter)
 
@@ -126,8 +126,8 @@ async def test_deliveries_that_wait_are_cancelled_and_counted(db: Database) -> N
         await db.write(make, record)
     await db.write(fan_out, replace(ROOM, slots=0))
     await db.write(asked)
-    ends = Ends()
-    await Erasure(db, ends).run_once()
+    db.observer = ends = Ends()
+    await Erasure(db).run_once()
     deliveries = await rows(db, "select webhook_id, record_id, state, reason from deliveries")
     assert {
         (row["webhook_id"], row["record_id"], row["state"], row["reason"]) for row in deliveries

@@ -10,11 +10,11 @@ import pytest
 from outbox.database.plans import by_index
 from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
+from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import replay
 from outbox.queue.upkeep import erasure, erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
-from outbox.queue.upkeep.retention import NoLedger
 from outbox.states import End
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.outbox.queue.upkeep.test_erasure import rows, run
@@ -25,8 +25,8 @@ HOOK = "http://127.0.0.1:9/"
 
 
 @dataclass
-class Order(NoLedger):
-    """A ledger that lists the webhooks of ended deliveries in their order."""
+class Order(Observer):
+    """An observer that lists the webhooks of ended deliveries in their order."""
 
     ended: list[str] = field(default_factory=list)
     began: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,8 +79,8 @@ async def test_another_owner_does_not_wait_for_the_end(db: Database) -> None:
     one = await _waiting(db, OTHER, {"r": 1})
     await _ask(db, OWNER, *(f"r-{number}" for number in range(5)))
     await _ask(db, OTHER, "r")
-    order = Order()
-    await Erasure(db, order).run_once()
+    db.observer = order = Order()
+    await Erasure(db).run_once()
     assert len(order.ended) == 301
     assert order.ended.count(many) == 300
     # Each turn cancels 50 at most.
@@ -91,14 +91,14 @@ async def test_a_request_that_comes_during_a_run_takes_part(db: Database) -> Non
     many = await _waiting(db, OWNER, {f"r-{number}": 60 for number in range(10)})
     one = await _waiting(db, OTHER, {"r": 1})
     await _ask(db, OWNER, *(f"r-{number}" for number in range(10)))
-    order = Order()
+    db.observer = order = Order()
 
     async def ask_late() -> None:
         await order.began.wait()
         await _ask(db, OTHER, "r")
 
     late = asyncio.create_task(ask_late())
-    await Erasure(db, order).run_once()
+    await Erasure(db).run_once()
     await late
     assert set(order.ended) == {one, many}
     # The first look of the other owner finds 200 rows at most.

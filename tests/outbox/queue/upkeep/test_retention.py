@@ -15,6 +15,7 @@ from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Row, Tx
 from outbox.ids import Ids
+from outbox.observer import Observer
 from outbox.queue.replays import jobs
 from outbox.queue.state import notices
 from outbox.queue.upkeep import retention
@@ -43,8 +44,8 @@ values ($1, $2, 'owner', 'contact.created', 'record', 1, $3, 'd')
 
 
 @dataclass
-class Told:
-    """A ledger that records its calls."""
+class Told(Observer):
+    """An observer that records its calls."""
 
     gone: Counter[str] = field(default_factory=Counter)
     clean: list[str] = field(default_factory=list)
@@ -109,7 +110,8 @@ async def past(db: Database) -> Past:
 
 
 def thirty_days(db: Database, told: Told) -> Retention:
-    return Retention(db, deliveries_days=30, events_days=30, ledger=told)
+    db.observer = told
+    return Retention(db, deliveries_days=30, events_days=30)
 
 
 async def test_finished_deliveries_are_deleted_with_their_attempts(past: Past) -> None:
