@@ -52,16 +52,16 @@ def refusal_of(error: BaseException | None, noted: Commits | None = None) -> Ref
 
 def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
     """Return the `extensions` of a refusal."""
-    found: dict[str, Any] = {"code": CODES.get(refusal.code, refusal.code.upper())}
+    extensions: dict[str, Any] = {"code": CODES.get(refusal.code, refusal.code.upper())}
     if refusal.faults:
-        found["field"] = refusal.faults[0].field
+        extensions["field"] = refusal.faults[0].field
         if len(refusal.faults) > 1:
-            found["fields"] = [
+            extensions["fields"] = [
                 {"field": f.field, "code": f.code, "message": f.message} for f in refusal.faults
             ]
     if "retry_after" in refusal.facts:
-        found["retryAfter"] = refusal.facts["retry_after"]
-    return {**found, "requestId": request_id}
+        extensions["retryAfter"] = refusal.facts["retry_after"]
+    return {**extensions, "requestId": request_id}
 
 
 def render(

@@ -35,13 +35,13 @@ def is_awaitable(value: Any) -> TypeGuard[Any]:
 
 def leaves_of(kind: GraphQLObjectType) -> Mapping[str, Leaf]:
     """Return the leaves of a type by name."""
-    found = {}
+    leaves = {}
     for name, field in kind.fields.items():
         required = isinstance(field.type, GraphQLNonNull)
         inner: Any = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
         if is_leaf_type(inner) and not field.args and field.resolve is None:
-            found[name] = Leaf(inner.coerce_output_value, required)
-    return found
+            leaves[name] = Leaf(inner.coerce_output_value, required)
+    return leaves
 
 
 class Executor(ExecutorThrowingOnIncremental):
@@ -107,6 +107,6 @@ async def _gathered(results: dict[str, Any], waiting: list[str]) -> dict[str, An
         [name] = waiting
         results[name] = await results[name]
     else:
-        found = await gather_with_cancel(*(results[name] for name in waiting))
-        results.update(zip(waiting, found, strict=True))
+        values = await gather_with_cancel(*(results[name] for name in waiting))
+        results.update(zip(waiting, values, strict=True))
     return results

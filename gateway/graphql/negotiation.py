@@ -36,12 +36,12 @@ def _quality(accept: str, kind: str) -> float:
     if kind == HTML:
         # Programs send */*; only browsers name the page's type.
         ranges = {kind: 2}
-    specific, found = -1, 0.0
+    specific, quality = -1, 0.0
     for part in (accept or "*/*").lower().split(","):
         name, *parameters = (word.strip() for word in part.split(";"))
         if ranges.get(name, -1) > specific:
-            specific, found = ranges[name], _weight(parameters)
-    return found
+            specific, quality = ranges[name], _weight(parameters)
+    return quality
 
 
 def _weight(parameters: list[str]) -> float:

@@ -28,7 +28,7 @@ GUARDED = {
 }
 
 
-def wanted(request: web.Request) -> bool:
+def wants_page(request: web.Request) -> bool:
     """Return whether a GET asks for the page, and the page is switched on."""
     return request.app[CONFIG].storefront.graphiql and (
         chosen(request.headers.get("Accept", ""), html=True) == HTML

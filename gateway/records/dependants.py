@@ -37,8 +37,8 @@ class Dependants:
 
     async def run_once(self) -> None:
         """Settle dependants until nothing is pending."""
-        while found := await self._db.read(_pending, self._nouns):
-            for owner_id, record_id, noun in found:
+        while rows := await self._db.read(_pending, self._nouns):
+            for owner_id, record_id, noun in rows:
                 await self.one(owner_id, record_id, noun)
 
     async def one(self, owner_id: str, record_id: str, noun: str) -> None:

@@ -262,9 +262,9 @@ class Resource(Form):
     @cached_property
     def derived_at(self) -> Mapping[str, int]:
         """The position in `derived` of a field, by its name and by the column that it replaces."""
-        found = {d.name: i for i, d in enumerate(self.derived)}
+        positions = {d.name: i for i, d in enumerate(self.derived)}
         named = self.named
-        return found | {named[name].column: i for name, i in found.items() if name in named}
+        return positions | {named[name].column: i for name, i in positions.items() if name in named}
 
     @cached_property
     def forms(self) -> Mapping[str, tuple[int, Callable[[Any], Any] | None]]:
@@ -282,8 +282,8 @@ class Resource(Form):
 
         For a door that writes JSON: text that is JSON already stays as it is.
         """
-        found = enumerate(Raw if f.format.is_json else f.format.show for f in self.fields)
-        return tuple((place, show) for place, show in found if show is not None)
+        forms = enumerate(Raw if f.format.is_json else f.format.show for f in self.fields)
+        return tuple((position, show) for position, show in forms if show is not None)
 
     @cached_property
     def derives(self) -> tuple[int | None, ...]:

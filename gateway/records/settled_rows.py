@@ -44,10 +44,10 @@ def expressions(resource: Resource) -> Mapping[str, str]:
             left = f"case when {is_gone} then null else {value} end"
             count = f"cast({is_gone} as int)"
             for column in field.reference.also if field.reference else ():
-                kept = f"{resource.table}.{column}"
+                stored = f"{resource.table}.{column}"
                 shown[column] = (
-                    f"case when {_ANY} then case when {is_gone} then null else {kept} end"
-                    f" else {kept} end as {column}"
+                    f"case when {_ANY} then case when {is_gone} then null else {stored} end"
+                    f" else {stored} end as {column}"
                 )
         shown[field.column] = f"case when {_ANY} then {left} else {value} end as {field.column}"
         ended.append(count)
@@ -61,10 +61,10 @@ def expressions(resource: Resource) -> Mapping[str, str]:
 
 def _list(resource: Resource, field: Field) -> tuple[str, str]:
     """Return SQL for a JSON list of ids without deleted ones, and for the count of deleted ones."""
-    kept = f"{resource.table}.{field.column}"
+    stored = f"{resource.table}.{field.column}"
     items = (
-        f"/*sqlite json_each({kept}) as i*/"
-        f" /*postgres json_array_elements_text(cast({kept} as json))"
+        f"/*sqlite json_each({stored}) as i*/"
+        f" /*postgres json_array_elements_text(cast({stored} as json))"
         " with ordinality as i (value, n)*/"
     )
     is_gone = gone(f"{resource.table}.owner_id", "i.value")
@@ -85,13 +85,13 @@ def seen(resource: Resource, name: str = "") -> str:
 
     It is empty for a kind that is never deleted with another. `name` is the table's alias.
     """
-    found = ""
+    condition = ""
     table = name or resource.table
     for field in resource.belongs:
         # With `or` PostgreSQL uses the index of the page instead of a join.
         is_gone = gone(f"{table}.owner_id", f"{table}.{field.column}")
-        found += f" and (not {_ANY} or not {is_gone})"
-    return found
+        condition += f" and (not {_ANY} or not {is_gone})"
+    return condition
 
 
 @lru_cache(maxsize=64)

@@ -41,13 +41,13 @@ def bounds(
     stretch: SliceRequest, key: str, descending: bool, args: list[Any], record_id: str = "id"
 ) -> str:
     """Return the conditions of a stretch, each with a leading ` and `; append their values."""
-    found = ""
+    condition = ""
     for place, later in ((stretch.after, True), (stretch.before, False)):
         if place is not None:
             args += (place.at, place.record_id)
             sign = "<" if later == descending else ">"
-            found += f" and ({key}, {record_id}) {sign} (${len(args) - 1}, ${len(args)})"
-    return found
+            condition += f" and ({key}, {record_id}) {sign} (${len(args) - 1}, ${len(args)})"
+    return condition
 
 
 def order(stretch: SliceRequest, key: str, descending: bool, record_id: str = "id") -> str:
@@ -65,18 +65,18 @@ def read_slice(
     records = records[: stretch.limit]
     if stretch.last:
         records = records[::-1]
-    return Slice(records, [place(found) for found in records], more, long)
+    return Slice(records, [place(record) for record in records], more, long)
 
 
 async def walk(
-    tx: Tx, resource: Resource, owner_id: str, wanted: Query, stretch: SliceRequest, zone: str
+    tx: Tx, resource: Resource, owner_id: str, query: Query, stretch: SliceRequest, zone: str
 ) -> Slice:
     """Return a stretch of the list, the newest first, with whole records.
 
-    `wanted` narrows the list. Its limit, order and positions do not count.
+    `query` narrows the list. Its limit, order and positions do not count.
     """
     assert stretch.limit <= MOST, "too many at once"
-    where, values = conditions(resource, wanted, tx.now, zone)
+    where, values = conditions(resource, query, tx.now, zone)
     args = [owner_id, *values]
     where += bounds(stretch, "created_at", True, args)
     args += (stretch.limit + 1, 0)
@@ -90,12 +90,12 @@ async def walk(
         rows = [whole.get(row[ID], row) for row in rows]
     return read_slice(
         records_of(resource, rows, tx.now, zone), stretch,
-        lambda found: Place(found.row[CREATED_AT], found.id),
+        lambda record: Place(record.row[CREATED_AT], record.id),
     )  # fmt: skip
 
 
-async def count(tx: Tx, resource: Resource, owner_id: str, wanted: Query, zone: str) -> int:
+async def count(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> int:
     """Return the number of records in the list."""
-    where, args = conditions(resource, wanted, tx.now, zone)
+    where, args = conditions(resource, query, tx.now, zone)
     row = await tx.one(statements.count(resource, where), owner_id, *args)
     return int(row[0]) if row else 0

@@ -106,9 +106,9 @@ def edition(resource: Resource, order: str) -> str:
 
     The records are one JSON text: a list of values in the order of `edition_columns` each.
     """
-    wanted = edition_columns(resource)
-    selected = ", ".join(settled_rows.expressions(resource)[column] for column in wanted)
-    listed = ", ".join(wanted)
+    columns = edition_columns(resource)
+    selected = ", ".join(settled_rows.expressions(resource)[column] for column in columns)
+    listed = ", ".join(columns)
     return (
         f"select ({total(resource)}) as n, /*sqlite json_group_array(json_array({listed}))*/"
         f" /*postgres cast(json_agg(json_build_array({listed})) as text)*/ as records"

@@ -55,5 +55,5 @@ WEBHOOK_EXAMPLE = Record(
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
-    found = await request.app[DB].read(webhooks.listed, caller)
-    return respond(Webhooks([record(one) for one in found], list(EVENT_NAMES)))
+    rows = await request.app[DB].read(webhooks.listed, caller)
+    return respond(Webhooks([record(one) for one in rows], list(EVENT_NAMES)))

@@ -67,10 +67,10 @@ def _quotes(value: Any, levels: int) -> int:
     if kind is dict or kind is list:
         if not levels:
             raise _NotPlain
-        found, inner = (2 * len(value), value.values()) if kind is dict else (0, value)
+        quotes, inner = (2 * len(value), value.values()) if kind is dict else (0, value)
         for item in inner:
-            found += 2 if type(item) is str else _quotes(item, levels - 1)
-        return found
+            quotes += 2 if type(item) is str else _quotes(item, levels - 1)
+        return quotes
     # -0 keeps its text, and this decoder makes a plain 0 of it.
     if kind is int and not value:
         raise _NotPlain
@@ -166,10 +166,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         first: dict[str, Any] = {}
-        for key, given in pairs:
-            before = first.setdefault(key, given)
+        for key, member in pairs:
+            other = first.setdefault(key, member)
             # Only duplicate keys are serialised: serialising every level again takes minutes.
-            if before is not given and not _same(before, given):
+            if other is not member and not _same(other, member):
                 # The key can contain any text, so the message shows it as JSON and shortened.
                 shown = json.dumps(key)[:80]
                 raise InvalidJson(f"The body has the key {shown} twice with different values.")
