@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.graphql.negotiation import JSON
+from gateway.graphql.responses import JSON
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway.graphql.negotiation import HTML, chosen
+from gateway.graphql.responses import HTML, chosen
 from gateway.graphql.schema import sdl
 from gateway.records.errors import Refusal
 from gateway.server.config import CONFIG

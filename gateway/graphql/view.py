@@ -9,10 +9,9 @@ from gateway.graphql.admission import admit
 from gateway.graphql.documents import Documents
 from gateway.graphql.errors import render
 from gateway.graphql.execution import run
-from gateway.graphql.negotiation import GRAPHQL, chosen
 from gateway.graphql.operation_request import OperationRequest
 from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
-from gateway.graphql.responses import HEADERS, respond
+from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, respond
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 from gateway.server.telemetry.metrics import METRICS

@@ -1,6 +1,6 @@
 """Generates SQL that reads records as if all dependants of deleted records were settled.
 
-A delete with many dependants writes a row to `pending_ends`; records.dependants settles them later
+A delete with many dependants writes a row to `pending_ends`; records.cascades settles them later
 in batches. Each statement here costs one lookup in that table, which is nearly always empty.
 
 Each reference that reads as removed adds one to the version, and settling it adds two: settling

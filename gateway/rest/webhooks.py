@@ -8,9 +8,9 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
+from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import respond
 from gateway.server.app_keys import DB
 from outbox.webhooks import Webhook
 

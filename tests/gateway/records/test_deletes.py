@@ -9,8 +9,7 @@ from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.storefront.catalogue.reviews import REVIEWS
 from gateway.records import cascades, store
-from gateway.records.cascades import MOST, PIECES
-from gateway.records.dependants import Dependants
+from gateway.records.cascades import MOST, PIECES, Dependants
 from gateway.records.resource import Drop, Remove, Resource, Unset
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
