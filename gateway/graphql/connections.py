@@ -56,7 +56,7 @@ def connection(
         "edges": [{"node": n, "cursor": c} for n, c in zip(nodes, cursors, strict=True)],
         "nodes": nodes,
         "pageInfo": {
-            # The cursor of the client is the cursor of a record on its other side.
+            # The client took its cursor from a record beyond this side of the page.
             "hasNextPage": before if request.last else page.more,
             "hasPreviousPage": page.more if request.last else after,
             "startCursor": cursors[0] if cursors else None,

@@ -95,7 +95,7 @@ async def _execute(
     if isinstance(executor, list):
         return executor
     if operation is not None and known.introspects(operation):
-        # Pure computation, during which the loop serves others.
+        # A thread computes it, because it takes long; the loop serves others meanwhile.
         async with documents.introspecting:
             result: Any = await asyncio.to_thread(executor.execute_operation)
     else:

@@ -28,7 +28,7 @@ def effective(headers: MultiMapping[str]) -> str:
     """
     if HEADER not in headers:
         return RELEASES[-1]
-    # A repeated header becomes one list (RFC 9110, 5.3), and so no date.
+    # A repeated header is one list (RFC 9110, 5.3), which is not a date.
     version = ", ".join(headers.getall(HEADER)).strip()
     if not _SHAPE.fullmatch(version) or not _exists(version):
         message = "Send a date such as 2026-11-01, or omit the header for the newest behaviour."

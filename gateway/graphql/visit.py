@@ -81,7 +81,7 @@ class Visit:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run a long read in the turn of `owner`. Raises rate_limited when too many wait."""
+        """Run a long read in the owner's turn. Raises rate_limited when too many wait."""
         try:
             return await self._db.scan(owner, unit, *args, **kwargs)
         except Crowded:

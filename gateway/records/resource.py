@@ -44,7 +44,7 @@ class Reference:
     owns: bool = False
     """Whether the record it points to takes this one with it when it is deleted."""
     also: tuple[str, ...] = ()
-    """Columns that say something of the record it points to, and become null with it."""
+    """Columns that describe the record it points to, and become null with it."""
 
 
 Within = Literal["owner", "store", "installation"]
@@ -127,7 +127,7 @@ class Sort:
 
 
 LASTS = "not exists (select 1 from pending_ends e where e.owner_id = $1 and e.record_id = {})"
-"""For the `sql` of a filter by a reference: no record points to a deleted one. See ends."""
+"""A condition for a filter by a reference: the record that it names is not deleted."""
 CHANGED = "coalesce(updated_at, created_at)"
 """When a record last changed; indexed in exactly this spelling."""
 BY_TIME = (Sort("createdAt", "created_at"), Sort("updatedAt", CHANGED))
@@ -138,7 +138,7 @@ BY_NAME = Sort("name", "sort_name")
 class Unset:
     """On delete of a record, null the column in the records that point to it.
 
-    `also` are columns that say something of the deleted record, and become null with it.
+    `also` are columns that describe the deleted record, and become null with it.
     """
 
     table: str

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from gateway.records.resource import Field, Resource
 
-# The same for every row, so a statement evaluates it once.
+# It does not depend on the row, so a statement evaluates it once.
 _ANY = "exists (select 1 from pending_ends)"
 
 
@@ -68,7 +68,7 @@ def _list(resource: Resource, field: Field) -> tuple[str, str]:
         " with ordinality as i (value, n)*/"
     )
     is_gone = gone(f"{resource.table}.owner_id", "i.value")
-    # In exactly the form in which nested lists are stored.
+    # The text must equal the stored form of a list, byte for byte.
     left = (
         "/*sqlite json_group_array(i.value)*/ /*postgres"
         """ coalesce('["' || string_agg(i.value, '","' order by i.n) || '"]', '[]')*/"""
@@ -106,6 +106,6 @@ def hidden(resource: Resource) -> str:
             f" and d.{field.column} = e.record_id{others}) as n"
             " from pending_ends e where e.owner_id = $1) as hidden)"
         )
-        # A record that goes with two others counts once.
+        # Count a record that two deleted records take with them once.
         others += f" and not {gone('d.owner_id', f'd.{field.column}')}"
     return " + ".join(counts)

@@ -220,7 +220,7 @@ def drop(table: str, column: str, listed_in: str) -> str:
 
 def _without(column: str) -> str:
     rest = column
-    # Removes the item with the comma before it, or the one after it, or alone.
+    # Remove the item together with the comma before it or after it, if there is one.
     for before, after in ((",", ""), ("", ","), ("", "")):
         rest = f"replace({rest}, '{before}\"' || $2 || '\"{after}', '')"
     return rest

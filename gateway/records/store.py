@@ -75,7 +75,7 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
         changed[position[column]] = value
     changed[position["version"]] += 1
     changed[position["updated_at"]] = tx.now
-    # References that read as removed are stored so; a null is the only sign of a single one.
+    # Also store the references that read as removed: lists, and single ones that are null.
     columns = {
         column: row[position[column]]
         for field in resource.ending

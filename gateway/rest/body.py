@@ -32,7 +32,7 @@ async def read_body(request: web.Request) -> bytes:
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
     body = await bodies.read(request)
     if len(body) >= IN_TURN_BYTES:
-        # The loop is free between any two of them, for all others; this one is parsed next.
+        # The loop serves other requests between two large bodies; then this one is parsed.
         async with request.app[READING]:
             await asyncio.sleep(0)
     return body

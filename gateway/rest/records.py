@@ -34,7 +34,7 @@ Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
 
 PLACE = frozenset({"page", "cursor"})
-"""The parameters that tell the place of a page."""
+"""The parameters that select a page of a list."""
 _encode = msgspec.json.Encoder().encode
 
 

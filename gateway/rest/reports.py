@@ -161,7 +161,7 @@ def _asked(query: Mapping[str, str]) -> Asked:
         if not text:
             return None
         instant = bound(text)
-        # Outside the calendar, so that the report refuses it in the order of all its checks.
+        # The report refuses a bound outside the calendar, in the order of its checks.
         return LARGEST if instant is None else instant
 
     first, last = read(query.get("from", "")), read(query.get("to", ""))

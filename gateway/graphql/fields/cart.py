@@ -18,7 +18,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.server.http.rate_limits import LIMITS
 
 LIMITS_QUANTITIES = "2026-11-01"
-"""From this date on, more than the stock has is limited with a warning; before it is refused."""
+"""From this date on, a quantity above the stock is limited with a warning, not refused."""
 
 
 async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:

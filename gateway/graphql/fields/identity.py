@@ -51,7 +51,7 @@ async def _verified(visit: Visit, visitor: Visitor, args: Args) -> Identity:
 
 
 async def _again(enter: Callable[[], Awaitable[SignedIn]]) -> SignedIn:
-    """Repeat a sign-in that another one overtook."""
+    """Run a sign-in again when another one has changed the same account meanwhile."""
     for _ in range(ATTEMPTS):
         try:
             return await enter()

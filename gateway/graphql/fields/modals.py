@@ -10,7 +10,7 @@ from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.record import Record
 
 CODES = 3
-"""Codes to choose a free one from."""
+"""Random codes; the write takes the first one that is free."""
 
 
 async def discount_modal(visit: Visit, args: Args) -> Record | None:
