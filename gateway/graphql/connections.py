@@ -24,7 +24,9 @@ LONGEST_CURSOR = 2_048
 _json = msgspec.json
 
 
-def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False) -> SliceRequest:
+def slice_request(
+    args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False
+) -> SliceRequest:
     """Return what `first`, `after`, `last` and `before` select. Raises validation_error.
 
     `last` counts from the end, in place of `first`. `text`: the order compares texts.

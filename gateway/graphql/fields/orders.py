@@ -60,7 +60,7 @@ async def order(visit: Visit, args: Args) -> dict[str, Any] | None:
 
 async def orders(visit: Visit, args: Args) -> dict[str, Any]:
     """Return a page of the customer's orders."""
-    request = connections.stretch(args)
+    request = connections.slice_request(args)
     visitor = await visit.visitor(args["hostname"])
     customer_id = visitor.must_be_customer()
 

@@ -38,7 +38,7 @@ async def product(visit: Visit, args: Args) -> Record | None:
 async def products(visit: Visit, args: Args) -> dict[str, Any]:
     """Return a page of products."""
     order = args.get("orderBy") or "NEWEST"
-    request = connections.stretch(args, order, text=ORDERS[order].column == "sort_name")
+    request = connections.slice_request(args, order, text=ORDERS[order].column == "sort_name")
     search = _checked(SEARCH, args.get("search") or "", "search")
     shop = (await visit.visitor(args["hostname"])).store
     shelf: str | None = WHOLE

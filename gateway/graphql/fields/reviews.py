@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.domain.storefront.catalogue import review_lists, reviews
 from gateway.graphql import ids
-from gateway.graphql.connections import connection, stretch
+from gateway.graphql.connections import connection, slice_request
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.record import Record
@@ -23,7 +23,7 @@ async def of_product(product: Record, visit: Visit, args: Args) -> Any:
 
 
 async def _page(visit: Visit, product_id: str, args: Args) -> Any:
-    request = stretch(args)
+    request = slice_request(args)
     page = await visit.loaders.load(review_lists.first, product_id, request)
     assert page is not None, "each product has a list"
 

@@ -134,14 +134,14 @@ async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(10)))
     first = await listed(db, limit="4")
     await named(db, "newer")
-    read_slice = names(first)
+    seen = names(first)
     cursor = first.cursor
     while cursor:
         found = await listed(db, limit="4", cursor=cursor)
         assert found.total == 11
-        read_slice += names(found)
+        seen += names(found)
         cursor = found.cursor
-    assert sorted(read_slice) == [f"c{i}" for i in range(10)]
+    assert sorted(seen) == [f"c{i}" for i in range(10)]
 
 
 async def test_a_cursor_keeps_the_filter(db: Database) -> None:
@@ -275,16 +275,16 @@ async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> N
     draft = asked(CONTACTS, {"name": "c0 changed"})
     oldest = everything[-1]["id"]
     await db.write(actions.change, ANA, CONTACTS, oldest, draft)
-    read_slice: list[str] = []
+    seen: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         query: dict[str, Any] = {"cursor": cursor} if cursor else {}
         found = await listed(db, updatedSince=since, limit="3", **query)
         assert found.total == 10
-        read_slice += [r["id"] for r in members(found)]
+        seen += [r["id"] for r in members(found)]
         cursor = found.cursor
-    assert len(read_slice) == len(set(read_slice)) == 10
-    assert read_slice[-2:] == [touched, oldest]
+    assert len(seen) == len(set(seen)) == 10
+    assert seen[-2:] == [touched, oldest]
     changed = (await db.read(actions.read, ANA, CONTACTS, oldest)).shown("updatedAt")
     # JSON has milliseconds and the database microseconds, so the bound is inclusive.
     again = members(await listed(db, updatedSince=changed))

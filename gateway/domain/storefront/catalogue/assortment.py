@@ -59,7 +59,7 @@ async def stretch(
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
-    return slices.read_slice(
+    return slices.slice_of(
         [Record(PRODUCTS, row) for row in rows], wanted,
         lambda found: Place(by.of(found), found.id),
         long,

@@ -57,7 +57,7 @@ async def first(tx: Tx, product_ids: Sequence[str], wanted: SliceRequest) -> Map
     for row in rows:
         by_product[row["product_id"]].append(cast("Row", row))
     return {
-        product_id: slices.read_slice(
+        product_id: slices.slice_of(
             records_of(REVIEWS, found, tx.now, "UTC"), wanted,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )
