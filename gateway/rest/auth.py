@@ -60,9 +60,9 @@ def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
     """
     kind: Kind = "read" if request.method in READS else "write"
     limits = request.app[LIMITS]
-    left = limits.call(kind, caller.owner_id, tokens)
-    if left is not None:
-        request[RATE_LIMIT] = (left, limits.policies[kind])
+    limit = limits.call(kind, caller.owner_id, tokens)
+    if limit is not None:
+        request[RATE_LIMIT] = (limit, limits.policies[kind])
 
 
 def presented(request: web.Request, scheme: Scheme) -> str | None:
