@@ -38,10 +38,10 @@ def expressions(resource: Resource) -> Mapping[str, str]:
     for field in resource.ending:
         value = f"{resource.table}.{field.column}"
         if field.listed_in:
-            remaining, count = _list(resource, field)
+            rest, count = _list(resource, field)
         else:
             is_gone = gone(f"{resource.table}.owner_id", value)
-            remaining = f"case when {is_gone} then null else {value} end"
+            rest = f"case when {is_gone} then null else {value} end"
             count = f"cast({is_gone} as int)"
             for column in field.reference.also if field.reference else ():
                 stored = f"{resource.table}.{column}"
@@ -49,9 +49,7 @@ def expressions(resource: Resource) -> Mapping[str, str]:
                     f"case when {_ANY} then case when {is_gone} then null else {stored} end"
                     f" else {stored} end as {column}"
                 )
-        shown[field.column] = (
-            f"case when {_ANY} then {remaining} else {value} end as {field.column}"
-        )
+        shown[field.column] = f"case when {_ANY} then {rest} else {value} end as {field.column}"
         ended.append(count)
     if ended:
         shown["version"] = (
@@ -71,12 +69,12 @@ def _list(resource: Resource, field: Field) -> tuple[str, str]:
     )
     is_gone = gone(f"{resource.table}.owner_id", "i.value")
     # The text must equal the stored form of a list, byte for byte.
-    remaining = (
+    rest = (
         "/*sqlite json_group_array(i.value)*/ /*postgres"
         """ coalesce('["' || string_agg(i.value, '","' order by i.n) || '"]', '[]')*/"""
     )
     return (
-        f"(select {remaining} from {items} where not {is_gone})",
+        f"(select {rest} from {items} where not {is_gone})",
         f"(select count(*) from {items} where {is_gone})",
     )
 
